@@ -1,0 +1,2 @@
+// One line per family; `src/ops/` binds these exports.
+export * from "./fill";

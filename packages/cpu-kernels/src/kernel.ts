@@ -1,0 +1,29 @@
+import type { Params, TensorSpec } from "@skein/tensor-core";
+
+/** Exports of one WebAssembly build: plain functions of numbers, addresses in bytes. */
+export type WasmExports = { readonly [name: string]: (...args: number[]) => number };
+
+/** What a kernel may know when it is bound: everything but the addresses. */
+export interface KernelNode {
+  readonly op: string;
+  readonly inputs: readonly TensorSpec[];
+  readonly outputs: readonly TensorSpec[];
+  readonly params: Params;
+}
+
+/**
+ * Run the kernel once. Entries of `inputs` and `outputs` are byte addresses in the shared memory, aligned to 16 bytes
+ * unless the planner placed a value inside a larger one (then to its element); `scratch` is the address of the bytes asked for.
+ */
+export type KernelCall = (inputs: Int32Array, outputs: Int32Array, scratch: number) => void;
+
+/** How one operator runs on WebAssembly. One file per operator in `ops/`, named like the operator's file in tensor-core. */
+export interface Kernel {
+  readonly op: string;
+  /** Why this node cannot run, as a sentence with the cure; absent when it can. */
+  readonly refuses?: (node: KernelNode) => string | undefined;
+  /** Scratch memory of one call, bytes. */
+  readonly scratchBytes?: (node: KernelNode) => number;
+  /** Choose the export and fix its sizes; called once per node at compile time. */
+  readonly bind: (node: KernelNode, wasm: WasmExports) => KernelCall;
+}

@@ -1,0 +1,38 @@
+import type { Communicators } from "./communicator.ts";
+import type { DType } from "./dtype.ts";
+import type { Graph } from "./graph/graph.ts";
+import type { NdArray } from "./nd-array.ts";
+import type { Shape, TensorSpec } from "./shape.ts";
+import type { Tracer } from "./tracer.ts";
+
+/** A value that lives on a backend. Created by `upload` and `run`; belongs to the caller until freed or donated. */
+export interface DeviceArray extends TensorSpec {
+  readonly dtype: DType;
+  readonly shape: Shape;
+}
+
+export interface CompileOptions {
+  /** Indices of inputs that the caller gives away: the executable may write outputs into them and frees the rest. */
+  readonly donate?: readonly number[];
+  /** Records a span per node. Timing costs a little; leave it out when not profiling. */
+  readonly tracer?: Tracer;
+}
+
+/** A compiled graph. */
+export interface Executable {
+  /** Bytes of intermediates, known before the first run. */
+  readonly workspaceBytes: number;
+  /** Run once. Donated inputs are consumed; outputs belong to the caller. */
+  run(inputs: readonly DeviceArray[], communicators?: Communicators): Promise<DeviceArray[]>;
+  /** Give back the workspace. */
+  release(): void;
+}
+
+/** A device that runs graphs. Throws `UnsupportedError` at `compile`, naming every operator and dtype that it lacks. */
+export interface Backend {
+  readonly name: string;
+  compile(graph: Graph, options?: CompileOptions): Executable;
+  upload(array: NdArray): DeviceArray;
+  download(array: DeviceArray): Promise<NdArray>;
+  free(array: DeviceArray): void;
+}

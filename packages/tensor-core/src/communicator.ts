@@ -1,0 +1,52 @@
+import type { DType } from "./dtype.ts";
+
+export type CollectiveKind = "all-reduce" | "reduce-scatter" | "all-gather" | "all-to-all" | "broadcast" | "send-receive" | "barrier";
+
+export type Reduction = "sum" | "max" | "min";
+
+/**
+ * One collective, as bytes in memory. Regions of concurrent requests must not overlap.
+ *
+ * | kind | `input` | `output` |
+ * | --- | --- | --- |
+ * | all-reduce | n elements | n elements; may be the same region (in place) |
+ * | reduce-scatter | P·n elements | n elements: chunk `rank` of the reduction |
+ * | all-gather | n elements | P·n elements, in rank order |
+ * | all-to-all | P·n elements | P·n elements: chunk r comes from rank r |
+ * | broadcast | n elements | n elements, equal to rank `root`'s input |
+ * | send-receive | n elements for rank `to` | n elements from rank `from` |
+ * | barrier | empty | empty |
+ */
+export interface CollectiveRequest {
+  readonly kind: CollectiveKind;
+  readonly dtype: DType;
+  readonly input: Uint8Array;
+  readonly output: Uint8Array;
+  readonly reduction?: Reduction;
+  readonly root?: number;
+  readonly to?: number;
+  readonly from?: number;
+}
+
+/** A collective under way. Opaque; wait for it exactly once. */
+export interface CollectiveHandle {
+  readonly id: number;
+}
+
+/**
+ * A group of ranks that compute collectives together. Every rank starts the same requests in the same order.
+ * A failed transfer leaves the group unusable, and every later call says so.
+ */
+export interface Communicator {
+  readonly rank: number;
+  readonly worldSize: number;
+  /** Begin; returns at once. Input and output belong to the communicator until `wait` returns. */
+  start(request: CollectiveRequest): CollectiveHandle;
+  /** Block (or, where the host cannot block, return a promise) until the request is done. Throws on a lost peer or timeout. */
+  wait(handle: CollectiveHandle): void | Promise<void>;
+  /** Payload bytes that this rank has sent to others so far. */
+  bytesSent(): number;
+}
+
+/** The communicator of each mesh axis. */
+export type Communicators = { readonly [axis: string]: Communicator };

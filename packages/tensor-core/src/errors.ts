@@ -1,0 +1,70 @@
+/** Whose turn it is to act: the caller, the surroundings (retry or rebuild), or us. */
+export type ErrorKind = "user" | "environment" | "invariant";
+
+/**
+ * Base of every error that Skein throws. `code` is stable and may be matched on; the message says what happened,
+ * both values, the rule and the cure.
+ */
+export class SkeinError extends Error {
+  readonly code: string;
+  readonly kind: ErrorKind;
+
+  constructor(kind: ErrorKind, code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+    this.kind = kind;
+    this.code = code;
+  }
+}
+
+/** Shapes or dtypes that an operator cannot take. Names the operator and the caller's line. */
+export class ShapeError extends SkeinError {
+  readonly op: string;
+
+  constructor(op: string, rule: string) {
+    const line = callersLine();
+    super("user", "shape", `${op}: ${rule}${line === undefined ? "" : `\n    at ${line}`}`);
+    this.op = op;
+  }
+}
+
+/** A value that an option or argument cannot take. */
+export class ArgumentError extends SkeinError {
+  constructor(message: string) {
+    super("user", "argument", message);
+  }
+}
+
+/** An operator, dtype or feature that a backend lacks; raised when a graph is compiled, never in the middle of a run. */
+export class UnsupportedError extends SkeinError {
+  constructor(message: string) {
+    super("user", "unsupported", message);
+  }
+}
+
+/** A broken promise of our own. Seeing one is a bug in Skein. */
+export class InvariantError extends SkeinError {
+  constructor(message: string) {
+    super("invariant", "invariant", `${message} (this is a bug in Skein; please report it)`);
+  }
+}
+
+const here: string = import.meta.url.slice(0, import.meta.url.lastIndexOf("/") + 1);
+
+/**
+ * The first line of the stack outside this package: where the user called the operator. Tests of this package count as
+ * users.
+ */
+export const callersLine = (): string | undefined => {
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = 60; // model code nests scopes and transformations; ten frames would not reach the user
+  const stack = new Error("where").stack ?? "";
+  Error.stackTraceLimit = limit;
+  for (const frame of stack.split("\n").slice(1)) {
+    const place = frame.trim().replace(/^at /, "").replace(/^.*\((.*)\)$/, "$1");
+    const own = place.includes(here) || place.includes(here.replace(/^file:\/\//, ""));
+    if (!own && !place.startsWith("node:") && place !== "<anonymous>") return place;
+    if (own && /\.test\.ts/.test(place)) return place;
+  }
+  return undefined;
+};

@@ -1,0 +1,77 @@
+import type { TensorSpec } from "../shape.ts";
+
+/** Plain, serializable operator parameters. */
+export type ParamValue = number | string | boolean | null | readonly ParamValue[] | { readonly [key: string]: ParamValue };
+export type Params = { readonly [key: string]: ParamValue };
+
+/** Output `output` of node `node`. */
+export interface ValueRef {
+  readonly node: number;
+  readonly output: number;
+}
+
+/** One operator application. `specs` describes each output; `scope` is the path of the model part that emitted it. */
+export interface Node {
+  readonly id: number;
+  readonly op: string;
+  readonly inputs: readonly ValueRef[];
+  readonly params: Params;
+  readonly specs: readonly TensorSpec[];
+  readonly scope: string;
+}
+
+/**
+ * A whole computation as plain data. Invariants: `nodes[i].id === i`; every input refers to an earlier node; each entry
+ * of `inputs` is the id of a node with op `input`, in argument order.
+ */
+export interface Graph {
+  readonly nodes: readonly Node[];
+  readonly inputs: readonly number[];
+  readonly outputs: readonly ValueRef[];
+}
+
+export const specOf = (graph: Graph, ref: ValueRef): TensorSpec => graph.nodes[ref.node]!.specs[ref.output]!;
+
+/** A key for maps and sets over values. */
+export const valueKey = (ref: ValueRef): string => `${ref.node}:${ref.output}`;
+
+/**
+ * Build a graph node by node while an old one is read: `map` an old value once, `resolve` it later. Passes use it so
+ * that renumbering happens in one place.
+ */
+export class GraphBuilder {
+  readonly nodes: Node[] = [];
+  private readonly moved = new Map<string, ValueRef>();
+
+  /** Append a node; returns its id. */
+  add(node: Omit<Node, "id">): number {
+    const id = this.nodes.length;
+    this.nodes.push({ ...node, id });
+    return id;
+  }
+
+  /** Append an old node with its inputs resolved, and map all of its outputs. */
+  copy(node: Node): number {
+    const id = this.add({ ...node, inputs: node.inputs.map((ref) => this.resolve(ref)) });
+    node.specs.forEach((_, output) => this.map({ node: node.id, output }, { node: id, output }));
+    return id;
+  }
+
+  map(old: ValueRef, now: ValueRef): void {
+    this.moved.set(valueKey(old), now);
+  }
+
+  resolve(old: ValueRef): ValueRef {
+    const now = this.moved.get(valueKey(old));
+    if (now === undefined) throw new RangeError(`value ${valueKey(old)} was read before it was mapped`);
+    return now;
+  }
+
+  finish(old: Graph): Graph {
+    return {
+      nodes: this.nodes,
+      inputs: old.inputs.map((id) => this.resolve({ node: id, output: 0 }).node),
+      outputs: old.outputs.map((ref) => this.resolve(ref)),
+    };
+  }
+}

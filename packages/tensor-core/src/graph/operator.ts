@@ -1,0 +1,49 @@
+import type { TensorSpec } from "../shape.ts";
+import type { Params } from "./graph.ts";
+import type { Tensor } from "./tensor.ts";
+
+/** Work of one node: floating-point operations, bytes read, bytes written. Data, so that the cost model can price it. */
+export interface Cost {
+  readonly flops: number;
+  readonly bytesRead: number;
+  readonly bytesWritten: number;
+}
+
+/** A value of the reference interpreter: every dtype in f64. */
+export interface ReferenceArray {
+  readonly spec: TensorSpec;
+  readonly data: Float64Array;
+}
+
+export interface VjpContext<P extends Params> {
+  readonly inputs: readonly Tensor[];
+  readonly outputs: readonly Tensor[];
+  /** One per output; zeros where an output was not used. */
+  readonly cotangents: readonly Tensor[];
+  readonly params: P;
+}
+
+/**
+ * What the whole system knows of an operator. One file each, in `ops/`.
+ *
+ * - `infer`: shapes and dtypes of the outputs; throws `ShapeError` naming both shapes and the rule.
+ * - `vjp`: traced gradient rule; one entry per input, `undefined` where nothing flows.
+ * - `cost`: from shapes alone.
+ * - `reference`: f64, slow and right; returns the data of each output.
+ */
+export interface Operator<P extends Params = Params> {
+  readonly name: string;
+  readonly infer: (inputs: readonly TensorSpec[], params: P) => TensorSpec[];
+  readonly vjp?: (context: VjpContext<P>) => (Tensor | undefined)[];
+  readonly cost: (inputs: readonly TensorSpec[], outputs: readonly TensorSpec[], params: P) => Cost;
+  readonly reference: (inputs: readonly ReferenceArray[], params: P, outputs: readonly TensorSpec[]) => Float64Array[];
+  /** Elementwise operators only: the scalar function. Such a node may be fused. */
+  readonly scalar?: (values: readonly number[], params: P, dtype: TensorSpec["dtype"]) => number;
+  /** Collective operators only: inputs of all ranks of the axis in, outputs of all ranks out. Replaces `reference`. */
+  readonly collective?: (ranks: readonly (readonly ReferenceArray[])[], params: P, outputs: readonly TensorSpec[]) => Float64Array[][];
+}
+
+export type OperatorTable = { readonly [name: string]: Operator };
+
+/** Give an operator file its typed parameters, and the table its uniform type. */
+export const defineOperator = <P extends Params>(operator: Operator<P>): Operator => operator as unknown as Operator;

@@ -1,0 +1,10 @@
+import { defineOperator, type Operator } from "../graph/operator.ts";
+
+/** The value itself. Marks the primals of a differentiated function; a pass removes it. */
+export const identityOperator: Operator = defineOperator({
+  name: "identity",
+  infer: ([input]) => [input!],
+  cost: () => ({ flops: 0, bytesRead: 0, bytesWritten: 0 }),
+  reference: ([input]) => [input!.data.slice()],
+  vjp: ({ cotangents }) => [...cotangents],
+});

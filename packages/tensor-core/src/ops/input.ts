@@ -1,0 +1,14 @@
+import { InvariantError } from "../errors.ts";
+import { defineOperator, type Operator } from "../graph/operator.ts";
+
+/** An argument of the graph. `trace` writes these nodes with their specs; nothing else may. */
+export const inputOperator: Operator = defineOperator<{ index: number }>({
+  name: "input",
+  infer: () => {
+    throw new InvariantError("input nodes are made by trace, not emitted");
+  },
+  cost: () => ({ flops: 0, bytesRead: 0, bytesWritten: 0 }),
+  reference: () => {
+    throw new InvariantError("input nodes are bound by the interpreter, not computed");
+  },
+});

@@ -1,0 +1,12 @@
+import { multiply } from "../functions/elementwise.ts";
+import type { Operator } from "../graph/operator.ts";
+import { arithmetic, elementwise } from "./elementwise.ts";
+
+/** `a · b`; integers wrap. */
+export const multiplyOperator: Operator = elementwise({
+  name: "multiply",
+  arity: 2,
+  dtypes: arithmetic,
+  scalar: ([a, b], _, dtype) => (dtype === "f32" ? a! * b! : dtype === "i32" ? Math.imul(a!, b!) : Math.imul(a!, b!) >>> 0),
+  vjp: ({ inputs: [a, b], cotangents: [g] }) => [multiply(g!, b!), multiply(g!, a!)],
+});

@@ -1,0 +1,36 @@
+import type { Backend, DeviceArray, Executable } from "../backend.ts";
+import { ArgumentError } from "../errors.ts";
+import type { Graph } from "../graph/graph.ts";
+import type { ReferenceArray } from "../graph/operator.ts";
+import { NdArray } from "../nd-array.ts";
+import { interpretWorld } from "./interpret.ts";
+
+class ReferenceDeviceArray implements DeviceArray {
+  readonly dtype: ReferenceArray["spec"]["dtype"];
+  readonly shape: ReferenceArray["spec"]["shape"];
+  readonly value: ReferenceArray;
+
+  constructor(value: ReferenceArray) {
+    this.dtype = value.spec.dtype;
+    this.shape = value.spec.shape;
+    this.value = value;
+  }
+}
+
+const valueOf = (array: DeviceArray): ReferenceArray => {
+  if (array instanceof ReferenceDeviceArray) return array.value;
+  throw new ArgumentError("this array lives on another backend; download it there and upload it here");
+};
+
+/** The f64 interpreter behind the `Backend` interface: one rank, no fusion, results rounded to f32 only on download. */
+export const referenceBackend = (): Backend => ({
+  name: "reference",
+  compile: (graph: Graph): Executable => ({
+    workspaceBytes: 0,
+    run: async (inputs) => interpretWorld(graph, [inputs.map(valueOf)])[0]!.map((value) => new ReferenceDeviceArray(value)),
+    release: () => {},
+  }),
+  upload: (array) => new ReferenceDeviceArray({ spec: { dtype: array.dtype, shape: array.shape }, data: Float64Array.from(array.toNumbers()) }),
+  download: async (array) => NdArray.from(valueOf(array).data, array.shape, array.dtype),
+  free: () => {},
+});

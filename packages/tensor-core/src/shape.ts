@@ -1,0 +1,63 @@
+import { bytesPerElement, type DType } from "./dtype.ts";
+import { ShapeError } from "./errors.ts";
+
+/** Static shape, outermost dimension first; `[]` is a scalar. Layout is always dense row-major. */
+export type Shape = readonly number[];
+
+/** What is known of a value before the first step. */
+export interface TensorSpec {
+  readonly dtype: DType;
+  readonly shape: Shape;
+}
+
+export const elementCount = (shape: Shape): number => shape.reduce((product, size) => product * size, 1);
+
+export const byteLength = (spec: TensorSpec): number => elementCount(spec.shape) * bytesPerElement[spec.dtype];
+
+export const sameShape = (a: Shape, b: Shape): boolean => a.length === b.length && a.every((size, dim) => size === b[dim]);
+
+export const sameSpec = (a: TensorSpec, b: TensorSpec): boolean => a.dtype === b.dtype && sameShape(a.shape, b.shape);
+
+export const formatShape = (shape: Shape): string => `[${shape.join(", ")}]`;
+
+/** `f32[64, 10]` */
+export const formatSpec = (spec: TensorSpec): string => `${spec.dtype}${formatShape(spec.shape)}`;
+
+/** Elements to step for one step along each dimension. */
+export const rowMajorStrides = (shape: Shape): number[] => {
+  const strides = new Array<number>(shape.length).fill(1);
+  for (let dim = shape.length - 2; dim >= 0; dim--) strides[dim] = strides[dim + 1]! * shape[dim + 1]!;
+  return strides;
+};
+
+/** Turn a dimension that may count from the end (-1 is the last) into 0 ≤ dim < rank. */
+export const resolveDim = (dim: number, rank: number, op: string): number => {
+  const resolved = dim < 0 ? dim + rank : dim;
+  if (!Number.isInteger(dim) || resolved < 0 || resolved >= rank) {
+    throw new ShapeError(op, `dimension ${dim} does not exist in a tensor of rank ${rank}; use ${-rank} to ${rank - 1}`);
+  }
+  return resolved;
+};
+
+/** Resolve, sort and check a list of dimensions; absent means all of them. */
+export const resolveDims = (dims: number | readonly number[] | undefined, rank: number, op: string): number[] => {
+  if (dims === undefined) return Array.from({ length: rank }, (_, dim) => dim);
+  const resolved = (typeof dims === "number" ? [dims] : dims).map((dim) => resolveDim(dim, rank, op)).sort((a, b) => a - b);
+  resolved.forEach((dim, i) => {
+    if (i > 0 && dim === resolved[i - 1]) throw new ShapeError(op, `dimension ${dim} is named twice; name each dimension once`);
+  });
+  return resolved;
+};
+
+/** Shape that both operands stretch to (NumPy rule: align at the end, sizes equal or 1). */
+export const broadcastShapes = (a: Shape, b: Shape, op: string): number[] => {
+  const rank = Math.max(a.length, b.length);
+  return Array.from({ length: rank }, (_, dim) => {
+    const sizeA = a[dim - (rank - a.length)] ?? 1;
+    const sizeB = b[dim - (rank - b.length)] ?? 1;
+    if (sizeA !== sizeB && sizeA !== 1 && sizeB !== 1) {
+      throw new ShapeError(op, `${formatShape(a)} and ${formatShape(b)} do not fit: aligned at the last dimension, sizes must be equal or 1, here ${sizeA} meets ${sizeB}; reshape or transpose one of them`);
+    }
+    return sizeA === 1 ? sizeB : sizeA;
+  });
+};

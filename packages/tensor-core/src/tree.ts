@@ -1,0 +1,78 @@
+import { ArgumentError } from "./errors.ts";
+
+/** Nested arrays and plain objects whose leaves are tensors (symbolic, on a device, or on the host). */
+export type Tree<Leaf> = Leaf | readonly Tree<Leaf>[] | { readonly [key: string]: Tree<Leaf> };
+
+/** The same tree with every leaf of type `From` replaced by `To`. */
+export type MapTree<T, From, To> = T extends From ? To : T extends object ? { [K in keyof T]: MapTree<T[K], From, To> } : T;
+
+/** Where the leaves of a flat list belong. Plain data; two trees fit together when these are equal. */
+export type TreeStructure = "leaf" | { readonly list: readonly TreeStructure[] } | { readonly record: readonly (readonly [string, TreeStructure])[] };
+
+const isPlainObject = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+};
+
+const isLeaf = (value: unknown): boolean =>
+  typeof value !== "object" || value === null || (!Array.isArray(value) && (!isPlainObject(value) || ("dtype" in value && "shape" in value)));
+
+/** Leaves in a fixed order (record keys sorted), with the structure that puts them back. */
+export const flattenTree = <Leaf>(tree: unknown): { leaves: Leaf[]; structure: TreeStructure } => {
+  const leaves: Leaf[] = [];
+  const visit = (value: unknown): TreeStructure => {
+    if (isLeaf(value)) {
+      leaves.push(value as Leaf);
+      return "leaf";
+    }
+    if (Array.isArray(value)) return { list: value.map(visit) };
+    const record = value as Record<string, unknown>;
+    return { record: Object.keys(record).sort().map((key) => [key, visit(record[key])] as const) };
+  };
+  const structure = visit(tree);
+  return { leaves, structure };
+};
+
+export const unflattenTree = <T>(structure: TreeStructure, leaves: readonly unknown[]): T => {
+  let next = 0;
+  const build = (node: TreeStructure): unknown => {
+    if (node === "leaf") return leaves[next++];
+    if ("list" in node) return node.list.map(build);
+    return Object.fromEntries(node.record.map(([key, child]) => [key, build(child)]));
+  };
+  const tree = build(structure) as T;
+  if (next !== leaves.length) throw new ArgumentError(`a tree of ${next} leaves cannot be built from ${leaves.length} leaves`);
+  return tree;
+};
+
+/** Path of each leaf, in flattening order: `blocks.0.attention.query`. */
+export const leafPaths = (tree: unknown): string[] => {
+  const paths: string[] = [];
+  const visit = (node: TreeStructure, path: string): void => {
+    if (node === "leaf") paths.push(path);
+    else if ("list" in node) node.list.forEach((child, i) => visit(child, path === "" ? `${i}` : `${path}.${i}`));
+    else for (const [key, child] of node.record) visit(child, path === "" ? key : `${path}.${key}`);
+  };
+  visit(flattenTree(tree).structure, "");
+  return paths;
+};
+
+/** Apply `fn` leaf by leaf. */
+export const mapTree = <T, From, To>(tree: T, fn: (leaf: From, path: string) => To): MapTree<T, From, To> => {
+  const { leaves, structure } = flattenTree<From>(tree);
+  const paths = leafPaths(tree);
+  return unflattenTree(structure, leaves.map((leaf, i) => fn(leaf, paths[i]!)));
+};
+
+/** Apply `fn` to the leaves of several trees of one structure; the result has the structure of the first. */
+export const zipTrees = <T, Result = T>(fn: (...leaves: never[]) => unknown, first: T, ...rest: unknown[]): Result => {
+  const { leaves, structure } = flattenTree<never>(first);
+  const others = rest.map((tree, i) => {
+    const flat = flattenTree<never>(tree);
+    if (JSON.stringify(flat.structure) !== JSON.stringify(structure)) {
+      throw new ArgumentError(`tree ${i + 2} of ${rest.length + 1} has leaves [${leafPaths(tree).join(", ")}], the first has [${leafPaths(first).join(", ")}]; all trees must have the same structure`);
+    }
+    return flat.leaves;
+  });
+  return unflattenTree(structure, leaves.map((leaf, i) => fn(leaf, ...others.map((other) => other[i]!))));
+};

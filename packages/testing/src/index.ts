@@ -1,0 +1,3 @@
+export { conformanceCases } from "./cases/table.ts";
+export type { ConformanceCase } from "./conformance-case.ts";
+export { normal, seeded, uniform } from "./seeded.ts";
