@@ -1,13 +1,56 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import type { Options } from "tsup";
 
-/** Build settings of a published package: ESM only, declarations beside the code. */
-export const library = (options: Options): Options => ({
-  format: ["esm"],
-  target: "es2023",
-  platform: "neutral",
-  dts: true,
-  clean: true,
-  treeshake: true,
-  sourcemap: true,
-  ...options,
-});
+/** `new URL("./worker.ts", import.meta.url)`: how source names a file that a thread is started from. */
+const threadFile = /new URL\(\s*"(\.{1,2}\/[^"]+\.ts)"\s*,\s*import\.meta\.url\s*,?\s*\)/g;
+
+const entryName = (path: string): string => basename(path, ".ts");
+
+/** Files below `src` that a `new URL` names, each an entry of its own in `dist`. */
+const threadEntries = (source: string): Record<string, string> => {
+  const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter(
+    (path) => path.endsWith(".ts") && !path.endsWith(".test.ts"),
+  );
+  const named = files.flatMap((file) =>
+    [...readFileSync(join(source, file), "utf8").matchAll(threadFile)].map((match) => join(source, file, "..", match[1]!)),
+  );
+  return Object.fromEntries(named.map((path) => [entryName(path), path]));
+};
+
+/**
+ * Build settings of a published package: ESM only, declarations beside the code, everything flat in `dist`.
+ * Files that threads are started from become entries by themselves, and their `new URL` is rewritten to match.
+ */
+export const library = ({ entry, ...options }: Omit<Options, "entry"> & { entry: readonly string[] | Record<string, string> }): Options => {
+  const doors = Array.isArray(entry)
+    ? Object.fromEntries(entry.map((path: string) => [entryName(path), path]))
+    : { ...(entry as Record<string, string>) };
+  return {
+    format: ["esm"],
+    target: "es2024",
+    platform: "neutral",
+    tsconfig: "../../tsconfig.base.json",
+    entry: { ...doors, ...threadEntries("src") },
+    dts: { entry: doors },
+    external: [/^node:/],
+    clean: true,
+    treeshake: true,
+    sourcemap: true,
+    esbuildPlugins: [
+      {
+        name: "thread-files",
+        setup: (build) => {
+          build.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, ({ path }) => ({
+            contents: readFileSync(path, "utf8").replace(
+              threadFile,
+              (_, file: string) => `new URL("./${entryName(file)}.js", import.meta.url)`,
+            ),
+            loader: "ts",
+          }));
+        },
+      },
+    ],
+    ...options,
+  };
+};

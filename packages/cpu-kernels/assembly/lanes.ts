@@ -15,3 +15,21 @@ export function madd(a: v128, b: v128, c: v128): v128 {
 export function sumLanes(v: v128): f32 {
   return f32x4.extract_lane(v, 0) + f32x4.extract_lane(v, 1) + (f32x4.extract_lane(v, 2) + f32x4.extract_lane(v, 3));
 }
+
+/** Four rows of four floats at `from`, `stride` bytes apart, written as columns: element k of all four rows lies at to + k · step. */
+// @ts-ignore: decorator
+@inline
+export function transpose4(from: usize, stride: usize, to: usize, step: usize): void {
+  const r0 = v128.load(from);
+  const r1 = v128.load(from + stride);
+  const r2 = v128.load(from + 2 * stride);
+  const r3 = v128.load(from + 3 * stride);
+  const t0 = v128.shuffle<f32>(r0, r1, 0, 4, 1, 5);
+  const t1 = v128.shuffle<f32>(r0, r1, 2, 6, 3, 7);
+  const t2 = v128.shuffle<f32>(r2, r3, 0, 4, 1, 5);
+  const t3 = v128.shuffle<f32>(r2, r3, 2, 6, 3, 7);
+  v128.store(to, v128.shuffle<i64>(t0, t2, 0, 2));
+  v128.store(to + step, v128.shuffle<i64>(t0, t2, 1, 3));
+  v128.store(to + 2 * step, v128.shuffle<i64>(t1, t3, 0, 2));
+  v128.store(to + 3 * step, v128.shuffle<i64>(t1, t3, 1, 3));
+}

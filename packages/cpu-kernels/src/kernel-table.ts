@@ -1,6 +1,69 @@
 import type { Kernel } from "./kernel.ts";
+import { attentionBackwardKernel } from "./ops/attention-backward.ts";
+import { attentionKernel } from "./ops/attention.ts";
+import { avgPool2dBackwardKernel } from "./ops/avg-pool2d-backward.ts";
+import { avgPool2dKernel } from "./ops/avg-pool2d.ts";
+import { batchNormBackwardKernel } from "./ops/batch-norm-backward.ts";
+import { batchNormKernel } from "./ops/batch-norm.ts";
+import { broadcastToKernel } from "./ops/broadcast-to.ts";
+import { concatKernel } from "./ops/concat.ts";
+import { conv2dBackwardInputKernel } from "./ops/conv2d-backward-input.ts";
+import { conv2dBackwardWeightKernel } from "./ops/conv2d-backward-weight.ts";
+import { conv2dKernel } from "./ops/conv2d.ts";
+import { crossEntropyBackwardKernel } from "./ops/cross-entropy-backward.ts";
+import { crossEntropyKernel } from "./ops/cross-entropy.ts";
+import { gatherKernel } from "./ops/gather.ts";
+import { layerNormBackwardKernel } from "./ops/layer-norm-backward.ts";
+import { layerNormKernel } from "./ops/layer-norm.ts";
+import { logSoftmaxBackwardKernel } from "./ops/log-softmax-backward.ts";
+import { logSoftmaxKernel } from "./ops/log-softmax.ts";
+import { matmulKernel } from "./ops/matmul.ts";
+import { maxPool2dBackwardKernel } from "./ops/max-pool2d-backward.ts";
+import { maxPool2dKernel } from "./ops/max-pool2d.ts";
+import { padKernel } from "./ops/pad.ts";
+import { reshapeKernel } from "./ops/reshape.ts";
+import { rmsNormBackwardKernel } from "./ops/rms-norm-backward.ts";
+import { rmsNormKernel } from "./ops/rms-norm.ts";
+import { rotaryKernel } from "./ops/rotary.ts";
+import { scatterAddKernel } from "./ops/scatter-add.ts";
+import { sliceKernel } from "./ops/slice.ts";
+import { softmaxBackwardKernel } from "./ops/softmax-backward.ts";
+import { softmaxKernel } from "./ops/softmax.ts";
+import { transposeKernel } from "./ops/transpose.ts";
 
-const rows: readonly Kernel[] = [];
+const rows: readonly Kernel[] = [
+  attentionBackwardKernel,
+  attentionKernel,
+  avgPool2dBackwardKernel,
+  avgPool2dKernel,
+  batchNormBackwardKernel,
+  batchNormKernel,
+  broadcastToKernel,
+  concatKernel,
+  conv2dBackwardInputKernel,
+  conv2dBackwardWeightKernel,
+  conv2dKernel,
+  crossEntropyBackwardKernel,
+  crossEntropyKernel,
+  gatherKernel,
+  layerNormBackwardKernel,
+  layerNormKernel,
+  logSoftmaxBackwardKernel,
+  logSoftmaxKernel,
+  matmulKernel,
+  maxPool2dBackwardKernel,
+  maxPool2dKernel,
+  padKernel,
+  reshapeKernel,
+  rmsNormBackwardKernel,
+  rmsNormKernel,
+  rotaryKernel,
+  scatterAddKernel,
+  sliceKernel,
+  softmaxBackwardKernel,
+  softmaxKernel,
+  transposeKernel,
+];
 
 /** Every kernel by operator name. A new kernel is one file and one row. */
 export const kernels: { readonly [op: string]: Kernel } = Object.fromEntries(rows.map((kernel) => [kernel.op, kernel]));

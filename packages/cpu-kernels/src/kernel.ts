@@ -13,9 +13,10 @@ export interface KernelNode {
 
 /**
  * Run the kernel once. Entries of `inputs` and `outputs` are byte addresses in the shared memory, aligned to 16 bytes
- * unless the planner placed a value inside a larger one (then to its element); `scratch` is the address of the bytes asked for.
+ * unless the planner placed a value inside a larger one (then to its element); `scratch` is the address of the bytes asked for,
+ * `constants` that of the kernel's constants. Both are aligned to 16 bytes.
  */
-export type KernelCall = (inputs: Int32Array, outputs: Int32Array, scratch: number) => void;
+export type KernelCall = (inputs: Int32Array, outputs: Int32Array, scratch: number, constants: number) => void;
 
 /** How one operator runs on WebAssembly. One file per operator in `ops/`, named like the operator's file in tensor-core. */
 export interface Kernel {
@@ -24,6 +25,8 @@ export interface Kernel {
   readonly refuses?: (node: KernelNode) => string | undefined;
   /** Scratch memory of one call, bytes. */
   readonly scratchBytes?: (node: KernelNode) => number;
+  /** Read-only data that the kernel wants in the shared memory; written once per node at compile time, kept while the executable lives. */
+  readonly constants?: (node: KernelNode) => Uint8Array;
   /** Choose the export and fix its sizes; called once per node at compile time. */
   readonly bind: (node: KernelNode, wasm: WasmExports) => KernelCall;
 }

@@ -1,17 +1,207 @@
 import type { Operator, OperatorTable } from "../graph/operator.ts";
+import { absoluteOperator } from "./absolute.ts";
 import { addOperator } from "./add.ts";
+import { allGatherOperator } from "./all-gather.ts";
+import { allReduceOperator } from "./all-reduce.ts";
+import { allToAllOperator } from "./all-to-all.ts";
+import { argmaxOperator } from "./argmax.ts";
+import { argminOperator } from "./argmin.ts";
+import { attentionBackwardOperator } from "./attention-backward.ts";
+import { attentionOperator } from "./attention.ts";
+import { avgPool2dBackwardOperator } from "./avg-pool2d-backward.ts";
+import { avgPool2dOperator } from "./avg-pool2d.ts";
+import { axisIndexOperator } from "./axis-index.ts";
+import { batchNormBackwardOperator } from "./batch-norm-backward.ts";
+import { batchNormOperator } from "./batch-norm.ts";
+import { bitwiseAndOperator } from "./bitwise-and.ts";
+import { bitwiseOrOperator } from "./bitwise-or.ts";
+import { bitwiseXorOperator } from "./bitwise-xor.ts";
+import { broadcastToOperator } from "./broadcast-to.ts";
+import { broadcastOperator } from "./broadcast.ts";
+import { castOperator } from "./cast.ts";
+import { ceilOperator } from "./ceil.ts";
+import { collectiveDoneOperator } from "./collective-done.ts";
+import { collectiveStartOperator } from "./collective-start.ts";
+import { concatOperator } from "./concat.ts";
 import { constantOperator } from "./constant.ts";
+import { conv2dBackwardInputOperator } from "./conv2d-backward-input.ts";
+import { conv2dBackwardWeightOperator } from "./conv2d-backward-weight.ts";
+import { conv2dOperator } from "./conv2d.ts";
+import { cosOperator } from "./cos.ts";
+import { crossEntropyBackwardOperator } from "./cross-entropy-backward.ts";
+import { crossEntropyOperator } from "./cross-entropy.ts";
+import { cumsumOperator } from "./cumsum.ts";
+import { divideOperator } from "./divide.ts";
+import { equalOperator } from "./equal.ts";
+import { erfOperator } from "./erf.ts";
+import { expOperator } from "./exp.ts";
+import { floorOperator } from "./floor.ts";
+import { foldInOperator } from "./fold-in.ts";
+import { fusedOperator } from "./fused.ts";
+import { gatherOperator } from "./gather.ts";
+import { geluOperator } from "./gelu.ts";
+import { greaterEqualOperator } from "./greater-equal.ts";
+import { greaterOperator } from "./greater.ts";
 import { identityOperator } from "./identity.ts";
 import { inputOperator } from "./input.ts";
+import { iotaOperator } from "./iota.ts";
+import { isFiniteOperator } from "./is-finite.ts";
+import { layerNormBackwardOperator } from "./layer-norm-backward.ts";
+import { layerNormOperator } from "./layer-norm.ts";
+import { lessEqualOperator } from "./less-equal.ts";
+import { lessOperator } from "./less.ts";
+import { literalOperator } from "./literal.ts";
+import { logSoftmaxBackwardOperator } from "./log-softmax-backward.ts";
+import { logSoftmaxOperator } from "./log-softmax.ts";
+import { logOperator } from "./log.ts";
+import { logicalAndOperator } from "./logical-and.ts";
+import { logicalNotOperator } from "./logical-not.ts";
+import { logicalOrOperator } from "./logical-or.ts";
+import { logicalXorOperator } from "./logical-xor.ts";
+import { matmulOperator } from "./matmul.ts";
+import { maxPool2dBackwardOperator } from "./max-pool2d-backward.ts";
+import { maxPool2dOperator } from "./max-pool2d.ts";
+import { maximumOperator } from "./maximum.ts";
+import { minimumOperator } from "./minimum.ts";
 import { multiplyOperator } from "./multiply.ts";
+import { negateOperator } from "./negate.ts";
+import { notEqualOperator } from "./not-equal.ts";
+import { oneHotOperator } from "./one-hot.ts";
+import { padOperator } from "./pad.ts";
+import { powerOperator } from "./power.ts";
+import { randomBitsOperator } from "./random-bits.ts";
+import { reduceMaxOperator } from "./reduce-max.ts";
+import { reduceMinOperator } from "./reduce-min.ts";
+import { reduceScatterOperator } from "./reduce-scatter.ts";
+import { reluOperator } from "./relu.ts";
+import { reshapeOperator } from "./reshape.ts";
+import { rmsNormBackwardOperator } from "./rms-norm-backward.ts";
+import { rmsNormOperator } from "./rms-norm.ts";
+import { rotaryOperator } from "./rotary.ts";
+import { roundOperator } from "./round.ts";
+import { rsqrtOperator } from "./rsqrt.ts";
+import { scatterAddOperator } from "./scatter-add.ts";
+import { sendReceiveOperator } from "./send-receive.ts";
+import { shiftLeftOperator } from "./shift-left.ts";
+import { shiftRightOperator } from "./shift-right.ts";
+import { sigmoidOperator } from "./sigmoid.ts";
+import { signOperator } from "./sign.ts";
+import { siluOperator } from "./silu.ts";
+import { sinOperator } from "./sin.ts";
+import { sliceOperator } from "./slice.ts";
+import { softmaxBackwardOperator } from "./softmax-backward.ts";
+import { softmaxOperator } from "./softmax.ts";
+import { softplusOperator } from "./softplus.ts";
+import { sqrtOperator } from "./sqrt.ts";
+import { stopGradientOperator } from "./stop-gradient.ts";
+import { subtractOperator } from "./subtract.ts";
+import { sumOperator } from "./sum.ts";
+import { tanhOperator } from "./tanh.ts";
+import { topKOperator } from "./top-k.ts";
+import { transposeOperator } from "./transpose.ts";
+import { whereOperator } from "./where.ts";
 
 const rows: readonly Operator[] = [
+  absoluteOperator,
   addOperator,
+  allGatherOperator,
+  allReduceOperator,
+  allToAllOperator,
+  argmaxOperator,
+  argminOperator,
+  attentionBackwardOperator,
+  attentionOperator,
+  avgPool2dBackwardOperator,
+  avgPool2dOperator,
+  axisIndexOperator,
+  batchNormBackwardOperator,
+  batchNormOperator,
+  bitwiseAndOperator,
+  bitwiseOrOperator,
+  bitwiseXorOperator,
+  broadcastOperator,
+  broadcastToOperator,
+  castOperator,
+  ceilOperator,
+  collectiveDoneOperator,
+  concatOperator,
   constantOperator,
+  conv2dBackwardInputOperator,
+  conv2dBackwardWeightOperator,
+  conv2dOperator,
+  cosOperator,
+  crossEntropyBackwardOperator,
+  crossEntropyOperator,
+  cumsumOperator,
+  divideOperator,
+  equalOperator,
+  erfOperator,
+  expOperator,
+  floorOperator,
+  foldInOperator,
+  gatherOperator,
+  geluOperator,
+  greaterEqualOperator,
+  greaterOperator,
   identityOperator,
   inputOperator,
+  iotaOperator,
+  isFiniteOperator,
+  layerNormBackwardOperator,
+  layerNormOperator,
+  lessEqualOperator,
+  lessOperator,
+  literalOperator,
+  logOperator,
+  logSoftmaxBackwardOperator,
+  logSoftmaxOperator,
+  logicalAndOperator,
+  logicalNotOperator,
+  logicalOrOperator,
+  logicalXorOperator,
+  matmulOperator,
+  maxPool2dBackwardOperator,
+  maxPool2dOperator,
+  maximumOperator,
+  minimumOperator,
   multiplyOperator,
+  negateOperator,
+  notEqualOperator,
+  oneHotOperator,
+  padOperator,
+  powerOperator,
+  randomBitsOperator,
+  reduceMaxOperator,
+  reduceMinOperator,
+  reduceScatterOperator,
+  reluOperator,
+  reshapeOperator,
+  rmsNormBackwardOperator,
+  rmsNormOperator,
+  rotaryOperator,
+  roundOperator,
+  rsqrtOperator,
+  scatterAddOperator,
+  sendReceiveOperator,
+  shiftLeftOperator,
+  shiftRightOperator,
+  sigmoidOperator,
+  signOperator,
+  siluOperator,
+  sinOperator,
+  sliceOperator,
+  softmaxBackwardOperator,
+  softmaxOperator,
+  softplusOperator,
+  sqrtOperator,
+  stopGradientOperator,
+  subtractOperator,
+  sumOperator,
+  tanhOperator,
+  topKOperator,
+  transposeOperator,
+  whereOperator,
 ];
 
 /** Every operator of Skein by name. A new operator is one file and one row. */
-export const operators: OperatorTable = Object.fromEntries(rows.map((operator) => [operator.name, operator]));
+export const operators: OperatorTable = Object.fromEntries([...rows, collectiveStartOperator(rows), fusedOperator(rows)].map((operator) => [operator.name, operator]));

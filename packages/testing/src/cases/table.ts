@@ -1,4 +1,19 @@
 import type { ConformanceCase } from "../conformance-case.ts";
+import { attentionCases } from "./attention.ts";
+import { convolutionCases } from "./convolution.ts";
+import { indexingCases } from "./indexing.ts";
+import { linearCases } from "./linear.ts";
+import { movementCases } from "./movement.ts";
+import { normalisationCases } from "./normalisation.ts";
+import { poolingCases } from "./pooling.ts";
 
 /** All rows; one file of rows per operator family. */
-export const conformanceCases: readonly ConformanceCase[] = [];
+export const conformanceCases: readonly ConformanceCase[] = [
+  ...attentionCases,
+  ...convolutionCases,
+  ...indexingCases,
+  ...linearCases,
+  ...movementCases,
+  ...normalisationCases,
+  ...poolingCases,
+];

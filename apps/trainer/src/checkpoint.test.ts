@@ -1,0 +1,145 @@
+import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { NdArray } from "@skein/tensor-core";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { checkpointsFolder, commitCheckpoint, discardPartial, type Manifest, newestCheckpoint, rankFile, requireSameTensors, type SavedFile, sha256, sharedFile, specsText, writePart } from "./checkpoint.ts";
+import { CheckpointError } from "./errors.ts";
+import { type Files, nodeFiles } from "./files.ts";
+
+let output: string;
+beforeEach(() => {
+  output = mkdtempSync(join(tmpdir(), "skein-checkpoint-"));
+});
+afterEach(() => rmSync(output, { recursive: true }));
+
+const tensors = (value: number): Map<string, NdArray> => new Map([["params.dense.weight", NdArray.from([value, 2, 3, 4], [2, 2])]]);
+
+const manifestOf = (step: number, files: readonly SavedFile[]): Manifest => ({
+  format: "skein-checkpoint",
+  version: 1,
+  step,
+  data: { epoch: 0, step },
+  worldSize: 1,
+  modelHash: sha256("model"),
+  jobHash: sha256("job"),
+  files: [...files],
+});
+
+const save = (step: number, { files = nodeFiles, keep = 3 }: { files?: Files; keep?: number } = {}): string => {
+  const parts = [writePart(files, output, step, sharedFile, tensors(step)), writePart(files, output, step, rankFile(0), tensors(-step))];
+  return commitCheckpoint(files, output, manifestOf(step, parts), keep);
+};
+
+const names = (): string[] => readdirSync(checkpointsFolder(output)).sort();
+
+test("what is saved comes back, bit for bit", () => {
+  const folder = save(7);
+  const checkpoint = newestCheckpoint(nodeFiles, output, () => expect.unreachable());
+  expect(checkpoint.folder).toBe(folder);
+  expect(checkpoint.manifest.step).toBe(7);
+  expect(checkpoint.tensors.get(sharedFile)!.get("params.dense.weight")!.toNumbers()).toEqual([7, 2, 3, 4]);
+  expect(checkpoint.tensors.get(rankFile(0))!.get("params.dense.weight")!.toNumbers()).toEqual([-7, 2, 3, 4]);
+});
+
+test("keeps the newest, by number and not by spelling", () => {
+  for (const step of [99_999_999, 100_000_000, 5]) save(step, { keep: 2 });
+  expect(names()).toEqual(["step-100000000", "step-99999999"]);
+  expect(newestCheckpoint(nodeFiles, output, () => {}).manifest.step).toBe(100_000_000);
+});
+
+describe("a damaged checkpoint is passed over, with the reason", () => {
+  test.each<[string, (folder: string) => void, string]>([
+    ["torn", (folder) => truncateSync(join(folder, sharedFile), 50), "shared.safetensors has 50 bytes, but its manifest says"],
+    ["grown", (folder) => appendFileSync(join(folder, rankFile(0)), "x"), "rank-0.safetensors has"],
+    [
+      "altered",
+      (folder) => {
+        const path = join(folder, sharedFile);
+        const bytes = readFileSync(path);
+        bytes[bytes.length - 1]! ^= 1;
+        writeFileSync(path, bytes);
+      },
+      "shared.safetensors does not have the SHA-256 of its manifest: it was altered",
+    ],
+    ["without a part", (folder) => rmSync(join(folder, rankFile(0))), "rank-0.safetensors cannot be read"],
+    ["without a manifest", (folder) => rmSync(join(folder, "manifest.json")), "manifest.json is missing or damaged"],
+    ["with a manifest that names a file elsewhere", (folder) => writeFileSync(join(folder, "manifest.json"), readFileSync(join(folder, "manifest.json"), "utf8").replace(sharedFile, "../../x.safetensors")), "manifest.json is missing or damaged"],
+  ])("%s", (_, damage, reason) => {
+    save(1);
+    damage(save(2));
+    const reasons: string[] = [];
+    expect(newestCheckpoint(nodeFiles, output, (text) => reasons.push(text)).manifest.step).toBe(1);
+    expect(reasons).toHaveLength(1);
+    expect(reasons[0]).toContain(reason);
+    expect(reasons[0]).toContain("step-00000002");
+  });
+
+  test("none left, or none at all", () => {
+    expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow(/no checkpoint to resume from: .* holds none/);
+    truncateSync(join(save(1), sharedFile), 9);
+    expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow("holds 1, but none is sound");
+  });
+});
+
+describe("a disk that fills up", () => {
+  /** The same files, but the n-th write stops in the middle. */
+  const fullAfter = (writes: number): Files => ({
+    ...nodeFiles,
+    writeDurably: (path, bytes) => {
+      if (writes-- > 0) return nodeFiles.writeDurably(path, bytes);
+      writeFileSync(path, bytes.subarray(0, bytes.length / 2));
+      throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+    },
+  });
+
+  test.each([0, 1, 2])("at write %i, leaves the checkpoint before it and, once discarded, nothing else", (writes) => {
+    save(1);
+    expect(() => save(2, { files: fullAfter(writes) })).toThrow("ENOSPC");
+    expect(newestCheckpoint(nodeFiles, output, () => expect.unreachable()).manifest.step).toBe(1);
+    discardPartial(nodeFiles, output, 2);
+    expect(names()).toEqual(["step-00000001"]);
+  });
+});
+
+test("a crash before the rename leaves no checkpoint under the final name", () => {
+  const files: Files = { ...nodeFiles, rename: () => expect.fail("crash") };
+  expect(() => save(3, { files })).toThrow("crash");
+  expect(existsSync(join(checkpointsFolder(output), "step-00000003"))).toBe(false);
+  expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow("holds none");
+});
+
+test("parts and manifest reach the disk before the rename, the rename before old ones go", () => {
+  save(1);
+  const order: string[] = [];
+  const logged = Object.fromEntries(
+    Object.entries(nodeFiles).map(([name, operation]) => [
+      name,
+      (...args: never[]) => {
+        order.push(name);
+        return (operation as (...args: never[]) => unknown)(...args);
+      },
+    ]),
+  ) as unknown as Files;
+  save(2, { files: logged, keep: 1 });
+  expect(order.filter((name) => name !== "makeFolder" && name !== "list")).toEqual(["writeDurably", "writeDurably", "writeDurably", "syncFolder", "remove", "rename", "syncFolder", "remove"]);
+});
+
+test("another model is refused, with the first tensors that differ", () => {
+  const spec = (shape: number[]): NdArray => NdArray.zeros("f32", shape);
+  const saved = new Map([["a", spec([2])], ["b", spec([3])], ["gone", spec([1])]]);
+  expect(() => requireSameTensors(saved, saved, "x")).not.toThrow();
+  expect(() => requireSameTensors(saved, new Map([["a", spec([2])], ["b", spec([4])], ["new", spec([5])]]), "runs/x")).toThrow(
+    new CheckpointError(
+      [
+        "runs/x is of another model or optimizer; 3 of 3 tensors differ; resume with the job that wrote it:",
+        "  b: f32[3] in the checkpoint, f32[4] in the job's model",
+        "  new: f32[5] in the job's model, not in the checkpoint",
+        "  gone: f32[1] in the checkpoint, not in the job's model",
+      ].join("\n"),
+    ),
+  );
+  const many = new Map(Array.from({ length: 9 }, (_, i) => [`t${i}`, spec([1])]));
+  expect(() => requireSameTensors(new Map(), many, "x")).toThrow("and 4 more");
+  expect(specsText(saved)).toBe("a f32[2]\nb f32[3]\ngone f32[1]\n");
+});

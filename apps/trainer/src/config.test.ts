@@ -1,0 +1,107 @@
+import { describe, expect, test } from "vitest";
+import { loadJob, parseJob, parseOverride } from "./config.ts";
+import { didYouMean, editDistance } from "./did-you-mean.ts";
+import { ConfigError } from "./errors.ts";
+import { jobJsonSchema } from "./job-schema.ts";
+
+const good = `name: digits
+ranks: 2
+batch: 64
+epochs: 3
+data:
+  kind: mnist
+model:
+  kind: cnn
+optimizer:
+  kind: adamw
+learningRate:
+  peak: 0.002
+`;
+
+const faultsOf = (text: string, overrides: readonly string[] = []): string[] => {
+  try {
+    parseJob(text, "jobs/x.yaml", overrides.map(parseOverride));
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return (error as Error).message.split("\n");
+  }
+  throw new Error("no fault was found");
+};
+
+describe("a sound job", () => {
+  test("gets its defaults", () => {
+    const job = parseJob(good, "jobs/x.yaml");
+    expect(job).toMatchObject({ seed: 0, compression: { kind: "identity" }, evaluation: { batch: 500 }, checkpoint: { keep: 3 }, optimizer: { kind: "adamw", beta1: 0.9, weightDecay: 0.01 } });
+  });
+
+  test("values of the command line go before those of the file", () => {
+    const job = parseJob(good, "jobs/x.yaml", ["batch=96", "optimizer={kind: sgd}", "compression.kind=top-k", "steps=7"].map(parseOverride));
+    expect(job).toMatchObject({ batch: 96, optimizer: { kind: "sgd" }, compression: { kind: "top-k", density: 0.01 }, steps: 7 });
+    expect(job.epochs).toBeUndefined();
+  });
+});
+
+describe("one line names place, value, rule and cure", () => {
+  test.each<[string, string, string]>([
+    ["a misspelt key", good.replace("optimizer:", "optimiser:"), 'jobs/x.yaml:9:1: unknown key "optimiser"; did you mean "optimizer"?'],
+    ["a misspelt inner key", good.replace("  peak:", "  peek:"), 'jobs/x.yaml:12:3: unknown key "learningRate.peek"; did you mean "peak"?'],
+    ["a misspelt key of a variant", good.replace("kind: adamw", "kind: adamw\n  weigthDecay: 0.1"), 'jobs/x.yaml:11:3: unknown key "optimizer.weigthDecay"; did you mean "weightDecay"?'],
+    ["a key far from any", `${good}zebra: 1\n`, 'jobs/x.yaml:13:1: unknown key "zebra"; use one of: name, seed, ranks, batch'],
+    ["a misspelt kind", good.replace("kind: cnn", "kind: cnnn"), 'jobs/x.yaml:8:3: model.kind is "cnnn", which is unknown; did you mean "cnn"?'],
+    ["a missing section", good.replace("model:\n  kind: cnn\n", ""), "jobs/x.yaml:1:1: model is missing; give an object"],
+    ["a missing kind", good.replace("kind: cnn", "{}"), "jobs/x.yaml:7:1: model.kind is missing; use one of: mlp, cnn, resnet18, gpt"],
+    ["a word for a number", good.replace("batch: 64", "batch: many"), 'jobs/x.yaml:3:1: batch is "many", but must be a number; change it'],
+    ["a fraction for a count", good.replace("batch: 64", "batch: 6.5"), "jobs/x.yaml:3:1: batch is 6.5, but must be an integer; change it"],
+    ["a value too small", good.replace("peak: 0.002", "peak: 0"), "jobs/x.yaml:12:3: learningRate.peak is 0, but must be above 0; raise it"],
+    ["a value too large", good.replace("ranks: 2", "ranks: 65"), "jobs/x.yaml:2:1: ranks is 65, but must be at most 64; lower it"],
+    ["a density above 1", `${good}compression:\n  kind: top-k\n  density: 1.5\n`, "jobs/x.yaml:15:3: compression.density is 1.5, but must be at most 1; lower it"],
+    ["more ranks than samples", good.replace("batch: 64", "batch: 1"), "jobs/x.yaml:3:1: batch: 1 samples cannot be shared among 2 ranks, each rank needs at least one; use a batch of at least 2, or fewer ranks"],
+    ["a batch that does not divide", good.replace("batch: 64", "batch: 65"), "jobs/x.yaml:3:1: batch: 65 samples do not divide among 2 ranks; use a multiple of 2, such as 64 or 66"],
+    ["no length", good.replace("epochs: 3\n", ""), "jobs/x.yaml:1:1: neither epochs nor steps is given"],
+    ["two lengths", `${good}steps: 9\n`, "jobs/x.yaml:13:1: steps: both epochs (3) and steps (9) are given; give one of them"],
+    ["a model that cannot learn from the data", good.replace("kind: cnn", "kind: gpt"), "jobs/x.yaml:8:3: model.kind: a gpt cannot learn from mnist; use mlp or cnn or resnet18"],
+    ["a name that is no folder", good.replace("name: digits", "name: ../x"), 'jobs/x.yaml:1:1: name is "../x": a name is made of letters'],
+    ["broken YAML", "name: [1,\nbatch: 2", "jobs/x.yaml:2:1: no valid YAML"],
+    ["a key given twice", `${good}name: again\n`, "jobs/x.yaml:13:1: no valid YAML: Map keys must be unique"],
+    ["a list", "- 1", "jobs/x.yaml:1:1: the job is [1], but must be a mapping"],
+    ["nothing", "", "jobs/x.yaml:1:1: the job is null"],
+  ])("%s", (_, text, line) => {
+    const faults = faultsOf(text);
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toContain(line);
+  });
+
+  test("every fault of a file is told", () => {
+    expect(faultsOf(good.replace("batch: 64", "batch: -1").replace("peak: 0.002", "peak: x"))).toHaveLength(2);
+  });
+
+  test.each<[string, string]>([
+    ["batch=65", "--set batch=65: batch: 65 samples do not divide among 2 ranks"],
+    ["modle.kind=cnn", '--set modle.kind=cnn: unknown key "modle"; did you mean "model"?'],
+    ["optimizer.kind=adan", '--set optimizer.kind=adan: optimizer.kind is "adan", which is unknown; did you mean "adam"?'],
+    ["name.x=1", '--set name.x=1: name is "digits" and has no parts'],
+    ["batch", "--set batch: must read key=value"],
+    ["a.__proto__.b=1", "must read key=value"],
+  ])("a fault of the command line names it: %s", (override, line) => {
+    expect(faultsOf(good, [override])[0]).toContain(line);
+  });
+
+  test("a file that is not there", () => {
+    expect(() => loadJob("nowhere.yaml")).toThrow("nowhere.yaml: cannot be read");
+  });
+});
+
+test("didYouMean offers near words only", () => {
+  expect(editDistance("adan", "adam")).toBe(1);
+  expect(editDistance("rnaks", "ranks")).toBe(1);
+  expect(editDistance("", "abc")).toBe(3);
+  expect(didYouMean("zebra", ["ranks", "batch"])).toBeUndefined();
+});
+
+test("the JSON Schema refuses unknown keys and keeps defaults and descriptions", () => {
+  const schema = jobJsonSchema() as { $schema: string; additionalProperties: boolean; required: string[]; properties: Record<string, { default?: unknown; description?: string }> };
+  expect(schema.$schema).toBe("http://json-schema.org/draft-07/schema#");
+  expect(schema.additionalProperties).toBe(false);
+  expect(schema.required).toEqual(["name", "batch", "data", "model", "optimizer", "learningRate"]);
+  expect(schema.properties["ranks"]).toMatchObject({ default: 1, description: expect.stringContaining("ranks") as string });
+});

@@ -1,0 +1,182 @@
+import { readFileSync } from "node:fs";
+import { type Document, isMap, isNode, isScalar, LineCounter, parse, parseDocument } from "yaml";
+import type { z } from "zod";
+import { didYouMean } from "./did-you-mean.ts";
+import { ConfigError } from "./errors.ts";
+import { crossFieldFaults, type Job, jobSchema } from "./job-schema.ts";
+
+/** A value from the command line that goes before the file's. */
+export interface Override {
+  readonly path: readonly string[];
+  readonly value: unknown;
+  /** What errors call it: `--ranks 4`. */
+  readonly origin: string;
+}
+
+type Path = readonly (string | number)[];
+
+/** Where values came from, for errors. */
+interface Source {
+  readonly file: string;
+  readonly document: Document | undefined;
+  readonly lines: LineCounter;
+  readonly overrides: readonly Override[];
+}
+
+const startsWith = (path: Path, prefix: Path): boolean => prefix.every((key, i) => String(path[i]) === String(key));
+
+/** Byte offset of the deepest part of `path` that the file has: of the key where it is a key, else of the value. */
+const offsetOf = (document: Document, path: Path): number => {
+  for (let depth = path.length; depth > 0; depth--) {
+    const parent: unknown = depth === 1 ? document.contents : document.getIn(path.slice(0, depth - 1), true);
+    const pair = isMap(parent) ? parent.items.find(({ key }) => isScalar(key) && String(key.value) === String(path[depth - 1])) : undefined;
+    if (pair !== undefined && isNode(pair.key)) return pair.key.range?.[0] ?? 0;
+    const value: unknown = document.getIn(path.slice(0, depth), true);
+    if (isNode(value)) return value.range?.[0] ?? 0;
+  }
+  return isNode(document.contents) ? (document.contents.range?.[0] ?? 0) : 0;
+};
+
+const placeOf = ({ file, document, lines, overrides }: Source, path: Path): string => {
+  const inFile = path.length === 0 || document?.hasIn(path) === true;
+  const override = overrides.findLast((candidate) => startsWith(path, candidate.path) || (!inFile && startsWith(candidate.path, path)));
+  if (override !== undefined) return override.origin;
+  if (document === undefined) return file;
+  const { line, col } = lines.linePos(offsetOf(document, path));
+  return `${file}:${line}:${col}`;
+};
+
+const valueAt = (root: unknown, path: Path): unknown => path.reduce<unknown>((value, key) => (typeof value === "object" && value !== null ? (value as Record<string | number, unknown>)[key] : undefined), root);
+
+const show = (value: unknown): string => {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+};
+
+/** The keys that the schema has at `path`, with the variant that `root` chose where there are several. */
+const keysAt = (path: Path, root: unknown): string[] => {
+  type Loose = { def: { type: string; innerType?: Loose; options?: Loose[]; shape?: Record<string, Loose>; values?: unknown[] } };
+  const unwrap = (schema: Loose): Loose => (schema.def.innerType === undefined ? schema : unwrap(schema.def.innerType));
+  const shapeOf = (schema: Loose, value: unknown): Record<string, Loose> => {
+    const inner = unwrap(schema);
+    if (inner.def.options === undefined) return inner.def.shape ?? {};
+    const kind = valueAt(value, ["kind"]);
+    return inner.def.options.find((option) => unwrap(option).def.shape?.["kind"]?.def.values?.includes(kind))?.def.shape ?? {};
+  };
+  let shape = shapeOf(jobSchema as unknown as Loose, root);
+  for (const [depth, key] of path.entries()) {
+    const child = shape[key];
+    if (child === undefined) return [];
+    shape = shapeOf(child, valueAt(root, path.slice(0, depth + 1)));
+  }
+  return Object.keys(shape);
+};
+
+const suggestion = (word: unknown, known: readonly string[]): string => {
+  const meant = typeof word === "string" ? didYouMean(word, known) : undefined;
+  return meant === undefined ? `use one of: ${known.join(", ")}` : `did you mean "${meant}"?`;
+};
+
+/** One line per fault of a zod issue: place, key, value, rule, cure. */
+const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): string[] => {
+  const path = issue.path as Path;
+  const name = path.join(".");
+  const value = valueAt(root, path);
+  const line = (rule: string, at: Path = path): string => `${placeOf(source, at)}: ${rule}`;
+  switch (issue.code) {
+    case "unrecognized_keys":
+      return issue.keys.map((key) => line(`unknown key "${[...path, key].join(".")}"; ${suggestion(key, keysAt(path, root))}`, [...path, key]));
+    case "invalid_union": {
+      const options = (issue as { options?: readonly unknown[] }).options?.map(String) ?? [];
+      return [line(value === undefined ? `${name} is missing; ${suggestion(undefined, options)}` : `${name} is ${show(value)}, which is unknown; ${suggestion(value, options)}`)];
+    }
+    case "invalid_value": {
+      const known = issue.values.map(String);
+      return [line(`${name} is ${show(value)}, which is unknown; ${suggestion(value, known)}`)];
+    }
+    case "invalid_type":
+      if (value === undefined) return [line(`${name === "" ? "the job" : name} is missing; give ${article(issue.expected)}`)];
+      return [line(`${name === "" ? "the job" : name} is ${show(value)}, but must be ${article(issue.expected)}; change it`)];
+    case "too_small":
+      return [line(`${name} is ${show(value)}, but must be ${issue.inclusive === false ? "above" : "at least"} ${String(issue.minimum)}; raise it`)];
+    case "too_big":
+      return [line(`${name} is ${show(value)}, but must be ${issue.inclusive === false ? "below" : "at most"} ${String(issue.maximum)}; lower it`)];
+    default:
+      return [line(`${name} is ${show(value)}: ${issue.message}; change it`)];
+  }
+};
+
+const article = (type: string): string => (type === "int" ? "an integer" : /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`);
+
+const setIn = (root: Record<string, unknown>, { path, value, origin }: Override): void => {
+  let at = root;
+  for (const key of path.slice(0, -1)) {
+    const child = at[key];
+    if (child !== undefined && (typeof child !== "object" || child === null || Array.isArray(child))) {
+      throw new ConfigError([`${origin}: ${key} is ${show(child)} and has no parts; set ${key} itself`]);
+    }
+    at = (at[key] ??= {}) as Record<string, unknown>;
+  }
+  at[path.at(-1)!] = value;
+};
+
+/** Read `key=value` of `--set`: the key may be a path, the value is YAML. */
+export const parseOverride = (text: string): Override => {
+  const cut = text.indexOf("=");
+  const path = text.slice(0, cut).split(".");
+  if (cut < 1 || path.includes("") || path.includes("__proto__")) throw new ConfigError([`--set ${text}: must read key=value, such as --set optimizer.kind=sgd`]);
+  try {
+    return { path, value: parse(text.slice(cut + 1)) as unknown, origin: `--set ${text}` };
+  } catch (error) {
+    throw new ConfigError([`--set ${text}: the value is no YAML (${(error as Error).message.split("\n")[0]}); put it in quotes`]);
+  }
+};
+
+/** A misspelt key makes the right one missing too; one fault is told once. */
+const withoutEchoes = (issues: readonly z.core.$ZodIssue[], root: unknown): readonly z.core.$ZodIssue[] => {
+  const meant = new Set(
+    issues.flatMap((issue) => (issue.code === "unrecognized_keys" ? issue.keys.map((key) => [...issue.path, didYouMean(key, keysAt(issue.path as Path, root)) ?? ""].join(".")) : [])),
+  );
+  return issues.filter((issue) => !(valueAt(root, issue.path as Path) === undefined && (meant.has(issue.path.join(".")) || (issue.path.at(-1) === "kind" && meant.has(issue.path.slice(0, -1).join("."))))));
+};
+
+/** Fill defaults and check everything, cross-field rules included. @throws ConfigError with one line per fault. */
+export const checkJob = (root: unknown, source: Partial<Source> & { readonly file: string }): Job => {
+  const full: Source = { document: undefined, lines: new LineCounter(), overrides: [], ...source };
+  const parsed = jobSchema.safeParse(root);
+  if (!parsed.success) throw new ConfigError(withoutEchoes(parsed.error.issues, root).flatMap((issue) => formatIssue(issue, root, full)));
+  const faults = crossFieldFaults(parsed.data);
+  if (faults.length > 0) throw new ConfigError(faults.map(({ path, rule }) => `${placeOf(full, path)}: ${path.length === 0 ? "" : `${path.join(".")}: `}${rule}`));
+  return parsed.data;
+};
+
+/** The job of a YAML (or JSON) text with values of the command line laid over it. @throws ConfigError. */
+export const parseJob = (text: string, file: string, overrides: readonly Override[] = []): Job => {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  if (document.errors.length > 0) {
+    const { message, pos } = document.errors[0]!;
+    const { line, col } = lines.linePos(pos[0]);
+    throw new ConfigError([`${file}:${line}:${col}: no valid YAML: ${message.split(" at line ")[0]!.split("\n")[0]!}; correct the file`]);
+  }
+  const root: unknown = document.toJS();
+  if (typeof root !== "object" || root === null || Array.isArray(root)) throw new ConfigError([`${file}:1:1: the job is ${show(root)}, but must be a mapping of keys; see skein-train schema`]);
+  for (const override of overrides) {
+    setIn(root as Record<string, unknown>, override);
+    // A length given on the command line replaces the file's, in whichever unit that was.
+    const other = { steps: "epochs", epochs: "steps" }[override.path.join(".")];
+    if (other !== undefined && !overrides.some(({ path }) => path.join(".") === other)) delete (root as Record<string, unknown>)[other];
+  }
+  return checkJob(root, { file, document, lines, overrides });
+};
+
+/** @throws ConfigError when the file cannot be read, too. */
+export const loadJob = (file: string, overrides: readonly Override[] = []): Job => {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new ConfigError([`${file}: cannot be read (${(error as Error).message}); name a job file, such as apps/trainer/jobs/mnist.yaml`]);
+  }
+  return parseJob(text, file, overrides);
+};

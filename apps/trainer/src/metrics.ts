@@ -1,0 +1,57 @@
+import { closeSync, existsSync, openSync, readFileSync, renameSync, writeFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { EventFile } from "./tensorboard.ts";
+
+/** One measured moment of a run: a line of `metrics.jsonl`. Numbers with their units in their names. */
+export interface Measurement {
+  readonly type: "step" | "evaluation" | "checkpoint";
+  /** Steps done. */
+  readonly step: number;
+  readonly [quantity: string]: number | string;
+}
+
+export interface MetricSink {
+  record(measurement: Measurement): void;
+  close(): void;
+}
+
+/** Remove what a run wrote after the checkpoint that it is resumed from; those steps will be done again. */
+const keepUpTo = (path: string, step: number): void => {
+  if (!existsSync(path)) return;
+  const lines = readFileSync(path, "utf8").split("\n");
+  const kept = lines.filter((line) => {
+    try {
+      return (JSON.parse(line) as Measurement).step <= step;
+    } catch {
+      return false; // the last line of a killed run may be cut
+    }
+  });
+  writeFileSync(`${path}.tmp`, kept.map((line) => `${line}\n`).join(""));
+  renameSync(`${path}.tmp`, path);
+};
+
+/** Writes `metrics.jsonl` and TensorBoard events into the output folder of a run. */
+export class MetricFiles implements MetricSink {
+  private readonly lines: number;
+  private readonly events: EventFile;
+
+  /** @param fromStep steps that were done before; later lines of an earlier run are dropped. */
+  constructor(folder: string, fromStep: number) {
+    const path = join(folder, "metrics.jsonl");
+    keepUpTo(path, fromStep);
+    this.lines = openSync(path, "a");
+    this.events = new EventFile(folder);
+  }
+
+  record(measurement: Measurement): void {
+    writeSync(this.lines, `${JSON.stringify(measurement)}\n`);
+    const { type, step, ...quantities } = measurement;
+    const scalars = Object.entries(quantities).filter((entry): entry is [string, number] => typeof entry[1] === "number");
+    if (type !== "checkpoint") this.events.scalars(step, Object.fromEntries(scalars.map(([name, value]) => [`${type === "step" ? "train" : "test"}/${name}`, value])));
+  }
+
+  close(): void {
+    closeSync(this.lines);
+    this.events.close();
+  }
+}

@@ -1,0 +1,58 @@
+/** What a run tells at its end; with `--json`, the last line. */
+export interface Summary {
+  /** Right answers among the held-out samples, 0 to 1; classifiers. */
+  readonly testAccuracy?: number;
+  /** Mean loss on held-out samples, nats. */
+  readonly testLoss: number;
+  /** `testLoss / ln 2`; language models of bytes. */
+  readonly bitsPerByte?: number;
+  readonly samplesPerSecond: number;
+  /** Payload bytes that a rank sent while training. */
+  readonly bytesSentPerRank: number;
+  /** What a dense ring all-reduce of the gradients would have sent. */
+  readonly denseBytesPerRank: number;
+  /** Greatest resident memory of the whole process. */
+  readonly peakMemoryBytes: number;
+  readonly seconds: number;
+  readonly checkpoint: string;
+}
+
+const units = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
+
+export const formatBytes = (bytes: number): string => {
+  const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
+  const value = bytes / 2 ** (10 * power);
+  return `${power === 0 ? value : value.toFixed(value < 10 ? 2 : 1)} ${units[power]}`;
+};
+
+export const formatSeconds = (seconds: number): string => {
+  if (!Number.isFinite(seconds)) return "-";
+  const whole = Math.round(seconds);
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60)];
+  const two = (value: number): string => String(value).padStart(2, "0");
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
+};
+
+/**
+ * Bytes that each rank sends when `gradientBytes` are all-reduced as a ring in each of `steps` steps: `2(P−1)/P` of them.
+ * Source: Patarasuk and Yuan 2009, the lower bound for all-reduce.
+ */
+export const denseBytesPerRank = (gradientBytes: number, worldSize: number, steps: number): number => Math.round(((2 * (worldSize - 1)) / worldSize) * gradientBytes * steps);
+
+/** The summary for people, a line per figure. */
+export const formatSummary = (summary: Summary): string[] => {
+  const { testAccuracy, testLoss, bitsPerByte, bytesSentPerRank, denseBytesPerRank: dense } = summary;
+  const ratio = bytesSentPerRank > 0 && dense > 0 ? ` (${(dense / bytesSentPerRank).toFixed(1)} × less)` : "";
+  const rows: [string, string][] = [
+    ...(testAccuracy === undefined ? [] : [["test accuracy", `${(testAccuracy * 100).toFixed(2)} %`] as [string, string]]),
+    ["test loss", `${testLoss.toFixed(4)} nats`],
+    ...(bitsPerByte === undefined ? [] : [["bits per byte", bitsPerByte.toFixed(4)] as [string, string]]),
+    ["speed", `${Math.round(summary.samplesPerSecond)} samples/s`],
+    ["sent per rank", `${formatBytes(bytesSentPerRank)}, dense all-reduce: ${formatBytes(dense)}${ratio}`],
+    ["peak memory", formatBytes(summary.peakMemoryBytes)],
+    ["time", `${summary.seconds.toFixed(1)} s`],
+    ["checkpoint", summary.checkpoint],
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, value]) => `${name.padEnd(width)}  ${value}`);
+};

@@ -1,0 +1,50 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { crc32c, maskedCrc32c } from "./crc32c.ts";
+import { encodeScalarEvent, encodeVersionEvent, EventFile, frameRecord } from "./tensorboard.ts";
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
+
+test("CRC-32C equals the vectors of RFC 3720, appendix B.4", () => {
+  expect(crc32c(new TextEncoder().encode("123456789"))).toBe(0xe3069283);
+  expect(crc32c(new Uint8Array(32))).toBe(0x8a9136aa);
+  expect(crc32c(new Uint8Array(32).fill(0xff))).toBe(0x62a8ab43);
+  expect(crc32c(Uint8Array.from({ length: 32 }, (_, i) => i))).toBe(0x46dd794e);
+  expect(crc32c(new Uint8Array(0))).toBe(0);
+});
+
+test("the mask is a rotation by 15 bits and an addition", () => {
+  // 0xe3069283 >>> 15 = 0x0001c60d, << 17 = 0x25060000; their union 0x2507c60d + 0xa282ead8 = 0xc78ab0e5
+  expect(maskedCrc32c(new TextEncoder().encode("123456789"))).toBe(0xc78ab0e5);
+});
+
+test("events are the bytes that protocol buffers prescribe", () => {
+  expect(hex(encodeVersionEvent(1.5))).toBe(`09${"000000000000f83f"}1a0d${Buffer.from("brain.Event:2").toString("hex")}`);
+  // wall_time 1.5; step 300 = ac 02; summary of 13 bytes: value of 11 bytes: tag "loss", simple_value 0.5
+  expect(hex(encodeScalarEvent(1.5, 300, { loss: 0.5 }))).toBe(`09${"000000000000f83f"}10ac022a0d0a0b0a04${Buffer.from("loss").toString("hex")}150000003f`);
+  expect(hex(encodeScalarEvent(0, 0, {}))).toBe("0900000000000000001000" + "2a00");
+});
+
+test("a record is framed with the lengths and checksums of a file that TensorFlow wrote", () => {
+  // The first record of any event file: 24 bytes of version event. Its length's masked CRC is a known constant.
+  const frame = frameRecord(encodeVersionEvent(1.5));
+  expect(hex(frame.subarray(0, 12))).toBe("1800000000000000a37f4b22");
+  expect(frame.length).toBe(8 + 4 + 24 + 4);
+  expect(new DataView(frame.buffer).getUint32(36, true)).toBe(maskedCrc32c(frame.subarray(12, 36)));
+});
+
+test("an event file holds its records one after another", () => {
+  const folder = mkdtempSync(join(tmpdir(), "skein-events-"));
+  try {
+    const events = new EventFile(folder, () => 1500);
+    events.scalars(1, { loss: 2 });
+    events.close();
+    const [name] = readdirSync(folder);
+    expect(name).toMatch(/^events\.out\.tfevents\.1\.skein\./);
+    expect(hex(readFileSync(join(folder, name!)))).toBe(hex(frameRecord(encodeVersionEvent(1.5))) + hex(frameRecord(encodeScalarEvent(1.5, 1, { loss: 2 }))));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

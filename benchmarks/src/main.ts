@@ -1,0 +1,77 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import type { Problem } from "./problems/problem.ts";
+import { problems } from "./problems/table.ts";
+import { formatPage, machine } from "./report/page.ts";
+import type { Row } from "./report/row.ts";
+import { formatTable, shortfalls } from "./report/table.ts";
+import { benchMemory } from "./suites/memory.ts";
+import { benchProblem } from "./suites/steps.ts";
+
+interface SuiteContext {
+  /** A folder that is removed afterwards. */
+  readonly folder: string;
+  /** Filled with the version of everything that took part. */
+  readonly versions: Record<string, string>;
+}
+
+type Suite = (context: SuiteContext) => Promise<Row[]>;
+
+const problemSuite =
+  (problem: Problem): Suite =>
+  ({ folder, versions }) =>
+    benchProblem(problem, folder, versions);
+
+const suites: Readonly<Record<string, Suite>> = Object.fromEntries([
+  ...Object.values(problems).map((problem) => [problem.name, problemSuite(problem)]),
+  ["memory", ({ folder }: SuiteContext) => benchMemory(folder)],
+]);
+
+const usage = `Measure ours beside its peers, on this machine, in one run.
+
+  pnpm bench [--only NAME,NAME] [--json FILE] [--page FILE]
+
+  --only   which benchmarks: ${Object.keys(suites).join(", ")}
+  --json   also write the rows as JSON: benchmark, unit, ours, peer, peerValue, ratio, …
+  --page   also write a dated page, e.g. docs/benchmarks/${new Date().toISOString().slice(0, 10)}-core.md`;
+
+const { values } = parseArgs({
+  options: { only: { type: "string" }, json: { type: "string" }, page: { type: "string" }, help: { type: "boolean", short: "h" } },
+});
+if (values.help) {
+  console.log(usage);
+  process.exit(0);
+}
+const names = values.only?.split(",") ?? Object.keys(suites);
+const unknown = names.filter((name) => !(name in suites));
+if (unknown.length > 0) {
+  console.error(`there is no benchmark ${unknown.join(", ")}; there are ${Object.keys(suites).join(", ")}`);
+  process.exit(2);
+}
+
+console.log(machine());
+const begin = performance.now();
+const folder = mkdtempSync(join(tmpdir(), "skein-bench-"));
+const versions: Record<string, string> = {};
+const rows: Row[] = [];
+try {
+  for (const name of names) {
+    process.stderr.write(`measuring ${name} …\n`);
+    rows.push(...(await suites[name]!({ folder, versions })));
+  }
+} finally {
+  rmSync(folder, { recursive: true });
+}
+console.log(`\n${formatTable(rows)}`);
+const missed = shortfalls(rows);
+if (missed.length > 0) console.log(`\nFell short:\n${missed.join("\n")}`);
+if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(rows, null, 2)}\n`);
+if (values.page !== undefined) {
+  const command = ["pnpm bench", ...process.argv.slice(2)].join(" ");
+  writeFileSync(
+    values.page,
+    formatPage({ date: new Date().toISOString().slice(0, 10), command, rows, versions, seconds: (performance.now() - begin) / 1000 }),
+  );
+}

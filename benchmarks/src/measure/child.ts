@@ -1,0 +1,50 @@
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import type { ContestantReply, ContestantRequest } from "./protocol.ts";
+
+/** A contestant in a process of its own, idle (blocked on its input) while another one is measured. */
+export interface ContestantProcess {
+  readonly name: string;
+  ask(request: ContestantRequest): Promise<ContestantReply>;
+  close(): void;
+}
+
+/** Lines that start with "@" are replies; a library's own chatter is dropped. */
+export const startContestant = (
+  name: string,
+  command: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): ContestantProcess => {
+  const child = spawn(command[0]!, command.slice(1), { stdio: ["pipe", "pipe", "pipe"], env: { ...process.env, ...environment } });
+  let complaints = "";
+  let waiting: ((reply: ContestantReply) => void) | undefined;
+  let ended: string | undefined;
+  const finish = (reply: ContestantReply): void => {
+    const resolve = waiting;
+    waiting = undefined;
+    resolve?.(reply);
+  };
+  const end = (reason: string): void => {
+    ended ??= reason;
+    finish({ ok: false, error: ended });
+  };
+  child.stderr.on("data", (chunk: Buffer) => (complaints = (complaints + chunk.toString()).slice(-2000)));
+  child.stdin.on("error", () => end("its input is closed"));
+  child.on("error", (error) => end(error.message));
+  child.on("close", (code) =>
+    end(`ended with code ${code}: ${complaints.split("\n").find((line) => line.includes("Error")) ?? complaints.trim()}`),
+  );
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    if (line.startsWith("@")) finish(JSON.parse(line.slice(1)));
+  });
+  return {
+    name,
+    ask: (request) =>
+      new Promise((resolve) => {
+        if (ended !== undefined) return resolve({ ok: false, error: ended });
+        waiting = resolve;
+        child.stdin.write(`${JSON.stringify(request)}\n`);
+      }),
+    close: () => void child.stdin.end(),
+  };
+};

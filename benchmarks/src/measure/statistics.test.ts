@@ -1,0 +1,15 @@
+import { expect, test } from "vitest";
+import { median, medianAbsoluteDeviation, summarize } from "./statistics.ts";
+
+test("median takes the middle of an odd count and the mean of two of an even one", () => {
+  expect(median([5, 1, 3])).toBe(3);
+  expect(median([4, 1, 3, 2])).toBe(2.5);
+});
+
+test("the spread ignores one wild sample", () => {
+  expect(medianAbsoluteDeviation([1, 2, 3, 4, 1000])).toBe(1);
+});
+
+test("a summary counts its samples", () => {
+  expect(summarize([2, 2, 8])).toEqual({ median: 2, mad: 0, n: 3 });
+});

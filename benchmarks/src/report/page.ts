@@ -1,0 +1,40 @@
+import { arch, cpus, platform, release, totalmem } from "node:os";
+import type { Row } from "./row.ts";
+import { formatTable, shortfalls } from "./table.ts";
+
+/** What the figures were taken on. */
+export const machine = (): string => {
+  const all = cpus();
+  return `${all[0]?.model.trim() ?? "unknown processor"}, ${all.length} cores seen, ${(totalmem() / 2 ** 30).toFixed(0)} GiB memory, ${platform()} ${release()} ${arch()}, Node ${process.version}`;
+};
+
+export interface PageOptions {
+  readonly date: string;
+  readonly command: string;
+  readonly rows: readonly Row[];
+  readonly versions: Readonly<Record<string, string>>;
+  readonly seconds: number;
+}
+
+/** A dated note: what was measured, on what, by which command, and where it fell short. */
+export const formatPage = ({ date, command, rows, versions, seconds }: PageOptions): string => {
+  const missed = shortfalls(rows);
+  return `# Core benchmarks, ${date}
+
+Command: \`${command}\` (${seconds.toFixed(0)} s, one run on one machine).
+Machine: ${machine()}.
+Versions: ${Object.entries(versions)
+    .map(([name, version]) => `${name} ${version}`)
+    .join(", ")}.
+
+${formatTable(rows)}
+
+Values are medians ± median absolute deviation (samples). A ratio above 1 means that ours is better. Every contestant is a process of
+its own with one computing thread, reads the same input files, and is timed only after its numbers were checked: products against an f64
+product, losses of the first steps against one another. Rounds alternate between contestants; one computes while the others wait.
+
+## What fell short
+
+${missed.length === 0 ? "Nothing that was asked for." : missed.map((line) => `- ${line}`).join("\n")}
+`;
+};

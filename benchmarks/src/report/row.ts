@@ -1,0 +1,48 @@
+import type { Summary } from "../measure/statistics.ts";
+
+/** Ours beside one peer. A `ratio` above 1 means that ours is better, whatever the unit. */
+export interface Row {
+  readonly benchmark: string;
+  readonly unit: string;
+  readonly ours: number | null;
+  readonly peer: string;
+  readonly peerValue: number | null;
+  readonly ratio: number | null;
+  /** Median absolute deviation and number of samples, in the row's unit. */
+  readonly oursSpread?: number;
+  readonly oursSamples?: number;
+  readonly peerSpread?: number;
+  readonly peerSamples?: number;
+  /** The least ratio that was asked for. */
+  readonly target?: number;
+  /** Why a value is missing, or what it leaves out. */
+  readonly note?: string;
+}
+
+export interface RowOptions {
+  readonly benchmark: string;
+  readonly unit: string;
+  readonly better: "higher" | "lower";
+  readonly peer: string;
+  readonly ours?: Summary | undefined;
+  readonly theirs?: Summary | undefined;
+  readonly target?: number | undefined;
+  readonly note?: string | undefined;
+}
+
+/** A row from two measurements, either of which may be missing. */
+export const makeRow = ({ benchmark, unit, better, peer, ours, theirs, target, note }: RowOptions): Row => {
+  const ratio = ours && theirs ? (better === "lower" ? theirs.median / ours.median : ours.median / theirs.median) : null;
+  return {
+    benchmark,
+    unit,
+    ours: ours?.median ?? null,
+    peer,
+    peerValue: theirs?.median ?? null,
+    ratio,
+    ...(ours && { oursSpread: ours.mad, oursSamples: ours.n }),
+    ...(theirs && { peerSpread: theirs.mad, peerSamples: theirs.n }),
+    ...(target !== undefined && { target }),
+    ...(note !== undefined && { note }),
+  };
+};

@@ -1,0 +1,35 @@
+import type { Row } from "./row.ts";
+
+const significant = (value: number): string => (value >= 1000 ? value.toFixed(0) : value.toPrecision(3));
+
+const measured = (value: number | null, spread: number | undefined, samples: number | undefined): string => {
+  if (value === null) return "–";
+  return spread === undefined ? significant(value) : `${significant(value)} ± ${significant(spread)} (${samples})`;
+};
+
+const header = ["benchmark", "unit", "ours", "peer", "peer's", "ratio", "wanted", "note"];
+
+const cells = (row: Row): string[] => [
+  row.benchmark,
+  row.unit,
+  measured(row.ours, row.oursSpread, row.oursSamples),
+  row.peer,
+  measured(row.peerValue, row.peerSpread, row.peerSamples),
+  row.ratio === null ? "–" : row.ratio.toFixed(2),
+  row.target === undefined ? "" : `≥ ${row.target}`,
+  row.note ?? "",
+];
+
+/** The rows as a Markdown table with aligned columns: median ± median absolute deviation (samples). */
+export const formatTable = (rows: readonly Row[]): string => {
+  const lines = [header, ...rows.map(cells)];
+  const widths = header.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
+  const format = (line: readonly string[]): string => `| ${line.map((cell, column) => cell.padEnd(widths[column]!)).join(" | ")} |`;
+  return [format(lines[0]!), `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`, ...lines.slice(1).map(format)].join("\n");
+};
+
+/** One sentence for every row that misses what was asked for. */
+export const shortfalls = (rows: readonly Row[]): string[] =>
+  rows.flatMap(({ benchmark, peer, ratio, target }) =>
+    target !== undefined && ratio !== null && ratio < target ? [`${benchmark} beside ${peer}: ${ratio.toFixed(2)}, wanted ${target}.`] : [],
+  );

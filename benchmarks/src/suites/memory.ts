@@ -1,0 +1,36 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { summarize } from "../measure/statistics.ts";
+import { writeProblem } from "../problems/problem.ts";
+import { problems } from "../problems/table.ts";
+import { makeRow, type Row } from "../report/row.ts";
+
+const steps = 10_000;
+
+/**
+ * Train the MLP for 10,000 steps in a fresh process. The row's `ours` is the median over the last thousand steps, its
+ * `peerValue` that over the first thousand; flat means a ratio of at least 0.98.
+ */
+export const benchMemory = async (folder: string): Promise<Row[]> => {
+  const problem = writeProblem(problems["mlp-step"]!, folder);
+  const soak = fileURLToPath(new URL("../contestants/soak.ts", import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [soak, problem, String(steps)], { maxBuffer: 2 ** 24 });
+  const { resident, arena, loss } = JSON.parse(stdout) as { resident: number[]; arena: number[]; loss: number };
+  if (!Number.isFinite(loss)) throw new Error(`the loss is ${loss} after ${steps} steps`);
+  const thousandth = resident.length / 10;
+  const row = (benchmark: string, bytes: readonly number[]): Row => {
+    const mebibytes = bytes.map((value) => value / 2 ** 20);
+    return makeRow({
+      benchmark,
+      unit: "MiB",
+      better: "lower",
+      peer: "first 1,000 steps",
+      ours: summarize(mebibytes.slice(-thousandth)),
+      theirs: summarize(mebibytes.slice(0, thousandth)),
+      target: 0.98,
+      note: `last 1,000 of ${steps} steps`,
+    });
+  };
+  return [row("memory: resident", resident), row("memory: arena", arena)];
+};

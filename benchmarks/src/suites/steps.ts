@@ -1,0 +1,100 @@
+import type { ContestantProcess } from "../measure/child.ts";
+import { type Summary, summarize } from "../measure/statistics.ts";
+import { complaint } from "../problems/check.ts";
+import { type Problem, writeProblem } from "../problems/problem.ts";
+import { makeRow, type Row } from "../report/row.ts";
+import { ours, peers, start } from "./contestants.ts";
+
+const rounds = 7;
+const warmUp = { seconds: 1, iterations: 2 };
+const slice = { seconds: 0.4, iterations: 1 };
+
+/** Least ratios that were asked for, by problem and peer. */
+const targets: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  "gemm-512": { "tfjs-wasm": 3 },
+  "mlp-step": { "tfjs-wasm": 8, pytorch: 1 },
+  "cnn-step": { pytorch: 1 },
+};
+
+const measure = async (
+  contestant: ContestantProcess,
+  budget: { readonly seconds: number; readonly iterations: number },
+): Promise<readonly number[]> => {
+  const reply = await contestant.ask({ command: "measure", ...budget });
+  if (!reply.ok) throw new Error(`${contestant.name}: ${reply.error}`);
+  return "milliseconds" in reply ? reply.milliseconds : [];
+};
+
+interface Prepared {
+  readonly contestant: ContestantProcess;
+  readonly samples: number[];
+}
+
+/** Enough of a library's complaint for a table: its first lines. */
+const brief = (reason: string): string => {
+  const line = reason.split("\n").slice(0, 2).join(" ").replace(/\s+/g, " ").trim();
+  return line.length > 110 ? `${line.slice(0, 109)}…` : line;
+};
+
+/**
+ * Time one problem for ours and every peer. Each contestant is a process of its own; after validation and warm-up the rounds
+ * alternate, beginning with another one each time, so that a slow spell of the machine falls on all of them alike.
+ */
+export const benchProblem = async (problem: Problem, folder: string, versions: Record<string, string>): Promise<Row[]> => {
+  const files = writeProblem(problem, folder);
+  const prepared = new Map<string, Prepared>();
+  const reasons = new Map<string, string>();
+  let agreed: readonly number[] | undefined;
+  // Peers first: ours must agree with them, not they with ours.
+  for (const name of [...peers, ours]) {
+    const contestant = start(name);
+    if ("missing" in contestant) {
+      reasons.set(name, contestant.missing);
+      continue;
+    }
+    const reply = await contestant.ask({ command: "prepare", problem: problem.name, folder: files });
+    const wrong = !reply.ok
+      ? `cannot run: ${reply.error}`
+      : "checks" in reply
+        ? complaint(problem, files, reply.checks, agreed)
+        : "gave no numbers to check";
+    if (wrong !== undefined || !reply.ok || !("checks" in reply)) {
+      reasons.set(name, wrong ?? "");
+      contestant.close();
+      continue;
+    }
+    agreed ??= reply.checks;
+    versions[name] = reply.version;
+    prepared.set(name, { contestant, samples: [] });
+  }
+  const running = [...prepared.values()];
+  try {
+    for (const { contestant } of running) await measure(contestant, warmUp);
+    for (let round = 0; round < rounds; round++) {
+      for (let turn = 0; turn < running.length; turn++) {
+        const { contestant, samples } = running[(round + turn) % running.length]!;
+        samples.push(...(await measure(contestant, slice)));
+      }
+    }
+  } finally {
+    for (const { contestant } of running) contestant.close();
+  }
+  const rate = problem.kind === "matmul";
+  const flops = 2 * (problem.tensors[0]?.shape[0] ?? 0) ** 3;
+  const summary = (name: string): Summary | undefined => {
+    const samples = prepared.get(name)?.samples;
+    return samples && summarize(rate ? samples.map((milliseconds) => flops / milliseconds / 1e6) : samples);
+  };
+  return peers.map((peer) =>
+    makeRow({
+      benchmark: problem.name,
+      unit: rate ? "GFLOP/s" : "ms",
+      better: rate ? "higher" : "lower",
+      peer,
+      ours: summary(ours),
+      theirs: summary(peer),
+      target: targets[problem.name]?.[peer],
+      note: [ours, peer].flatMap((name) => (reasons.has(name) ? [`${name}: ${brief(reasons.get(name)!)}`] : [])).join("; ") || undefined,
+    }),
+  );
+};

@@ -1,0 +1,21 @@
+import { type Algorithm, input, output, type Step, withoutEmpty } from "../schedule.ts";
+
+/**
+ * All-gather where each rank takes every peer's operand from where it lies.
+ *
+ * Cost: 1 round of P − 1 messages, (P − 1) / P · S bytes per rank for a result of S bytes.
+ */
+export const directAllGather: Algorithm = {
+  name: "direct-all-gather",
+  kind: "all-gather",
+  schedule: ({ rank, worldSize, elementCount }) => {
+    const peers = Array.from({ length: worldSize - 1 }, (_, i) => (rank + 1 + i) % worldSize);
+    const operand = input(0, elementCount);
+    const steps: Step[] = [
+      { action: "copy", source: operand, target: output(rank * elementCount, elementCount) },
+      ...peers.map((peer): Step => ({ action: "send", peer, source: operand })),
+      ...peers.map((peer): Step => ({ action: "receive", combine: "replace", peer, target: output(peer * elementCount, elementCount) })),
+    ];
+    return { algorithm: "direct-all-gather", scratchElements: 0, rounds: withoutEmpty([steps]) };
+  },
+};

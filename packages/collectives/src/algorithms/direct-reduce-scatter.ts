@@ -1,0 +1,24 @@
+import { type Algorithm, input, output, type Step, withoutEmpty } from "../schedule.ts";
+
+/**
+ * Reduce-scatter where rank r takes chunk r of everybody at once, and combines them in rank order.
+ *
+ * Cost: 1 round of P − 1 messages, (P − 1) / P · S bytes per rank for an operand of S bytes. Needs no scratch memory.
+ */
+export const directReduceScatter: Algorithm = {
+  name: "direct-reduce-scatter",
+  kind: "reduce-scatter",
+  schedule: ({ rank, worldSize, elementCount }) => {
+    const peers = Array.from({ length: worldSize - 1 }, (_, i) => (rank + 1 + i) % worldSize);
+    const own = input(rank * elementCount, elementCount);
+    const target = output(0, elementCount);
+    const steps: Step[] =
+      worldSize === 1
+        ? [{ action: "copy", source: own, target }]
+        : [
+            ...peers.map((peer): Step => ({ action: "send", peer, source: input(peer * elementCount, elementCount) })),
+            ...peers.map((peer): Step => ({ action: "receive", combine: "reduce", peer, target, own })),
+          ];
+    return { algorithm: "direct-reduce-scatter", scratchElements: 0, rounds: withoutEmpty([steps]) };
+  },
+};

@@ -1,0 +1,22 @@
+import { type Algorithm, type ElementRange, input, modulo, output, type Step, withoutEmpty } from "../schedule.ts";
+
+/**
+ * All-gather by one trip around a ring: each rank hands on what it got in the round before.
+ *
+ * Cost: P − 1 rounds of one message, (P − 1) / P · S bytes per rank for a result of S bytes. Source: as `ringAllReduce`.
+ */
+export const ringAllGather: Algorithm = {
+  name: "ring-all-gather",
+  kind: "all-gather",
+  schedule: ({ rank, worldSize, elementCount }) => {
+    const part = (index: number): ElementRange => output(modulo(index, worldSize) * elementCount, elementCount);
+    const rounds: Step[][] = [[{ action: "copy", source: input(0, elementCount), target: part(rank) }]];
+    for (let k = 0; k < worldSize - 1; k++) {
+      (rounds[k] ??= []).push(
+        { action: "send", peer: modulo(rank + 1, worldSize), source: part(rank - k) },
+        { action: "receive", combine: "replace", peer: modulo(rank - 1, worldSize), target: part(rank - 1 - k) },
+      );
+    }
+    return { algorithm: "ring-all-gather", scratchElements: 0, rounds: withoutEmpty(rounds) };
+  },
+};

@@ -1,0 +1,29 @@
+import { type Algorithm, chunkOf, type ElementRange, input, modulo, output, type Step, withoutEmpty } from "../schedule.ts";
+
+/**
+ * All-reduce by two trips around a ring: a reduce-scatter, then an all-gather, of P chunks.
+ *
+ * Cost: 2(P − 1) rounds of one message, 2(P − 1) / P · S bytes per rank for S bytes: bandwidth-optimal, latency grows with P.
+ * Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.
+ */
+export const ringAllReduce: Algorithm = {
+  name: "ring-all-reduce",
+  kind: "all-reduce",
+  schedule: ({ rank, worldSize, elementCount }) => {
+    const chunk = (index: number): ElementRange => output(...chunkOf(elementCount, worldSize, modulo(index, worldSize)));
+    const next = modulo(rank + 1, worldSize);
+    const previous = modulo(rank - 1, worldSize);
+    const rounds: Step[][] = [[{ action: "copy", source: input(0, elementCount), target: output(0, elementCount) }]];
+    for (let k = 0; k < worldSize - 1; k++) {
+      const target = chunk(rank - k - 1);
+      (rounds[k] ??= []).push({ action: "send", peer: next, source: chunk(rank - k) }, { action: "receive", combine: "reduce", peer: previous, target, own: target });
+    }
+    for (let k = 0; k < worldSize - 1; k++) {
+      rounds.push([
+        { action: "send", peer: next, source: chunk(rank + 1 - k) },
+        { action: "receive", combine: "replace", peer: previous, target: chunk(rank - k) },
+      ]);
+    }
+    return { algorithm: "ring-all-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
+  },
+};

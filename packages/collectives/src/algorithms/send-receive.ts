@@ -1,0 +1,20 @@
+import { type Algorithm, input, output, type Step, withoutEmpty } from "../schedule.ts";
+
+/**
+ * Point to point: send to `to` and receive from `from`, either of which may be absent; a rank that nobody sends to gets zeros.
+ *
+ * Cost: 1 round of one message, S bytes.
+ */
+export const sendReceive: Algorithm = {
+  name: "send-receive",
+  kind: "send-receive",
+  schedule: ({ rank, elementCount, to, from }) => {
+    const operand = input(0, elementCount);
+    const target = output(0, elementCount);
+    const steps: Step[] = [];
+    if (from === undefined) steps.push({ action: "clear", target });
+    if (to !== undefined) steps.push(to === rank ? { action: "copy", source: operand, target } : { action: "send", peer: to, source: operand });
+    if (from !== undefined && from !== rank) steps.push({ action: "receive", combine: "replace", peer: from, target });
+    return { algorithm: "send-receive", scratchElements: 0, rounds: withoutEmpty([steps]) };
+  },
+};

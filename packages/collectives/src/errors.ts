@@ -1,0 +1,59 @@
+import { type ErrorKind, SkeinError } from "@skein/tensor-core";
+
+/** Where a collective failed. */
+export interface CollectivePlace {
+  /** The rank that throws. */
+  readonly rank: number;
+  /** The rank that the failure is about. */
+  readonly peer: number;
+  /** Kind and number of the collective, as `all-reduce #12`. */
+  readonly collective: string;
+}
+
+/** Base of the errors of this package. After one, the group is unusable and every later call says so. */
+export class CollectiveError extends SkeinError implements CollectivePlace {
+  readonly rank: number;
+  readonly peer: number;
+  readonly collective: string;
+
+  constructor(kind: ErrorKind, code: string, place: CollectivePlace, message: string, options?: ErrorOptions) {
+    super(kind, code, message, options);
+    this.rank = place.rank;
+    this.peer = place.peer;
+    this.collective = place.collective;
+  }
+}
+
+/** A peer did not take part in time. Recoverable: rebuild the group. */
+export class CollectiveTimeoutError extends CollectiveError {
+  constructor(place: CollectivePlace, timeoutMilliseconds: number, reporter: number = place.rank) {
+    super(
+      "environment",
+      "collective-timeout",
+      place,
+      `rank ${place.rank}: rank ${place.peer} did not take part in ${place.collective} within ${timeoutMilliseconds} ms${reporter === place.rank ? "" : ` (rank ${reporter} gave up first)`}; ` +
+        "the group is unusable now: restart from the last checkpoint, or raise timeoutMilliseconds if that rank is only slow",
+    );
+  }
+}
+
+/** A peer's thread or process ended. Recoverable: rebuild the group. */
+export class PeerLostError extends CollectiveError {
+  constructor(place: CollectivePlace, reason: string) {
+    super("environment", "peer-lost", place, `rank ${place.rank}: rank ${place.peer} was lost during ${place.collective}: ${reason}; the group is unusable now: restart from the last checkpoint`);
+  }
+}
+
+/** Two ranks started different collectives. */
+export class RanksDisagreeError extends CollectiveError {
+  constructor(place: CollectivePlace, difference: string) {
+    super("user", "ranks-disagree", place, `rank ${place.rank} in ${place.collective}: ${difference}; all ranks must start the same requests, with the same sizes, in the same order`);
+  }
+}
+
+/** A call on a group that was closed. */
+export class GroupClosedError extends CollectiveError {
+  constructor(place: CollectivePlace) {
+    super("user", "group-closed", place, `rank ${place.rank}: ${place.collective} was asked of a group that is closed; close the world only after every rank has finished`);
+  }
+}

@@ -1,0 +1,39 @@
+import { bytesPerElement, type DType, fromBf16Bits, fromF16Bits, hostArrayType, type Reduction, toBf16Bits, toF16Bits } from "@skein/tensor-core";
+import type { Arithmetic } from "./arithmetic.ts";
+
+const operations: { readonly [R in Reduction]: (a: number, b: number) => number } = { sum: (a, b) => a + b, max: Math.max, min: Math.min };
+
+const codec = (dtype: DType): { decode: (stored: number) => number; encode: (value: number) => number } => {
+  if (dtype === "f16") return { decode: fromF16Bits, encode: (value) => toF16Bits(Math.fround(value)) };
+  if (dtype === "bf16") return { decode: fromBf16Bits, encode: (value) => toBf16Bits(Math.fround(value)) };
+  return { decode: (stored) => stored, encode: (value) => value }; // typed arrays wrap and round by themselves
+};
+
+/** Bring a partial sum to what the array can hold, so that every addition rounds as it does in WebAssembly. */
+const roundStored = (array: { [index: number]: number }, index: number, value: number): number => {
+  array[index] = value;
+  return array[index]!;
+};
+
+/** Reductions in plain loops, for transports without WebAssembly memory and for tests. Needs no alignment. */
+export const plainArithmetic = (): Arithmetic => ({
+  combine: (dtype, reduction, targets, sources) => {
+    const { decode, encode } = codec(dtype);
+    const apply = operations[reduction];
+    const ArrayType = hostArrayType[dtype];
+    const width = bytesPerElement[dtype];
+    const operands = sources.map((bytes) => {
+      const aligned = bytes.byteOffset % width === 0 ? bytes : bytes.slice();
+      return new ArrayType(aligned.buffer, aligned.byteOffset, aligned.byteLength / width);
+    });
+    const result = new ArrayType(new ArrayBuffer(sources[0]!.byteLength));
+    for (let i = 0; i < result.length; i++) {
+      let stored = operands[0]![i]!;
+      for (let k = 1; k < operands.length; k++) stored = roundStored(result, i, encode(apply(decode(stored), decode(operands[k]![i]!))));
+      result[i] = stored;
+    }
+    const bytes = new Uint8Array(result.buffer);
+    for (const target of targets) target.set(bytes);
+  },
+  copy: (target, source) => target.set(source),
+});

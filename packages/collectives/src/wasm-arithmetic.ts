@@ -1,0 +1,68 @@
+import { ArgumentError, bytesPerElement, type DType, InvariantError, type Reduction } from "@skein/tensor-core";
+import { type Arithmetic, reducible } from "./arithmetic.ts";
+
+type Accumulate = (target: number, a: number, b: number, count: number) => void;
+type Exchange = (a: number, b: number, count: number) => void;
+
+interface Exports {
+  readonly copyBytes: (target: number, source: number, bytes: number) => void;
+  readonly [name: string]: Accumulate | Exchange;
+}
+
+const reductions: readonly Reduction[] = ["sum", "max", "min"];
+const exportName = (verb: "accumulate" | "exchange", reduction: Reduction, dtype: DType): string => `${verb}${reduction[0]!.toUpperCase()}${reduction.slice(1)}${dtype.toUpperCase()}`;
+
+/**
+ * Names that a kernel module must export: `accumulate<Sum|Max|Min><DTYPE>(target, a, b, count)` and
+ * `copyBytes(target, source, bytes)`. `exchange<…>(a, b, count)`, which writes the result to both, is used where it is exported.
+ */
+export const requiredExports: readonly string[] = ["copyBytes", ...reductions.flatMap((reduction) => [...reducible].map((dtype) => exportName("accumulate", reduction, dtype)))];
+
+/** Check a kernel module at the door. */
+export const checkKernels = (module: WebAssembly.Module): void => {
+  const present = new Set(WebAssembly.Module.exports(module).map((entry) => entry.name));
+  const missing = requiredExports.filter((name) => !present.has(name));
+  if (missing.length > 0) throw new ArgumentError(`the kernel module lacks ${missing.join(", ")}, which reductions need; pass the module of @skein/cpu-kernels, or say kernels: "none" for plain loops`);
+};
+
+// Partial sums of a block stay in the first-level cache while the blocks of further ranks are added. 16 KiB: a third of the
+// smallest L1 data cache in use (48 KiB), so that target and operand fit together.
+const blockBytes = 16_384;
+
+/** Reductions on a shared WebAssembly memory; all arrays must lie in it. */
+export const wasmArithmetic = (module: WebAssembly.Module, memory: WebAssembly.Memory): Arithmetic => {
+  const exports = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as Exports;
+
+  const combineBlock = (accumulate: Accumulate, width: number, targets: readonly number[], sources: readonly number[], bytes: number): void => {
+    const count = bytes / width;
+    // Sums are gathered in a target that no later operand reads from.
+    const home = targets.find((target) => sources.indexOf(target, 2) < 0);
+    if (home === undefined) throw new InvariantError("a reduction in rank order has no place for its partial sums");
+    accumulate(home, sources[0]!, sources[1]!, count);
+    for (const source of sources.slice(2)) accumulate(home, home, source, count);
+    for (const target of targets) if (target !== home) exports.copyBytes(target, home, bytes);
+  };
+
+  return {
+    combine: (dtype, reduction, targets, sources) => {
+      const bytes = sources[0]!.byteLength;
+      const to = targets.map((target) => target.byteOffset);
+      const from = sources.map((source) => source.byteOffset);
+      const exchange = exports[exportName("exchange", reduction, dtype)] as Exchange | undefined;
+      const width = bytesPerElement[dtype];
+      if (exchange !== undefined && from.length === 2 && to.length === 2) return exchange(from[0]!, from[1]!, bytes / width);
+      const accumulate = exports[exportName("accumulate", reduction, dtype)] as Accumulate;
+      if (from.length === 2 && to.length === 1) return accumulate(to[0]!, from[0]!, from[1]!, bytes / width);
+      for (let offset = 0; offset < bytes; offset += blockBytes) {
+        combineBlock(
+          accumulate,
+          width,
+          to.map((address) => address + offset),
+          from.map((address) => address + offset),
+          Math.min(blockBytes, bytes - offset),
+        );
+      }
+    },
+    copy: (target, source) => exports.copyBytes(target.byteOffset, source.byteOffset, source.byteLength),
+  };
+};

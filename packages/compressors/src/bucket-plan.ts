@@ -1,0 +1,70 @@
+import { ArgumentError, byteLength, flattenTree, leafPaths, type Tensor, type TensorSpec } from "@skein/tensor-core";
+
+/**
+ * Which gradients travel together: for each bucket the paths of its tensors, in the order in which they lie in it. Buckets
+ * stand in the order in which they become ready. Plain data; all ranks must use the same plan.
+ */
+export type BucketPlan = readonly (readonly string[])[];
+
+/** Last parameter first: the backward pass makes gradients in about this order where a model's tree is in forward order. */
+const backwardOrder = (tree: unknown): string[] => leafPaths(tree).reverse();
+
+/** Paths of gradients in the order in which the traced backward pass computes them. */
+export const readyOrder = (gradients: unknown): string[] => {
+  const { leaves } = flattenTree<Tensor>(gradients);
+  const paths = leafPaths(gradients);
+  return leaves.map((leaf, i) => ({ node: leaf.ref.node, path: paths[i]! })).sort((a, b) => a.node - b.node).map(({ path }) => path);
+};
+
+/** One bucket per tensor: each gradient leaves as soon as it is ready (wait-free backpropagation). */
+export const bucketPerTensor = (params: unknown, order: readonly string[] = backwardOrder(params)): BucketPlan => order.map((path) => [path]);
+
+/**
+ * Fill buckets in order up to `bucketBytes` of dense gradient; a tensor above that size has a bucket of its own.
+ *
+ * @param params tree of anything with dtype and shape.
+ * @param order paths as gradients become ready; last parameter first by default, `readyOrder` for the exact one.
+ * @throws ArgumentError for a size that is not positive, or an order that is not one of `params`.
+ */
+export const bucketsOfSize = (params: unknown, bucketBytes: number, order: readonly string[] = backwardOrder(params)): BucketPlan => {
+  if (!(bucketBytes > 0)) throw new ArgumentError(`bucketsOfSize: buckets of ${bucketBytes} bytes were asked for; use a positive size`);
+  const specs = specsByPath(params);
+  const buckets: string[][] = [];
+  let filled = Infinity;
+  for (const path of order) {
+    const bytes = byteLength(specs.get(path) ?? unknownPath(path, specs));
+    if (filled + bytes > bucketBytes) {
+      buckets.push([]);
+      filled = 0;
+    }
+    buckets.at(-1)!.push(path);
+    filled += bytes;
+  }
+  checkBucketPlan(buckets, params);
+  return buckets;
+};
+
+const unknownPath = (path: string, specs: ReadonlyMap<string, TensorSpec>): never => {
+  throw new ArgumentError(`the bucket plan names "${path}", but the tensors are [${[...specs.keys()].join(", ")}]; build the plan from these parameters`);
+};
+
+export const specsByPath = (params: unknown): ReadonlyMap<string, TensorSpec> => {
+  const { leaves } = flattenTree<TensorSpec>(params);
+  return new Map(leafPaths(params).map((path, i) => [path, leaves[i]!]));
+};
+
+/** @throws ArgumentError unless the plan names every tensor of `params` exactly once and no bucket is empty. */
+export const checkBucketPlan = (plan: BucketPlan, params: unknown): void => {
+  const specs = specsByPath(params);
+  const seen = new Set<string>();
+  plan.forEach((bucket, i) => {
+    if (bucket.length === 0) throw new ArgumentError(`bucket ${i} of ${plan.length} is empty; leave it out of the plan`);
+    for (const path of bucket) {
+      if (!specs.has(path)) unknownPath(path, specs);
+      if (seen.has(path)) throw new ArgumentError(`the bucket plan names "${path}" twice; each tensor belongs to one bucket`);
+      seen.add(path);
+    }
+  });
+  const missing = [...specs.keys()].filter((path) => !seen.has(path));
+  if (missing.length > 0) throw new ArgumentError(`the bucket plan leaves out [${missing.join(", ")}]; build the plan from these parameters`);
+};

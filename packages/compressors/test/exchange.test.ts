@@ -1,0 +1,138 @@
+import { add, cast, multiply, NdArray, slice, type Tensor } from "@skein/tensor-core";
+import { normal } from "@skein/testing";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  bucketPerTensor,
+  type BucketPlan,
+  bucketsOfSize,
+  type Compressor,
+  denseBytes,
+  exchange,
+  exchangeBytes,
+  identityCompressor,
+  initExchange,
+  payloadBytes,
+  topKCompressor,
+  withErrorFeedback,
+} from "../src/index.ts";
+import { runWorld } from "./world.ts";
+
+interface Gradients {
+  readonly b: Tensor;
+  readonly w: readonly Tensor[];
+}
+
+const shapes = { b: NdArray.zeros("f32", []), w: [NdArray.zeros("f32", [4, 3]), NdArray.zeros("f32", [5])] };
+const gradientsOf = (seed: number): { b: NdArray; w: NdArray[] } => ({ b: normal([], seed), w: [normal([4, 3], seed + 1), normal([5], seed + 2)] });
+const numbers = ({ b, w }: { b: NdArray; w: readonly NdArray[] }): number[] => [b, ...w].flatMap((leaf) => leaf.toNumbers());
+
+/** Exchange steps on P ranks; each step's gradients differ from rank to rank. */
+const run = (numRanks: number, numSteps: number, compressor: Compressor, buckets?: BucketPlan) => {
+  const options = { compressor, ...(buckets && { buckets }) };
+  const args = Array.from({ length: numRanks }, (_, rank) => [Array.from({ length: numSteps }, (__, step) => gradientsOf(1000 * rank + 10 * step))] as const);
+  const results = runWorld(
+    (steps: readonly Gradients[]) => {
+      let residuals = initExchange(steps[0]!, options);
+      return steps.map((gradients) => {
+        const [mean, next] = exchange(gradients, residuals, { ...options, axis: "data" });
+        residuals = next;
+        return { mean, residuals: next };
+      });
+    },
+    args as never,
+  ) as unknown as { mean: { b: NdArray; w: NdArray[] }; residuals: { residual?: NdArray }[] }[][];
+  const meanOf = (step: number): number[] => {
+    const each = args.map(([steps]) => numbers(steps[step]!));
+    return each[0]!.map((_, i) => each.reduce((sum, own) => sum + own[i]!, 0) / numRanks);
+  };
+  return { results, meanOf };
+};
+
+const plans: readonly (readonly [string, BucketPlan])[] = [
+  ["one bucket per tensor", bucketPerTensor(shapes)],
+  ["one bucket", bucketsOfSize(shapes, 1e9)],
+  ["small buckets", bucketsOfSize(shapes, 24)],
+];
+
+describe.each(plans)("exchange with %s", (_, plan) => {
+  it.each([1, 2, 3, 5])("on %i ranks: identity gives the mean", (numRanks) => {
+    const { results, meanOf } = run(numRanks, 1, identityCompressor(), plan);
+    for (const [step] of results) numbers(step!.mean).forEach((value, i) => expect(Math.abs(value - meanOf(0)[i]!)).toBeLessThan(1e-7));
+  });
+
+  it.each([1, 2, 3, 5])("on %i ranks: top-k of density 1 gives the same as identity", (numRanks) => {
+    const dense = run(numRanks, 2, withErrorFeedback(identityCompressor()), plan).results;
+    const sparse = run(numRanks, 2, withErrorFeedback(topKCompressor({ density: 1 })), plan).results;
+    sparse.forEach((steps, rank) => steps.forEach(({ mean }, step) => expect(numbers(mean)).toEqual(numbers(dense[rank]![step]!.mean))));
+  });
+
+  it.each([2, 3])("on %i ranks: every rank gets the same bits, and what was not sent is in the residuals", (numRanks) => {
+    const numSteps = 4;
+    const { results, meanOf } = run(numRanks, numSteps, withErrorFeedback(topKCompressor({ density: 0.25 })), plan);
+    for (const steps of results) steps.forEach(({ mean }, step) => expect(numbers(mean)).toEqual(numbers(results[0]![step]!.mean)));
+
+    // Σ_t G_t + mean over ranks of the last residual = Σ_t mean gradient, tensor by tensor.
+    const paths = ["b", "w.0", "w.1"];
+    const sizes: Record<string, number> = { b: 1, "w.0": 12, "w.1": 5 };
+    const residual = new Map<string, number[]>(paths.map((path) => [path, new Array<number>(sizes[path]!).fill(0)]));
+    for (const steps of results) {
+      plan.forEach((bucket, i) => {
+        const flat = steps.at(-1)!.residuals[i]!.residual!.toNumbers();
+        let at = 0;
+        for (const path of bucket) for (let j = 0; j < sizes[path]!; j++) residual.get(path)![j]! += flat[at++]! / numRanks;
+      });
+    }
+    const kept = paths.flatMap((path) => residual.get(path)!);
+    kept.forEach((value, i) => {
+      const sent = results[0]!.reduce((sum, { mean }) => sum + numbers(mean)[i]!, 0);
+      const wanted = Array.from({ length: numSteps }, (__, step) => meanOf(step)[i]!).reduce((sum, v) => sum + v, 0);
+      expect(Math.abs(sent + value - wanted)).toBeLessThan(1e-5);
+    });
+    expect(kept.some((value) => value !== 0)).toBe(true);
+  });
+});
+
+describe("exchange", () => {
+  it("decodes gathered payloads one by one where a compressor has no joint decoder", () => {
+    const joint = topKCompressor({ k: 2 });
+    const { decodeSum: _, ...single } = joint;
+    const [a, b] = [run(3, 1, joint).results, run(3, 1, single).results];
+    numbers(a[0]![0]!.mean).forEach((value, i) => expect(numbers(b[0]![0]!.mean)[i]!).toBeCloseTo(value, 6));
+  });
+
+  it("gives randomised compressors a key per bucket and the rank", () => {
+    const marked: Compressor<[], { values: Tensor }> = {
+      ...identityCompressor(),
+      init: () => [],
+      payloadBytes: () => 0,
+      encode: (g, state, context) => ({ payload: { values: add(add(multiply(g, 0), cast(context!.rank!, "f32")), cast(slice(context!.key!, [0], [1]), "f32")) }, state }),
+    };
+    const results = runWorld(
+      (gradients: Gradients, key: Tensor) => exchange(gradients, initExchange(gradients, { compressor: marked }), { compressor: marked, axis: "data", key })[0],
+      [0, 1].map(() => [gradientsOf(1), NdArray.from([1, 2], [2], "u32")]) as never,
+    ) as unknown as { b: NdArray; w: NdArray[] }[];
+    const [b, w0] = [results[0]!.b.item(), results[0]!.w[0]!.toNumbers()[0]!];
+    expect(b).not.toBe(w0);
+  });
+
+  it("refuses residuals of another plan, and gradients that are not f32", () => {
+    const compressor = identityCompressor();
+    const wrong = (): unknown => runWorld((g: Gradients) => exchange(g, initExchange(g, { compressor, buckets: bucketsOfSize(g, 1e9) }), { compressor, axis: "data" })[0], [[shapes]] as never);
+    expect(wrong).toThrow(/1 residuals were given for 3 buckets/);
+    expect(() => initExchange({ w: NdArray.zeros("f16", [2]) }, { compressor })).toThrow(/gradient of "w" is f16/);
+  });
+
+  it("counts bytes by the formulas", () => {
+    const sparse = withErrorFeedback(topKCompressor({ density: 0.25 }));
+    expect(payloadBytes(shapes, { compressor: sparse })).toBe(8 * (1 + 3 + 1));
+    expect(payloadBytes(shapes, { compressor: sparse, buckets: bucketsOfSize(shapes, 1e9) })).toBe(8 * 4);
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 64 }), (worldSize) => {
+        expect(exchangeBytes(shapes, { compressor: sparse }, worldSize)).toBe(40 * (worldSize - 1));
+        expect(denseBytes(shapes, worldSize)).toBeCloseTo((2 * (worldSize - 1) * 72) / worldSize, 9);
+        expect(exchangeBytes(shapes, { compressor: identityCompressor() }, worldSize)).toBeCloseTo(denseBytes(shapes, worldSize), 9);
+      }),
+    );
+  });
+});

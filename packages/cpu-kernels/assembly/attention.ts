@@ -1,0 +1,230 @@
+// Scaled dot-product attention by tiles: 64 queries meet 64 keys at a time, and only that square of scores is ever in memory.
+// Source: Dao et al. 2022, arXiv 2205.14135, algorithms 1 and 4. The five products of a tile run on the GEMM tiles.
+import { maxOfRow, scaleRow, sumOfExps } from "./softmax";
+import { expOf, logOf } from "./transcendental";
+import { madd, sumLanes } from "./lanes";
+import { packPanels } from "./pack";
+import { copyTile, tile4, tile6, TILE_BYTES, TILE_COLUMNS, TILE_ROWS, tileRows } from "./tile";
+
+const QUERIES: i32 = 64;
+const KEYS: i32 = 64;
+const SCORE_ROW: usize = 256;
+const SCORE_BYTES: usize = 16384;
+
+/** Where the tile product keeps its row addresses and the tiles that do not fit the result. */
+const HEAD_BYTES: usize = 96 + TILE_BYTES;
+
+/** Bytes of a packed operand of 64 sum indices and `width` columns, or the reverse. */
+// @ts-ignore: decorator
+@inline
+function panelBytes(width: i32): usize {
+  return <usize>((width + 7) & ~7) << 8;
+}
+
+/** y (+)= a · panels. Row i of `a` lies `aRow` bytes after the one before, its terms `aInner` bytes apart; panels are [inner][8]. */
+function multiplyPanels(a: usize, aRow: usize, aInner: usize, panels: usize, y: usize, yRow: usize, rows: i32, columns: i32, inner: i32, accumulate: bool, head: usize): void {
+  const table = head;
+  const out = head + 32;
+  const edge = head + 64;
+  const tile = head + 96;
+  for (let r: usize = 0; r < 6; r++) store<u32>(edge + (r << 2), <u32>(tile + (r << 5)));
+  for (let i = 0; i < rows;) {
+    const take = tileRows(rows - i);
+    const there = min(take, rows - i);
+    for (let r = 0; r < take; r++) {
+      const row = <usize>(i + min(r, there - 1));
+      store<u32>(table + (<usize>r << 2), <u32>(a + row * aRow));
+      store<u32>(out + (<usize>r << 2), <u32>(y + row * yRow));
+    }
+    let panel = panels;
+    for (let j = 0; j < columns; j += TILE_COLUMNS) {
+      const wide = min(TILE_COLUMNS, columns - j);
+      const whole = there == take && wide == TILE_COLUMNS;
+      const offset = whole ? <usize>j << 2 : 0;
+      if (take == TILE_ROWS) tile6(table, 1, inner, aInner, panel, whole ? out : edge, offset, accumulate && whole);
+      else tile4(table, 1, inner, aInner, panel, whole ? out : edge, offset, accumulate && whole);
+      if (!whole) copyTile(tile, y + <usize>i * yRow + (<usize>j << 2), yRow, there, wide, false, accumulate);
+      panel += <usize>inner << 5;
+    }
+    i += there;
+  }
+}
+
+/** How many of a tile's keys a query sees, when `ahead` is how far the tile's first key lies after the query's own position. */
+// @ts-ignore: decorator
+@inline
+function visible(causal: bool, ahead: i32, keys: i32): i32 {
+  return causal ? max(0, min(keys, 1 - ahead)) : keys;
+}
+
+/**
+ * out = softmax(scale · q kᵀ) v and the logsumexp of the scores, for `heads` independent [queries, width] and [keys, width].
+ * Scratch (`src/ops/attention.ts` counts it): head, scores, two packed operands, a maximum per query of the tile.
+ */
+export function attention(
+  out: usize, logSums: usize, q: usize, k: usize, v: usize, heads: i32, queries: i32, keys: i32, width: i32, causal: bool, scale: f32, scratch: usize,
+): void {
+  const rowBytes = <usize>width << 2;
+  const scores = scratch + HEAD_BYTES;
+  const keyPanels = scores + SCORE_BYTES;
+  const valuePanels = keyPanels + panelBytes(width);
+  const maxima = valuePanels + panelBytes(width);
+  const diagonal = keys - queries;
+  for (let h = 0; h < heads; h++) {
+    for (let q0 = 0; q0 < queries; q0 += QUERIES) {
+      const tall = min(QUERIES, queries - q0);
+      const result = out + <usize>q0 * rowBytes;
+      const sums = logSums + (<usize>q0 << 2);
+      memory.fill(result, 0, <usize>tall * rowBytes);
+      for (let i: usize = 0; i < <usize>tall; i++) {
+        store<f32>(maxima + (i << 2), -Infinity);
+        store<f32>(sums + (i << 2), 0);
+      }
+      const end = causal ? min(keys, q0 + tall + diagonal) : keys;
+      for (let k0 = 0; k0 < end; k0 += KEYS) {
+        const wide = min(KEYS, keys - k0);
+        packPanels(k + <usize>k0 * rowBytes, rowBytes, 4, wide, width, keyPanels, <usize>width << 5);
+        packPanels(v + <usize>k0 * rowBytes, 4, rowBytes, width, wide, valuePanels, <usize>wide << 5);
+        multiplyPanels(q + <usize>q0 * rowBytes, rowBytes, 4, keyPanels, scores, SCORE_ROW, tall, wide, width, false, scratch);
+        for (let i = 0; i < tall; i++) {
+          const row = scores + <usize>i * SCORE_ROW;
+          const seen = visible(causal, k0 - (q0 + i + diagonal), wide);
+          const bytes = <usize>seen << 2;
+          if (seen < wide) memory.fill(row + bytes, 0, (<usize>wide << 2) - bytes);
+          if (seen == 0) continue;
+          const at = <usize>i << 2;
+          scaleRow(row, row, bytes, scale);
+          const before = load<f32>(maxima + at);
+          const largest = max(before, maxOfRow(row, bytes));
+          const total = sumOfExps(row, row, bytes, largest, true);
+          if (largest != before) {
+            // What was summed against a smaller maximum shrinks; before the first tile that is nothing.
+            const shrink = expOf<f32>(before - largest);
+            store<f32>(maxima + at, largest);
+            store<f32>(sums + at, load<f32>(sums + at) * shrink + total);
+            scaleRow(result + <usize>i * rowBytes, result + <usize>i * rowBytes, rowBytes, shrink);
+          } else {
+            store<f32>(sums + at, load<f32>(sums + at) + total);
+          }
+        }
+        multiplyPanels(scores, SCORE_ROW, 4, valuePanels, result, rowBytes, tall, width, wide, true, scratch);
+      }
+      for (let i: usize = 0; i < <usize>tall; i++) {
+        const total = load<f32>(sums + (i << 2));
+        // A query that saw no key keeps its zeros.
+        if (total != 0) scaleRow(result + i * rowBytes, result + i * rowBytes, rowBytes, <f32>1 / total);
+        store<f32>(sums + (i << 2), load<f32>(maxima + (i << 2)) + logOf<f32>(total));
+      }
+    }
+    out += <usize>queries * rowBytes;
+    q += <usize>queries * rowBytes;
+    logSums += <usize>queries << 2;
+    k += <usize>keys * rowBytes;
+    v += <usize>keys * rowBytes;
+  }
+}
+
+/** Turn scores of a row into weights exp(scale · s − logSum), and their gradients into those of the scores: scale · weight · (d − delta). */
+// @ts-ignore: decorator
+@inline
+function weightsOfRow(weights: usize, gradients: usize, bytes: usize, scale: f32, logSum: f32, delta: f32): void {
+  let i: usize = 0;
+  if (ASC_FEATURE_SIMD) {
+    for (; i + 16 <= bytes; i += 16) {
+      const weight = expOf<v128>(madd(v128.load(weights + i), f32x4.splat(scale), f32x4.splat(-logSum)));
+      v128.store(weights + i, weight);
+      const gradient = f32x4.mul(f32x4.sub(v128.load(gradients + i), f32x4.splat(delta)), f32x4.splat(scale));
+      v128.store(gradients + i, f32x4.mul(weight, gradient));
+    }
+  }
+  for (; i < bytes; i += 4) {
+    const weight = expOf<f32>(load<f32>(weights + i) * scale - logSum);
+    store<f32>(weights + i, weight);
+    store<f32>(gradients + i, weight * ((load<f32>(gradients + i) - delta) * scale));
+  }
+}
+
+/** δ of each query: Σ g · out. */
+function deltas(to: usize, g: usize, out: usize, queries: i32, rowBytes: usize): void {
+  for (let query = 0; query < queries; query++) {
+    let total: f32 = 0;
+    let i: usize = 0;
+    if (ASC_FEATURE_SIMD) {
+      let lanes = f32x4.splat(0);
+      for (; i + 16 <= rowBytes; i += 16) lanes = madd(v128.load(g + i), v128.load(out + i), lanes);
+      total = sumLanes(lanes);
+    }
+    for (; i < rowBytes; i += 4) total += load<f32>(g + i) * load<f32>(out + i);
+    store<f32>(to + (<usize>query << 2), total);
+    g += rowBytes;
+    out += rowBytes;
+  }
+}
+
+/**
+ * Gradients of `attention`: the weights of each tile are computed anew from the logsumexp.
+ * Scratch (`src/ops/attention-backward.ts` counts it): head, weights and their gradients, five packed operands, δ of all queries.
+ */
+export function attentionBackward(
+  dq: usize, dk: usize, dv: usize, q: usize, k: usize, v: usize, out: usize, logSums: usize, g: usize,
+  heads: i32, queries: i32, keys: i32, width: i32, causal: bool, scale: f32, scratch: usize,
+): void {
+  const rowBytes = <usize>width << 2;
+  const packed = panelBytes(width);
+  const weights = scratch + HEAD_BYTES;
+  const gradients = weights + SCORE_BYTES;
+  const keyPanels = gradients + SCORE_BYTES;
+  const keyRowPanels = keyPanels + packed;
+  const valuePanels = keyRowPanels + packed;
+  const queryPanels = valuePanels + packed;
+  const outPanels = queryPanels + packed;
+  const delta = outPanels + packed;
+  const diagonal = keys - queries;
+  const queryBytes = <usize>queries * rowBytes;
+  const keyBytes = <usize>keys * rowBytes;
+  memory.fill(dq, 0, <usize>heads * queryBytes);
+  memory.fill(dk, 0, <usize>heads * keyBytes);
+  memory.fill(dv, 0, <usize>heads * keyBytes);
+  for (let h = 0; h < heads; h++) {
+    deltas(delta, g, out, queries, rowBytes);
+    for (let k0 = 0; k0 < keys; k0 += KEYS) {
+      const wide = min(KEYS, keys - k0);
+      const key = <usize>k0 * rowBytes;
+      packPanels(k + key, rowBytes, 4, wide, width, keyPanels, <usize>width << 5);
+      packPanels(v + key, rowBytes, 4, wide, width, valuePanels, <usize>width << 5);
+      packPanels(k + key, 4, rowBytes, width, wide, keyRowPanels, <usize>wide << 5);
+      // The first query that sees key k0 is k0 − diagonal.
+      const first = causal ? max(0, k0 - diagonal) / QUERIES * QUERIES : 0;
+      for (let q0 = first; q0 < queries; q0 += QUERIES) {
+        const tall = min(QUERIES, queries - q0);
+        const query = <usize>q0 * rowBytes;
+        multiplyPanels(q + query, rowBytes, 4, keyPanels, weights, SCORE_ROW, tall, wide, width, false, scratch);
+        multiplyPanels(g + query, rowBytes, 4, valuePanels, gradients, SCORE_ROW, tall, wide, width, false, scratch);
+        for (let i = 0; i < tall; i++) {
+          const row = <usize>i * SCORE_ROW;
+          const at = <usize>(q0 + i) << 2;
+          const bytes = <usize>visible(causal, k0 - (q0 + i + diagonal), wide) << 2;
+          weightsOfRow(weights + row, gradients + row, bytes, scale, load<f32>(logSums + at), load<f32>(delta + at));
+          if (bytes < <usize>wide << 2) {
+            memory.fill(weights + row + bytes, 0, (<usize>wide << 2) - bytes);
+            memory.fill(gradients + row + bytes, 0, (<usize>wide << 2) - bytes);
+          }
+        }
+        packPanels(q + query, 4, rowBytes, width, tall, queryPanels, <usize>tall << 5);
+        packPanels(g + query, 4, rowBytes, width, tall, outPanels, <usize>tall << 5);
+        multiplyPanels(weights, 4, SCORE_ROW, outPanels, dv + key, rowBytes, wide, width, tall, true, scratch);
+        multiplyPanels(gradients, 4, SCORE_ROW, queryPanels, dk + key, rowBytes, wide, width, tall, true, scratch);
+        multiplyPanels(gradients, SCORE_ROW, 4, keyRowPanels, dq + query, rowBytes, tall, width, wide, true, scratch);
+      }
+    }
+    q += queryBytes;
+    g += queryBytes;
+    out += queryBytes;
+    dq += queryBytes;
+    logSums += <usize>queries << 2;
+    k += keyBytes;
+    v += keyBytes;
+    dk += keyBytes;
+    dv += keyBytes;
+  }
+}

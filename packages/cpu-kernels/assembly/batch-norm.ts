@@ -1,0 +1,173 @@
+// Batch normalisation over the columns (channels) of a matrix of f32.
+//
+// Statistics are taken block by block of 64 rows: mean and square deviations of a block in two passes while it lies in the first-level cache,
+// then joined with those of the rows before (Chan, Golub and LeVeque 1979). So the matrix is read once and nothing cancels.
+import { madd } from "./lanes";
+
+const BLOCK_ROWS: i32 = 64;
+
+/** Sum of (x − centre)^power over `rows` rows of four columns. */
+// @ts-ignore: decorator
+@inline
+function sumOfLanes(x: usize, step: usize, rows: i32, centre: v128, squared: bool): v128 {
+  let even = f32x4.splat(0);
+  let odd = f32x4.splat(0);
+  let row = 0;
+  for (; row + 2 <= rows; row += 2) {
+    const a = f32x4.sub(v128.load(x), centre);
+    const b = f32x4.sub(v128.load(x + step), centre);
+    even = squared ? madd(a, a, even) : f32x4.add(even, a);
+    odd = squared ? madd(b, b, odd) : f32x4.add(odd, b);
+    x += 2 * step;
+  }
+  if (row < rows) {
+    const a = f32x4.sub(v128.load(x), centre);
+    even = squared ? madd(a, a, even) : f32x4.add(even, a);
+  }
+  return f32x4.add(even, odd);
+}
+
+/** `sumOfLanes` for one column. */
+// @ts-ignore: decorator
+@inline
+function sumOfColumn(x: usize, step: usize, rows: i32, centre: f32, squared: bool): f32 {
+  let total: f32 = 0;
+  for (let row = 0; row < rows; row++) {
+    const a = load<f32>(x) - centre;
+    total += squared ? a * a : a;
+    x += step;
+  }
+  return total;
+}
+
+/** Mean of each column, and mean square deviation from it. */
+function statistics(means: usize, variances: usize, x: usize, rows: i32, width: i32): void {
+  const bytes = <usize>width << 2;
+  memory.fill(means, 0, bytes);
+  memory.fill(variances, 0, bytes);
+  for (let first = 0; first < rows; first += BLOCK_ROWS) {
+    const count = min(BLOCK_ROWS, rows - first);
+    const weight = <f32>count / <f32>(first + count);
+    // Square deviations add up by themselves, and by the distance of the two means.
+    const spread = <f32>first * weight;
+    const share = <f32>1 / <f32>count;
+    let i: usize = 0;
+    if (ASC_FEATURE_SIMD) {
+      for (; i + 16 <= bytes; i += 16) {
+        const before = v128.load(means + i);
+        // Around the mean so far: where all values are far from zero, their sum would round.
+        const distance = f32x4.mul(sumOfLanes(x + i, bytes, count, before, false), f32x4.splat(share));
+        const squares = sumOfLanes(x + i, bytes, count, f32x4.add(before, distance), true);
+        v128.store(means + i, madd(distance, f32x4.splat(weight), before));
+        v128.store(variances + i, f32x4.add(v128.load(variances + i), madd(f32x4.mul(distance, distance), f32x4.splat(spread), squares)));
+      }
+    }
+    for (; i < bytes; i += 4) {
+      const before = load<f32>(means + i);
+      const distance = sumOfColumn(x + i, bytes, count, before, false) * share;
+      const squares = sumOfColumn(x + i, bytes, count, before + distance, true);
+      store<f32>(means + i, before + distance * weight);
+      store<f32>(variances + i, load<f32>(variances + i) + squares + distance * distance * spread);
+    }
+    x += <usize>count * bytes;
+  }
+  for (let i: usize = 0; i < bytes; i += 4) store<f32>(variances + i, load<f32>(variances + i) / <f32>rows);
+}
+
+/** `(x − mean) · gamma / √(variance + ε) + beta` per column; writes mean and variance. Scratch: width words. */
+export function batchNorm(y: usize, means: usize, variances: usize, x: usize, gamma: usize, beta: usize, rows: i32, width: i32, epsilon: f32, scratch: usize): void {
+  const bytes = <usize>width << 2;
+  statistics(means, variances, x, rows, width);
+  for (let i: usize = 0; i < bytes; i += 4) store<f32>(scratch + i, load<f32>(gamma + i) / sqrt<f32>(load<f32>(variances + i) + epsilon));
+  for (let row = 0; row < rows; row++) {
+    let i: usize = 0;
+    if (ASC_FEATURE_SIMD) {
+      for (; i + 16 <= bytes; i += 16) {
+        v128.store(y + i, madd(f32x4.sub(v128.load(x + i), v128.load(means + i)), v128.load(scratch + i), v128.load(beta + i)));
+      }
+    }
+    for (; i < bytes; i += 4) store<f32>(y + i, (load<f32>(x + i) - load<f32>(means + i)) * load<f32>(scratch + i) + load<f32>(beta + i));
+    x += bytes;
+    y += bytes;
+  }
+}
+
+/** `dBeta += Σ g` and `dGamma += Σ g·(x − mean)` over a block of rows. */
+// @ts-ignore: decorator
+@inline
+function addBlock(dGamma: usize, dBeta: usize, x: usize, means: usize, g: usize, rows: i32, bytes: usize): void {
+  let i: usize = 0;
+  if (ASC_FEATURE_SIMD) {
+    for (; i + 16 <= bytes; i += 16) {
+      const mean = v128.load(means + i);
+      let sumG = f32x4.splat(0);
+      let sumGX = f32x4.splat(0);
+      let at = i;
+      for (let row = 0; row < rows; row++) {
+        const gradient = v128.load(g + at);
+        sumG = f32x4.add(sumG, gradient);
+        sumGX = madd(gradient, f32x4.sub(v128.load(x + at), mean), sumGX);
+        at += bytes;
+      }
+      v128.store(dBeta + i, f32x4.add(v128.load(dBeta + i), sumG));
+      v128.store(dGamma + i, f32x4.add(v128.load(dGamma + i), sumGX));
+    }
+  }
+  for (; i < bytes; i += 4) {
+    const mean = load<f32>(means + i);
+    let sumG: f32 = 0;
+    let sumGX: f32 = 0;
+    let at = i;
+    for (let row = 0; row < rows; row++) {
+      const gradient = load<f32>(g + at);
+      sumG += gradient;
+      sumGX += gradient * (load<f32>(x + at) - mean);
+      at += bytes;
+    }
+    store<f32>(dBeta + i, load<f32>(dBeta + i) + sumG);
+    store<f32>(dGamma + i, load<f32>(dGamma + i) + sumGX);
+  }
+}
+
+/**
+ * Gradients of `batchNorm`. Per column `dx = g·a + (x − mean)·b + c` with a = γ·rstd, b = −γ·rstd²·dγ/N and c = −γ·rstd·dβ/N.
+ * Scratch: 3 · width words.
+ */
+export function batchNormBackward(
+  dx: usize, dGamma: usize, dBeta: usize, x: usize, gamma: usize, means: usize, variances: usize, g: usize, rows: i32, width: i32, epsilon: f32, scratch: usize,
+): void {
+  const bytes = <usize>width << 2;
+  memory.fill(dGamma, 0, bytes);
+  memory.fill(dBeta, 0, bytes);
+  for (let first = 0; first < rows; first += BLOCK_ROWS) {
+    const offset = <usize>first * bytes;
+    addBlock(dGamma, dBeta, x + offset, means, g + offset, min(BLOCK_ROWS, rows - first), bytes);
+  }
+  const second = scratch + bytes;
+  const third = second + bytes;
+  for (let i: usize = 0; i < bytes; i += 4) {
+    const rstd = <f32>1 / sqrt<f32>(load<f32>(variances + i) + epsilon);
+    const gradient = load<f32>(dGamma + i) * rstd;
+    const scale = load<f32>(gamma + i) * rstd;
+    store<f32>(dGamma + i, gradient);
+    store<f32>(scratch + i, scale);
+    store<f32>(second + i, -scale * rstd * gradient / <f32>rows);
+    store<f32>(third + i, -scale * load<f32>(dBeta + i) / <f32>rows);
+  }
+  for (let row = 0; row < rows; row++) {
+    let i: usize = 0;
+    if (ASC_FEATURE_SIMD) {
+      for (; i + 16 <= bytes; i += 16) {
+        const rest = madd(f32x4.sub(v128.load(x + i), v128.load(means + i)), v128.load(second + i), v128.load(third + i));
+        v128.store(dx + i, madd(v128.load(g + i), v128.load(scratch + i), rest));
+      }
+    }
+    for (; i < bytes; i += 4) {
+      const rest = (load<f32>(x + i) - load<f32>(means + i)) * load<f32>(second + i) + load<f32>(third + i);
+      store<f32>(dx + i, load<f32>(g + i) * load<f32>(scratch + i) + rest);
+    }
+    x += bytes;
+    g += bytes;
+    dx += bytes;
+  }
+}

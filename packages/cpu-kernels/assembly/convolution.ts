@@ -1,0 +1,376 @@
+// Convolution of NHWC images with HWIO weights and its two gradients, as matrix products whose rows are pixels found by address: the
+// column matrix (im2col) is never written, except block by block where a pixel has so few channels that addresses would cost more.
+import { FEW_CHANNELS, FEW_ROWS, PIXEL_BLOCK, SUM_BLOCK, TAP_BLOCK, TAP_BYTES, TILE_BYTES, TILE_COLUMNS, TILE_ROWS } from "./blocks";
+import { gemm } from "./gemm";
+import { packPanels } from "./pack";
+import { copyTile, evenBlock, tile4, tile6, tileRows } from "./tile";
+
+// @ts-ignore: decorator
+@inline
+function tapsPerBlock(taps: i32, inner: i32): i32 {
+  return max(1, evenBlock(taps, max(1, TAP_BLOCK / max(1, inner))));
+}
+
+// @ts-ignore: decorator
+@inline
+function align16(bytes: i32): i32 {
+  return (bytes + 15) & ~15;
+}
+
+/** Words for the addresses of one block of pixels; with few channels, for one address and one row of the column matrix per pixel. */
+// @ts-ignore: decorator
+@inline
+function tableWords(block: i32, inner: i32): i32 {
+  return (PIXEL_BLOCK + TILE_ROWS) * (inner < FEW_CHANNELS ? block * inner + 1 : block);
+}
+
+/**
+ * Write the address of every tap of pixels [first, first + count) of the grid (images × rows × across), and where their results go.
+ *
+ * A tile's addresses lie together, [tap][row of the tile], so that `tile6` walks them; tile p begins at table + p · taps words. With few
+ * channels the values themselves are copied, [pixel][tap][channel] after the addresses, and each row has the one address of its copy.
+ */
+function addressPixels(
+  source: usize, height: i32, width: i32, sourcePixel: usize, inner: i32, stepY: i32, stepX: i32, tapList: usize, taps: i32,
+  result: usize, imageBytes: usize, rowBytes: usize, pixelBytes: usize, rows: i32, across: i32, first: i32, count: i32,
+  table: usize, outs: usize, zeros: usize,
+): void {
+  const few = inner < FEW_CHANNELS;
+  let copy = table + ((<usize>(PIXEL_BLOCK + TILE_ROWS)) << 2);
+  let n = first / (rows * across);
+  let i = (first / across) % rows;
+  let j = first % across;
+  for (let p = 0; p < count;) {
+    const take = tileRows(count - p);
+    const there = min(take, count - p);
+    const addresses = table + ((<usize>(few ? p : p * taps)) << 2);
+    for (let r = 0; r < there; r++) {
+      const image = source + <usize>(n * height * width) * sourcePixel;
+      store<u32>(outs + ((<usize>(p + r)) << 2), <u32>(result + <usize>n * imageBytes + <usize>i * rowBytes + <usize>j * pixelBytes));
+      let slot = addresses + ((<usize>r) << 2);
+      if (few) store<u32>(slot, <u32>copy);
+      let tap = tapList;
+      for (let t = 0; t < taps; t++) {
+        const y = i * stepY + load<i32>(tap, 4);
+        const x = j * stepX + load<i32>(tap, 8);
+        const inside = <u32>y < <u32>height && <u32>x < <u32>width;
+        const from = inside ? image + <usize>(y * width + x) * sourcePixel : zeros;
+        tap += TAP_BYTES;
+        if (few) {
+          for (let q = 0; q < inner; q++) {
+            store<f32>(copy, load<f32>(from + ((<usize>q) << 2)));
+            copy += 4;
+          }
+        } else {
+          store<u32>(slot, <u32>from);
+          slot += (<usize>take) << 2;
+        }
+      }
+      if (++j == across) {
+        j = 0;
+        if (++i == rows) {
+          i = 0;
+          n++;
+        }
+      }
+    }
+    // Idle rows of the last tile repeat its first.
+    const entries = few ? 1 : taps;
+    for (let t = 0; t < entries; t++) {
+      const slot = addresses + ((<usize>(t * take)) << 2);
+      for (let r = there; r < take; r++) store<u32>(slot + ((<usize>r) << 2), load<u32>(slot));
+    }
+    p += there;
+  }
+}
+
+/**
+ * Results at a grid of pixels: result(n, i, j)[c] = Σ over taps t and q < inner of source(n, i · stepY + offsetY(t), j · stepX + offsetX(t))[q] · weight(t)[q][c].
+ * Pixels outside of the source count as zero. A convolution and each phase of its transpose are of this form.
+ *
+ * `scratch` holds, in this order: edge addresses, tile, zeros, result addresses, table, panels (`src/contraction-scratch.ts` counts them).
+ * `tapList`: per tap the address of its weights and its two offsets; `columnStep` and `innerStep`: bytes between weights;
+ * result(n, i, j) lies at result + n · imageBytes + i · rowBytes + j · pixelBytes.
+ */
+function gatherProduct(
+  source: usize, images: i32, height: i32, width: i32, sourcePixel: usize, inner: i32, stepY: i32, stepX: i32,
+  tapList: usize, taps: i32, columnStep: usize, innerStep: usize, columns: i32,
+  result: usize, imageBytes: usize, rowBytes: usize, pixelBytes: usize, rows: i32, across: i32, scratch: usize,
+): void {
+  const block = tapsPerBlock(taps, inner);
+  const few = inner < FEW_CHANNELS;
+  const edge = scratch;
+  const tile = scratch + 32;
+  const zeros = tile + TILE_BYTES;
+  const outs = zeros + <usize>align16(4 * inner);
+  const table = outs + 4 * (PIXEL_BLOCK + 8);
+  const panels = table + <usize>align16(4 * tableWords(block, inner));
+  for (let r: usize = 0; r < 6; r++) store<u32>(edge + (r << 2), <u32>(tile + (r << 5)));
+  memory.fill(zeros, 0, (<usize>inner) << 2);
+  const pixels = images * rows * across;
+  let tap0 = 0;
+  do { // once even without taps: results are then zero
+    const some = min(block, taps - tap0);
+    const depth = some * inner;
+    const panelBytes = (<usize>depth) << 5;
+    const list = tapList + <usize>tap0 * TAP_BYTES;
+    const adding = tap0 > 0;
+    for (let t = 0; t < some; t++) {
+      packPanels(<usize>load<u32>(list + <usize>t * TAP_BYTES), columnStep, innerStep, columns, inner, panels + ((<usize>(t * inner)) << 5), panelBytes);
+    }
+    for (let first = 0; first < pixels; first += PIXEL_BLOCK) {
+      const count = min(PIXEL_BLOCK, pixels - first);
+      addressPixels(
+        source, height, width, sourcePixel, inner, stepY, stepX, list, some,
+        result, imageBytes, rowBytes, pixelBytes, rows, across, first, count, table, outs, zeros,
+      );
+      for (let c = 0; c < columns; c += TILE_COLUMNS) {
+        const panel = panels + <usize>(c / TILE_COLUMNS) * panelBytes;
+        const wide = min(TILE_COLUMNS, columns - c);
+        const offset = (<usize>c) << 2;
+        for (let p = 0; p < count;) {
+          const take = tileRows(count - p);
+          const there = min(take, count - p);
+          const whole = wide == TILE_COLUMNS && there == take;
+          const out = outs + ((<usize>p) << 2);
+          const addresses = table + ((<usize>(few ? p : p * some)) << 2);
+          const segments = few ? 1 : some;
+          const length = few ? depth : inner;
+          if (take == TILE_ROWS) tile6(addresses, segments, length, 4, panel, whole ? out : edge, whole ? offset : 0, adding && whole);
+          else tile4(addresses, segments, length, 4, panel, whole ? out : edge, whole ? offset : 0, adding && whole);
+          if (!whole) {
+            for (let r: usize = 0; r < <usize>there; r++) {
+              copyTile(tile + (r << 5), <usize>load<u32>(out + (r << 2)) + offset, 0, 1, wide, false, adding);
+            }
+          }
+          p += there;
+        }
+      }
+    }
+    tap0 += block;
+  } while (tap0 < taps);
+}
+
+// @ts-ignore: decorator
+@inline
+function isPlainProduct(kernelHeight: i32, kernelWidth: i32, strideY: i32, strideX: i32, height: i32, width: i32, outHeight: i32, outWidth: i32, groups: i32): bool {
+  return kernelHeight * kernelWidth * strideY * strideX * groups == 1 && height == outHeight && width == outWidth;
+}
+
+/** y[n, i, j, o] = Σ x[n, i · stride − top + r · dilation, …, q] · w[r, c, q, o]. Sizes in elements. */
+export function conv2d(
+  x: usize, w: usize, y: usize, batch: i32, height: i32, width: i32, channels: i32, kernelHeight: i32, kernelWidth: i32,
+  outChannels: i32, outHeight: i32, outWidth: i32, strideY: i32, strideX: i32, top: i32, left: i32, dilationY: i32, dilationX: i32, groups: i32, scratch: usize,
+): void {
+  if (isPlainProduct(kernelHeight, kernelWidth, strideY, strideX, height, width, outHeight, outWidth, groups)) {
+    gemm(x, w, y, batch * height * width, outChannels, channels, false, false, false, scratch);
+    return;
+  }
+  const taps = kernelHeight * kernelWidth;
+  const perGroup = channels / groups;
+  const outPerGroup = outChannels / groups;
+  const outPixel = (<usize>outChannels) << 2;
+  for (let g = 0; g < groups; g++) {
+    let tap = scratch;
+    for (let r = 0; r < kernelHeight; r++) {
+      for (let c = 0; c < kernelWidth; c++) {
+        store<u32>(tap, <u32>(w + ((<usize>((r * kernelWidth + c) * perGroup * outChannels + g * outPerGroup)) << 2)));
+        store<i32>(tap, r * dilationY - top, 4);
+        store<i32>(tap, c * dilationX - left, 8);
+        tap += TAP_BYTES;
+      }
+    }
+    gatherProduct(
+      x + ((<usize>(g * perGroup)) << 2), batch, height, width, (<usize>channels) << 2, perGroup, strideY, strideX,
+      scratch, taps, 4, outPixel, outPerGroup,
+      y + ((<usize>(g * outPerGroup)) << 2), <usize>(outHeight * outWidth) * outPixel, <usize>outWidth * outPixel, outPixel, outHeight, outWidth,
+      scratch + <usize>align16(TAP_BYTES * taps),
+    );
+  }
+}
+
+/**
+ * x[n, h, v, q] = Σ g[n, i, j, o] · w[r, c, q, o] over i · stride − top + r · dilation = h, likewise for columns.
+ *
+ * The pixels h ≡ phase (mod stride) meet one and the same set of taps, so each phase is a convolution of `g` with step 1 and no tap is
+ * multiplied in vain; with stride 1 there is one phase, the convolution with the turned kernel.
+ */
+export function conv2dBackwardInput(
+  g: usize, w: usize, x: usize, batch: i32, height: i32, width: i32, channels: i32, kernelHeight: i32, kernelWidth: i32,
+  outChannels: i32, outHeight: i32, outWidth: i32, strideY: i32, strideX: i32, top: i32, left: i32, dilationY: i32, dilationX: i32, groups: i32, scratch: usize,
+): void {
+  if (isPlainProduct(kernelHeight, kernelWidth, strideY, strideX, height, width, outHeight, outWidth, groups)) {
+    gemm(g, w, x, batch * height * width, channels, outChannels, false, true, false, scratch);
+    return;
+  }
+  const perGroup = channels / groups;
+  const outPerGroup = outChannels / groups;
+  const pixel = (<usize>channels) << 2;
+  const work = scratch + <usize>align16(TAP_BYTES * kernelHeight * kernelWidth);
+  for (let group = 0; group < groups; group++) {
+    for (let phaseY = 0; phaseY < min(strideY, height); phaseY++) {
+      for (let phaseX = 0; phaseX < min(strideX, width); phaseX++) {
+        let taps = 0;
+        for (let r = 0; r < kernelHeight; r++) {
+          const offY = phaseY + top - r * dilationY;
+          if (offY % strideY != 0) continue;
+          for (let c = 0; c < kernelWidth; c++) {
+            const offX = phaseX + left - c * dilationX;
+            if (offX % strideX != 0) continue;
+            const tap = scratch + <usize>taps * TAP_BYTES;
+            store<u32>(tap, <u32>(w + ((<usize>((r * kernelWidth + c) * perGroup * outChannels + group * outPerGroup)) << 2)));
+            store<i32>(tap, offY / strideY, 4);
+            store<i32>(tap, offX / strideX, 8);
+            taps++;
+          }
+        }
+        gatherProduct(
+          g + ((<usize>(group * outPerGroup)) << 2), batch, outHeight, outWidth, (<usize>outChannels) << 2, outPerGroup, 1, 1,
+          scratch, taps, (<usize>outChannels) << 2, 4, perGroup,
+          x + <usize>(phaseY * width + phaseX) * pixel + ((<usize>(group * perGroup)) << 2),
+          <usize>(height * width) * pixel, <usize>(strideY * width) * pixel, <usize>strideX * pixel,
+          (height - phaseY + strideY - 1) / strideY, (width - phaseX + strideX - 1) / strideX, work,
+        );
+      }
+    }
+  }
+}
+
+/** Output rows per block of the weight's gradient, and whole images where those are smaller. */
+// @ts-ignore: decorator
+@inline
+function sumRows(outHeight: i32, outWidth: i32): i32 {
+  return max(1, evenBlock(outHeight, max(1, SUM_BLOCK / max(1, outWidth))));
+}
+
+// @ts-ignore: decorator
+@inline
+function sumImages(batch: i32, outHeight: i32, outWidth: i32): i32 {
+  return max(1, min(batch, SUM_BLOCK / max(1, outHeight * outWidth)));
+}
+
+/** Copy rows [firstRow, firstRow + rows) × [firstColumn, …) of an image, `channels` of each pixel, with zeros where there is no pixel. */
+function copyPadded(image: usize, height: i32, width: i32, pixelBytes: usize, channels: i32, firstRow: i32, firstColumn: i32, rows: i32, across: i32, to: usize): void {
+  const bytes = (<usize>channels) << 2;
+  for (let i = 0; i < rows; i++) {
+    const y = firstRow + i;
+    for (let j = 0; j < across; j++) {
+      const v = firstColumn + j;
+      if (<u32>y < <u32>height && <u32>v < <u32>width) {
+        const from = image + <usize>(y * width + v) * pixelBytes;
+        for (let b: usize = 0; b < bytes; b += 4) store<f32>(to + b, load<f32>(from + b));
+      } else {
+        for (let b: usize = 0; b < bytes; b += 4) store<f32>(to + b, 0);
+      }
+      to += bytes;
+    }
+  }
+}
+
+/**
+ * w[r, c, q, o] = Σ over n, i, j of x[n, i · stride − top + r · dilation, …, q] · g[n, i, j, o].
+ *
+ * Block by block of output pixels: the part of the image under the block is copied with its padding, `g` is packed into panels, and a
+ * tile holds 6 channels of one tap × 8 output channels while the pixels of the block are summed, one segment per output row.
+ * `scratch` holds, in this order: edge addresses, results, tile, table, image block, columns where channels are few, panels.
+ */
+export function conv2dBackwardWeight(
+  x: usize, g: usize, w: usize, batch: i32, height: i32, width: i32, channels: i32, kernelHeight: i32, kernelWidth: i32,
+  outChannels: i32, outHeight: i32, outWidth: i32, strideY: i32, strideX: i32, top: i32, left: i32, dilationY: i32, dilationX: i32, groups: i32, scratch: usize,
+): void {
+  if (isPlainProduct(kernelHeight, kernelWidth, strideY, strideX, height, width, outHeight, outWidth, groups)) {
+    gemm(x, g, w, channels, outChannels, batch * height * width, true, false, false, scratch);
+    return;
+  }
+  const taps = kernelHeight * kernelWidth;
+  const perGroup = channels / groups;
+  const outPerGroup = outChannels / groups;
+  const few = perGroup < FEW_ROWS;
+  const images = sumImages(batch, outHeight, outWidth);
+  const rows = sumRows(outHeight, outWidth);
+  const paddedWidth = (outWidth - 1) * strideX + (kernelWidth - 1) * dilationX + 1;
+  const pixel = (<usize>perGroup) << 2;
+  const outPixel = (<usize>outChannels) << 2;
+  const edge = scratch;
+  const outs = scratch + 32;
+  const tile = scratch + 64;
+  const table = tile + TILE_BYTES;
+  const block = table + <usize>align16(4 * TILE_ROWS * images * rows);
+  const paddedMost = (rows - 1) * strideY + (kernelHeight - 1) * dilationY + 1;
+  const columnBlock = block + <usize>align16(4 * (images * paddedMost * paddedWidth * perGroup + 2));
+  const panels = columnBlock + <usize>align16(few ? 4 * images * rows * outWidth * taps * perGroup : 0);
+  for (let r: usize = 0; r < 6; r++) store<u32>(edge + (r << 2), <u32>(tile + (r << 5)));
+  // Rows of the result: all taps at once where their channels are few, one tap at a time otherwise.
+  const tall = few ? taps * perGroup : perGroup;
+  const passes = few ? 1 : taps;
+  if (batch == 0) memory.fill(w, 0, <usize>(taps * perGroup) * outPixel);
+  for (let group = 0; group < groups; group++) {
+    let adding = false;
+    for (let n0 = 0; n0 < batch; n0 += images) {
+      const someImages = min(images, batch - n0);
+      for (let i0 = 0; i0 < outHeight; i0 += rows) {
+        const someRows = min(rows, outHeight - i0);
+        const pixels = someImages * someRows * outWidth;
+        const paddedRows = (someRows - 1) * strideY + (kernelHeight - 1) * dilationY + 1;
+        const panelBytes = (<usize>pixels) << 5;
+        for (let n = 0; n < someImages; n++) {
+          copyPadded(
+            x + ((<usize>((n0 + n) * height * width * channels + group * perGroup)) << 2), height, width, (<usize>channels) << 2, perGroup,
+            i0 * strideY - top, -left, paddedRows, paddedWidth, block + <usize>(n * paddedRows * paddedWidth) * pixel,
+          );
+          packPanels(
+            g + ((<usize>(((n0 + n) * outHeight + i0) * outWidth * outChannels + group * outPerGroup)) << 2), 4, outPixel, outPerGroup, someRows * outWidth,
+            panels + ((<usize>(n * someRows * outWidth)) << 5), panelBytes,
+          );
+        }
+        if (few) {
+          let to = columnBlock;
+          for (let row = 0; row < someImages * someRows; row++) {
+            const start = block + <usize>((row / someRows * paddedRows + (row % someRows) * strideY) * paddedWidth) * pixel;
+            for (let j = 0; j < outWidth; j++) {
+              for (let r = 0; r < kernelHeight; r++) {
+                let from = start + <usize>(r * dilationY * paddedWidth + j * strideX) * pixel;
+                for (let c = 0; c < kernelWidth; c++) {
+                  for (let q: usize = 0; q < pixel; q += 4) store<f32>(to + q, load<f32>(from + q));
+                  from += <usize>dilationX * pixel;
+                  to += pixel;
+                }
+              }
+            }
+          }
+        }
+        const segments = few ? 1 : someImages * someRows;
+        const length = few ? pixels : outWidth;
+        const step = few ? (<usize>tall) << 2 : <usize>strideX * pixel;
+        for (let t = 0; t < passes; t++) {
+          const under = few ? columnBlock : block + <usize>(t / kernelWidth * dilationY * paddedWidth + t % kernelWidth * dilationX) * pixel;
+          for (let q = 0; q < tall;) {
+            const take = tileRows(tall - q);
+            const there = min(take, tall - q);
+            let slot = table;
+            for (let s = 0; s < segments; s++) {
+              const start = under + <usize>((s / someRows * paddedRows + (s % someRows) * strideY) * paddedWidth) * pixel + ((<usize>q) << 2);
+              for (let r = 0; r < take; r++) {
+                store<u32>(slot, <u32>(start + ((<usize>min(r, there - 1)) << 2)));
+                slot += 4;
+              }
+            }
+            const result = w + <usize>(t * perGroup + q) * outPixel + ((<usize>(group * outPerGroup)) << 2);
+            for (let r = 0; r < take; r++) store<u32>(outs + ((<usize>r) << 2), <u32>(result + <usize>r * outPixel));
+            for (let c = 0; c < outPerGroup; c += TILE_COLUMNS) {
+              const panel = panels + <usize>(c / TILE_COLUMNS) * panelBytes;
+              const wide = min(TILE_COLUMNS, outPerGroup - c);
+              const whole = wide == TILE_COLUMNS && there == take;
+              const offset = (<usize>c) << 2;
+              if (take == TILE_ROWS) tile6(table, segments, length, step, panel, whole ? outs : edge, whole ? offset : 0, adding && whole);
+              else tile4(table, segments, length, step, panel, whole ? outs : edge, whole ? offset : 0, adding && whole);
+              if (!whole) copyTile(tile, result + offset, outPixel, there, wide, false, adding);
+            }
+            q += there;
+          }
+        }
+        adding = true;
+      }
+    }
+  }
+}

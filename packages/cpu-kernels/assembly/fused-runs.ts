@@ -1,0 +1,107 @@
+// Between memory and lanes: every dtype becomes a 32-bit lane (f16 and bf16 as f32, u8 as u32, bool as a mask) and back.
+import { decodeF16, encodeF16 } from "./half";
+
+export const enum Kind {
+  Word = 0,
+  Byte = 1,
+  Bool = 2,
+  F16 = 3,
+  Bf16 = 4,
+}
+
+/** Bytes of one element. */
+// @ts-ignore: decorator
+@inline
+export function widthOf(kind: i32): usize {
+  return kind == Kind.Word ? 4 : kind >= Kind.F16 ? 2 : 1;
+}
+
+function loadLane(kind: i32, source: usize): u32 {
+  if (kind == Kind.Word) return load<u32>(source);
+  if (kind == Kind.Byte) return load<u8>(source);
+  if (kind == Kind.Bool) return 0 - <u32>load<u8>(source);
+  if (kind == Kind.Bf16) return (<u32>load<u16>(source)) << 16;
+  return reinterpret<u32>(decodeF16<f32>(reinterpret<f32>(<u32>load<u16>(source))));
+}
+
+/** Four neighbours; bytes become 0 … 255. */
+// @ts-ignore: decorator
+@inline
+function loadBytes(source: usize): v128 {
+  return v128.extend_low<u16>(v128.extend_low<u8>(v128.load32_zero(source)));
+}
+
+/** Copy `n` elements, `stride` elements apart, into dense lanes. */
+export function loadRun<T>(kind: i32, source: usize, stride: i32, target: usize, n: i32): void {
+  if (isVector<T>()) {
+    const blocks = target + ((<usize>(n & ~3)) << 2);
+    if (stride == 1) {
+      const start = target;
+      if (kind == Kind.Word) {
+        for (; target < blocks; target += 16, source += 16) v128.store(target, v128.load(source));
+      } else if (kind == Kind.Byte) {
+        for (; target < blocks; target += 16, source += 4) v128.store(target, loadBytes(source));
+      } else if (kind == Kind.Bool) {
+        for (; target < blocks; target += 16, source += 4) v128.store(target, i32x4.neg(loadBytes(source)));
+      } else if (kind == Kind.Bf16) {
+        for (; target < blocks; target += 16, source += 8) v128.store(target, i32x4.shl(v128.load16x4_u(source), 16));
+      } else {
+        for (; target < blocks; target += 16, source += 8) v128.store(target, decodeF16<v128>(v128.load16x4_u(source)));
+      }
+      n -= <i32>((target - start) >> 2);
+    } else if (stride == 0 && n >= 4) {
+      const value = i32x4.splat(loadLane(kind, source));
+      for (; target < blocks; target += 16) v128.store(target, value);
+      n &= 3;
+    }
+  }
+  const step = <usize>stride * widthOf(kind);
+  if (kind == Kind.Word) {
+    for (let i = 0; i < n; i++, source += step, target += 4) store<u32>(target, load<u32>(source));
+  } else {
+    for (let i = 0; i < n; i++, source += step, target += 4) store<u32>(target, loadLane(kind, source));
+  }
+}
+
+function storeLane(kind: i32, lane: u32, target: usize): void {
+  if (kind == Kind.Word) store<u32>(target, lane);
+  else if (kind == Kind.Byte) store<u8>(target, <u8>lane);
+  else if (kind == Kind.Bool) store<u8>(target, <u8>(lane & 1));
+  else if (kind == Kind.Bf16) store<u16>(target, <u16>(lane >> 16));
+  else store<u16>(target, <u16>reinterpret<u32>(encodeF16<f32>(reinterpret<f32>(lane))));
+}
+
+/** Four lanes to four bytes. */
+// @ts-ignore: decorator
+@inline
+function narrowToBytes(lanes: v128): u32 {
+  const shorts = v128.narrow<i32>(lanes, lanes);
+  return i32x4.extract_lane(i8x16.narrow_i16x8_u(shorts, shorts), 0);
+}
+
+/** Write `n` dense lanes as elements of their dtype. The lanes hold what the dtype holds, so nothing rounds here. */
+export function storeRun<T>(kind: i32, source: usize, target: usize, n: i32): void {
+  if (isVector<T>()) {
+    const blocks = source + ((<usize>(n & ~3)) << 2);
+    n &= 3;
+    if (kind == Kind.Word) {
+      for (; source < blocks; target += 16, source += 16) v128.store(target, v128.load(source));
+    } else if (kind == Kind.Byte) {
+      for (; source < blocks; target += 4, source += 16) store<u32>(target, narrowToBytes(v128.load(source)));
+    } else if (kind == Kind.Bool) {
+      for (; source < blocks; target += 4, source += 16) store<u32>(target, narrowToBytes(v128.and(v128.load(source), i32x4.splat(1))));
+    } else if (kind == Kind.Bf16) {
+      for (; source < blocks; target += 8, source += 16) {
+        const bits = i32x4.shr_u(v128.load(source), 16);
+        store<u64>(target, i64x2.extract_lane(i16x8.narrow_i32x4_u(bits, bits), 0));
+      }
+    } else {
+      for (; source < blocks; target += 8, source += 16) {
+        const bits = encodeF16<v128>(v128.load(source));
+        store<u64>(target, i64x2.extract_lane(i16x8.narrow_i32x4_u(bits, bits), 0));
+      }
+    }
+  }
+  const width = widthOf(kind);
+  for (let i = 0; i < n; i++, source += 4, target += width) storeLane(kind, load<u32>(source), target);
+}

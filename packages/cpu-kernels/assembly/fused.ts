@@ -1,0 +1,177 @@
+// The virtual machine of elementwise programs. It walks the shape in tiles that stay in the first-level cache and runs each
+// micro-operation over a whole tile. `src/fused-program.ts` writes the programs and documents their words.
+import { loadRun, storeRun, widthOf } from "./fused-runs";
+import { runTile } from "./fused-tiles";
+
+/** Lanes of a tile: with the few live registers of a usual program, tiles fill half of a 32 KiB cache. */
+const TILE: i32 = 1024;
+
+// @ts-ignore: decorator
+@inline
+function word(program: usize, index: i32): i32 {
+  return load<i32>(program + ((<usize>index) << 2));
+}
+
+// @ts-ignore: decorator
+@inline
+function alignUp16(address: usize): usize {
+  return (address + 15) & ~15;
+}
+
+/** Write four words, so that the host can hand over operand addresses. */
+export function setWords(at: usize, a: i32, b: i32, c: i32, d: i32): void {
+  store<i32>(at, a);
+  store<i32>(at, b, 4);
+  store<i32>(at, c, 8);
+  store<i32>(at, d, 12);
+}
+
+/** Run a program; `scratch` begins with the addresses of the inputs, then of the outputs. */
+export function fused(program: usize, scratch: usize): void {
+  if (ASC_FEATURE_SIMD) drive<v128>(program, scratch);
+  else drive<f32>(program, scratch);
+}
+
+function drive<T>(program: usize, scratch: usize): void {
+  const inputs = word(program, 0);
+  const outputs = word(program, 1);
+  const constants = word(program, 2);
+  const registers = word(program, 4);
+  const rank = word(program, 5);
+  const inner = word(program, 6);
+  const outer = word(program, 7);
+  const table = scratch + <usize>word(program, 8);
+  const cells = table + alignUp16((<usize>registers) << 3);
+  const slots = cells + ((<usize>registers) << 4);
+  const outerSizes = 10;
+  const inputWords = outerSizes + rank;
+  const constantWords = word(program, 9);
+  const outputWords = constantWords + constants;
+  const code = program + ((<usize>(outputWords + 3 * outputs)) << 2);
+  const codeEnd = code + (<usize>word(program, 3)) * 24;
+
+  for (let i = 0; i < constants; i++) {
+    const cell = cells + ((<usize>(inputs + i)) << 4);
+    fillCell(cell, word(program, constantWords + i));
+    setRegister(table, inputs + i, cell, 0);
+  }
+  for (let at = code; at < codeEnd; at += 24) {
+    const slot = load<i32>(at, 20);
+    if (slot >= 0) setRegister(table, load<i32>(at, 4), slots + <usize>slot * (TILE * 4), sizeof<T>());
+  }
+
+  for (let row = 0; row < outer; row++) {
+    for (let column = 0; column < inner; ) {
+      const left = min<i32>(TILE, inner - column);
+      const whole = left & ~(<i32>(sizeof<T>() >> 2) - 1);
+      // Fewer elements than a vector holds are worked on in cells, so that no memory beyond the operands is touched.
+      const staged = whole == 0;
+      const n = staged ? left : whole;
+      let at = inputWords;
+      for (let r = 0; r < inputs; r++) {
+        at = bindInput<T>(program, at, r, table, cells, slots, load<usize>(scratch + ((<usize>r) << 2)), row, column, n, staged);
+      }
+      const first = <usize>(row * inner + column);
+      for (let o = 0; o < outputs; o++) {
+        if (word(program, outputWords + 3 * o + 2) == 0) continue;
+        const r = word(program, outputWords + 3 * o);
+        const address = staged ? cells + ((<usize>r) << 4) : load<usize>(scratch + ((<usize>(inputs + o)) << 2)) + (first << 2);
+        setRegister(table, r, address, sizeof<T>());
+      }
+      run<T>(code, codeEnd, table, staged ? <i32>(sizeof<T>() >> 2) : n);
+      for (let o = 0; o < outputs; o++) {
+        if (!staged && word(program, outputWords + 3 * o + 2) != 0) continue;
+        const entry = table + ((<usize>word(program, outputWords + 3 * o)) << 3);
+        const kind = word(program, outputWords + 3 * o + 1);
+        storeRun<T>(kind, load<usize>(entry), load<usize>(scratch + ((<usize>(inputs + o)) << 2)) + first * widthOf(kind), n);
+      }
+      column += n;
+    }
+  }
+}
+
+// @ts-ignore: decorator
+@inline
+function setRegister(table: usize, register: i32, address: usize, step: usize): void {
+  const entry = table + ((<usize>register) << 3);
+  store<usize>(entry, address);
+  store<usize>(entry, step, 4);
+}
+
+function fillCell(cell: usize, bits: i32): void {
+  setWords(cell, bits, bits, bits, bits);
+}
+
+/**
+ * Make register `r` show the elements of an input that the tile needs: in place where they lie as lanes already, one cell
+ * where a single value serves the tile, else a converted copy. Returns where the words of the next input begin.
+ */
+function bindInput<T>(program: usize, at: i32, r: i32, table: usize, cells: usize, slots: usize, base: usize, row: i32, column: i32, n: i32, staged: bool): i32 {
+  const kind = word(program, at);
+  const walkRank = word(program, at + 1);
+  const slot = word(program, at + 2);
+  const cell = cells + ((<usize>r) << 4);
+  const target = staged ? cell : slots + <usize>slot * (TILE * 4);
+  if (walkRank > 0) {
+    walk<T>(program, at + 3, walkRank, kind, base, column, target, n);
+    setRegister(table, r, target, sizeof<T>());
+    return at + 3 + 2 * walkRank;
+  }
+  const rank = word(program, 5);
+  const stride = word(program, at + 3);
+  let rest = row;
+  let offset = 0;
+  for (let dim = rank - 1; dim >= 0; dim--) {
+    const size = word(program, 10 + dim);
+    offset += (rest % size) * word(program, at + 4 + dim);
+    rest /= size;
+  }
+  const source = base + <usize>(offset + column * stride) * widthOf(kind);
+  if (stride == 0) {
+    if (column == 0) {
+      loadRun<T>(kind, source, 0, cell, 1);
+      fillCell(cell, load<i32>(cell));
+      setRegister(table, r, cell, 0);
+    }
+  } else if (slot < 0 && !staged) {
+    setRegister(table, r, source, sizeof<T>());
+  } else {
+    loadRun<T>(kind, source, stride, target, n);
+    setRegister(table, r, target, sizeof<T>());
+  }
+  return at + 4 + rank;
+}
+
+/** Copy elements `first` … `first + n - 1` of a strided view, row by row. */
+function walk<T>(program: usize, at: i32, rank: i32, kind: i32, base: usize, first: i32, target: usize, n: i32): void {
+  const size = word(program, at + rank - 1);
+  const stride = word(program, at + 2 * rank - 1);
+  let row = first / size;
+  let column = first % size;
+  while (n > 0) {
+    let rest = row;
+    let offset = column * stride;
+    for (let dim = rank - 2; dim > 0; dim--) {
+      const extent = word(program, at + dim);
+      offset += (rest % extent) * word(program, at + rank + dim);
+      rest /= extent;
+    }
+    if (rank > 1) offset += rest * word(program, at + rank);
+    const count = min<i32>(n, size - column);
+    loadRun<T>(kind, base + <usize>offset * widthOf(kind), stride, target, count);
+    target += (<usize>count) << 2;
+    n -= count;
+    column = 0;
+    row++;
+  }
+}
+
+function run<T>(code: usize, end: usize, table: usize, n: i32): void {
+  for (let at = code; at < end; at += 24) {
+    const d = table + ((<usize>load<i32>(at, 4)) << 3);
+    const a = table + ((<usize>load<i32>(at, 8)) << 3);
+    const b = table + ((<usize>load<i32>(at, 12)) << 3);
+    const c = table + ((<usize>load<i32>(at, 16)) << 3);
+    runTile<T>(load<i32>(at), load<usize>(d), load<usize>(a), load<usize>(a, 4), load<usize>(b), load<usize>(b, 4), load<usize>(c), load<usize>(c, 4), n);
+  }
+}

@@ -1,0 +1,49 @@
+// Rows picked and added by number. An index that names no row is compared as unsigned, so that a negative one lies outside too.
+import { copyBytes, fillBytes } from "./movement";
+
+/**
+ * Copy row `indices[i]` of each of `outer` blocks, `size` rows of `rowBytes` bytes, to row i of the output's block of `count` rows.
+ * Where there is no such row, repeat the 4-byte `pattern`.
+ */
+export function gatherRows(output: usize, input: usize, indices: usize, outer: i32, size: i32, rowBytes: usize, count: i32, pattern: u32): void {
+  for (let block = 0; block < outer; block++) {
+    for (let i = 0; i < count; i++) {
+      const row = load<i32>(indices + (<usize>i << 2));
+      if (<u32>row < <u32>size) copyBytes(output, input + <usize>row * rowBytes, rowBytes);
+      else fillBytes(output, pattern, rowBytes);
+      output += rowBytes;
+    }
+    input += <usize>size * rowBytes;
+  }
+}
+
+// @ts-ignore: decorator
+@inline
+function addRows<T>(output: usize, indices: usize, updates: usize, outer: i32, size: i32, inner: i32, count: i32): void {
+  const rowBytes = <usize>inner << 2;
+  for (let block = 0; block < outer; block++) {
+    for (let i = 0; i < count; i++) {
+      const row = load<i32>(indices + (<usize>i << 2));
+      if (<u32>row < <u32>size) {
+        const target = output + <usize>row * rowBytes;
+        let j: usize = 0;
+        if (ASC_FEATURE_SIMD) {
+          for (; j + 16 <= rowBytes; j += 16) v128.store(target + j, v128.add<T>(v128.load(target + j), v128.load(updates + j)));
+        }
+        for (; j < rowBytes; j += 4) store<T>(target + j, load<T>(target + j) + load<T>(updates + j));
+      }
+      updates += rowBytes;
+    }
+    output += <usize>size * rowBytes;
+  }
+}
+
+/** Add row i of each block of `updates` to row `indices[i]` of the output's block, in order; rows of `inner` elements. */
+export function scatterAddF32(output: usize, indices: usize, updates: usize, outer: i32, size: i32, inner: i32, count: i32): void {
+  addRows<f32>(output, indices, updates, outer, size, inner, count);
+}
+
+/** As `scatterAddF32` for 32-bit integers of either sign; sums wrap. */
+export function scatterAddI32(output: usize, indices: usize, updates: usize, outer: i32, size: i32, inner: i32, count: i32): void {
+  addRows<i32>(output, indices, updates, outer, size, inner, count);
+}

@@ -1,0 +1,186 @@
+// Layer and root-mean-square normalisation over rows of `width` f32.
+import { madd, sumLanes } from "./lanes";
+
+/** Sum of a row. */
+// @ts-ignore: decorator
+@inline
+function sumOfRow(row: usize, bytes: usize): f32 {
+  let total: f32 = 0;
+  let i: usize = 0;
+  if (ASC_FEATURE_SIMD) {
+    let even = f32x4.splat(0);
+    let odd = f32x4.splat(0);
+    for (; i + 32 <= bytes; i += 32) {
+      even = f32x4.add(even, v128.load(row + i));
+      odd = f32x4.add(odd, v128.load(row + i, 16));
+    }
+    for (; i + 16 <= bytes; i += 16) even = f32x4.add(even, v128.load(row + i));
+    total = sumLanes(f32x4.add(even, odd));
+  }
+  for (; i < bytes; i += 4) total += load<f32>(row + i);
+  return total;
+}
+
+/** Sum of (row − centre)². */
+// @ts-ignore: decorator
+@inline
+function sumOfSquares(row: usize, bytes: usize, centre: f32): f32 {
+  let total: f32 = 0;
+  let i: usize = 0;
+  if (ASC_FEATURE_SIMD) {
+    const centres = f32x4.splat(centre);
+    let even = f32x4.splat(0);
+    let odd = f32x4.splat(0);
+    for (; i + 32 <= bytes; i += 32) {
+      const a = f32x4.sub(v128.load(row + i), centres);
+      const b = f32x4.sub(v128.load(row + i, 16), centres);
+      even = madd(a, a, even);
+      odd = madd(b, b, odd);
+    }
+    for (; i + 16 <= bytes; i += 16) {
+      const a = f32x4.sub(v128.load(row + i), centres);
+      even = madd(a, a, even);
+    }
+    total = sumLanes(f32x4.add(even, odd));
+  }
+  for (; i < bytes; i += 4) {
+    const a = load<f32>(row + i) - centre;
+    total += a * a;
+  }
+  return total;
+}
+
+/** `(x − mean) · rstd · gamma + beta` per row; keeps mean and rstd of each. Two passes over a row, since a sum of squares alone would cancel. */
+export function layerNorm(y: usize, means: usize, rstds: usize, x: usize, gamma: usize, beta: usize, rows: i32, width: i32, epsilon: f32): void {
+  const bytes = <usize>width << 2;
+  for (let row = 0; row < rows; row++) {
+    const mean = sumOfRow(x, bytes) / <f32>width;
+    const rstd = <f32>1 / sqrt<f32>(sumOfSquares(x, bytes, mean) / <f32>width + epsilon);
+    store<f32>(means + (<usize>row << 2), mean);
+    store<f32>(rstds + (<usize>row << 2), rstd);
+    let i: usize = 0;
+    if (ASC_FEATURE_SIMD) {
+      for (; i + 16 <= bytes; i += 16) {
+        const normal = f32x4.mul(f32x4.sub(v128.load(x + i), f32x4.splat(mean)), f32x4.splat(rstd));
+        v128.store(y + i, madd(normal, v128.load(gamma + i), v128.load(beta + i)));
+      }
+    }
+    for (; i < bytes; i += 4) store<f32>(y + i, (load<f32>(x + i) - mean) * rstd * load<f32>(gamma + i) + load<f32>(beta + i));
+    x += bytes;
+    y += bytes;
+  }
+}
+
+/** `x · rstd · gamma` per row; keeps rstd of each. */
+export function rmsNorm(y: usize, rstds: usize, x: usize, gamma: usize, rows: i32, width: i32, epsilon: f32): void {
+  const bytes = <usize>width << 2;
+  for (let row = 0; row < rows; row++) {
+    const rstd = <f32>1 / sqrt<f32>(sumOfSquares(x, bytes, 0) / <f32>width + epsilon);
+    store<f32>(rstds + (<usize>row << 2), rstd);
+    let i: usize = 0;
+    if (ASC_FEATURE_SIMD) {
+      for (; i + 16 <= bytes; i += 16) v128.store(y + i, f32x4.mul(f32x4.mul(v128.load(x + i), f32x4.splat(rstd)), v128.load(gamma + i)));
+    }
+    for (; i < bytes; i += 4) store<f32>(y + i, load<f32>(x + i) * rstd * load<f32>(gamma + i));
+    x += bytes;
+    y += bytes;
+  }
+}
+
+/** Add `partial` to `total` and clear it. */
+// @ts-ignore: decorator
+@inline
+function flush(total: usize, partial: usize, bytes: usize): void {
+  let i: usize = 0;
+  if (ASC_FEATURE_SIMD) {
+    for (; i + 16 <= bytes; i += 16) v128.store(total + i, f32x4.add(v128.load(total + i), v128.load(partial + i)));
+  }
+  for (; i < bytes; i += 4) store<f32>(total + i, load<f32>(total + i) + load<f32>(partial + i));
+  memory.fill(partial, 0, bytes);
+}
+
+/** Rows whose terms are added up before the sum joins the total: the error of a sum of n terms grows like 64 + n/64 instead of n. */
+const BLOCK_ROWS: i32 = 64;
+
+// @ts-ignore: decorator
+@inline
+function backward(
+  centred: bool, dx: usize, dGamma: usize, dBeta: usize, x: usize, gamma: usize, means: usize, rstds: usize, g: usize, rows: i32, width: i32, scratch: usize,
+): void {
+  const bytes = <usize>width << 2;
+  const partialGamma = scratch;
+  const partialBeta = scratch + bytes;
+  memory.fill(scratch, 0, centred ? 2 * bytes : bytes);
+  memory.fill(dGamma, 0, bytes);
+  if (centred) memory.fill(dBeta, 0, bytes);
+  for (let row = 0; row < rows; row++) {
+    const at = <usize>row << 2;
+    const mean: f32 = centred ? load<f32>(means + at) : 0;
+    const rstd = load<f32>(rstds + at);
+    let sumH: f32 = 0;
+    let sumHN: f32 = 0;
+    let i: usize = 0;
+    if (ASC_FEATURE_SIMD) {
+      let lanesH = f32x4.splat(0);
+      let lanesHN = f32x4.splat(0);
+      for (; i + 16 <= bytes; i += 16) {
+        const gradient = v128.load(g + i);
+        const normal = f32x4.mul(f32x4.sub(v128.load(x + i), f32x4.splat(mean)), f32x4.splat(rstd));
+        const h = f32x4.mul(gradient, v128.load(gamma + i));
+        v128.store(partialGamma + i, madd(gradient, normal, v128.load(partialGamma + i)));
+        lanesHN = madd(h, normal, lanesHN);
+        if (centred) {
+          v128.store(partialBeta + i, f32x4.add(gradient, v128.load(partialBeta + i)));
+          lanesH = f32x4.add(lanesH, h);
+        }
+      }
+      sumH = sumLanes(lanesH);
+      sumHN = sumLanes(lanesHN);
+    }
+    for (; i < bytes; i += 4) {
+      const gradient = load<f32>(g + i);
+      const normal = (load<f32>(x + i) - mean) * rstd;
+      const h = gradient * load<f32>(gamma + i);
+      store<f32>(partialGamma + i, load<f32>(partialGamma + i) + gradient * normal);
+      sumHN += h * normal;
+      if (centred) {
+        store<f32>(partialBeta + i, load<f32>(partialBeta + i) + gradient);
+        sumH += h;
+      }
+    }
+    // dx = h·rstd + ((x − mean)·factor + term): the sums go into two numbers per row.
+    const factor = -rstd * rstd * sumHN / <f32>width;
+    const term = -rstd * sumH / <f32>width;
+    i = 0;
+    if (ASC_FEATURE_SIMD) {
+      for (; i + 16 <= bytes; i += 16) {
+        const h = f32x4.mul(v128.load(g + i), v128.load(gamma + i));
+        const rest = madd(f32x4.sub(v128.load(x + i), f32x4.splat(mean)), f32x4.splat(factor), f32x4.splat(term));
+        v128.store(dx + i, madd(h, f32x4.splat(rstd), rest));
+      }
+    }
+    for (; i < bytes; i += 4) {
+      const h = load<f32>(g + i) * load<f32>(gamma + i);
+      store<f32>(dx + i, h * rstd + ((load<f32>(x + i) - mean) * factor + term));
+    }
+    if (row % BLOCK_ROWS == BLOCK_ROWS - 1 || row == rows - 1) {
+      flush(dGamma, partialGamma, bytes);
+      if (centred) flush(dBeta, partialBeta, bytes);
+    }
+    x += bytes;
+    g += bytes;
+    dx += bytes;
+  }
+}
+
+/** Gradients of `layerNorm`; scratch: 2 · width words. */
+export function layerNormBackward(
+  dx: usize, dGamma: usize, dBeta: usize, x: usize, gamma: usize, means: usize, rstds: usize, g: usize, rows: i32, width: i32, scratch: usize,
+): void {
+  backward(true, dx, dGamma, dBeta, x, gamma, means, rstds, g, rows, width, scratch);
+}
+
+/** Gradients of `rmsNorm`; scratch: width words. */
+export function rmsNormBackward(dx: usize, dGamma: usize, x: usize, gamma: usize, rstds: usize, g: usize, rows: i32, width: i32, scratch: usize): void {
+  backward(false, dx, dGamma, 0, x, gamma, 0, rstds, g, rows, width, scratch);
+}

@@ -1,0 +1,192 @@
+// Softmax, log-softmax and cross-entropy over rows of `width` f32. A row is read from the first-level cache after its first pass.
+import { madd, sumLanes } from "./lanes";
+import { expNegative, expOf, logOf } from "./transcendental";
+
+/** Largest of a row; NaN when it holds one. */
+// @ts-ignore: decorator
+@inline
+export function maxOfRow(row: usize, bytes: usize): f32 {
+  let largest: f32 = -Infinity;
+  let i: usize = 0;
+  if (ASC_FEATURE_SIMD) {
+    if (bytes >= 16) {
+      let lanes = f32x4.splat(-Infinity);
+      for (; i + 16 <= bytes; i += 16) lanes = f32x4.max(lanes, v128.load(row + i));
+      largest = max(max(f32x4.extract_lane(lanes, 0), f32x4.extract_lane(lanes, 1)), max(f32x4.extract_lane(lanes, 2), f32x4.extract_lane(lanes, 3)));
+    }
+  }
+  for (; i < bytes; i += 4) largest = max(largest, load<f32>(row + i));
+  return largest;
+}
+
+/** Sum of exp(row − shift), where no entry exceeds `shift`; with `keep` the terms are written to `output`. */
+// @ts-ignore: decorator
+@inline
+export function sumOfExps(output: usize, row: usize, bytes: usize, shift: f32, keep: bool): f32 {
+  let total: f32 = 0;
+  let i: usize = 0;
+  if (ASC_FEATURE_SIMD) {
+    const shifts = f32x4.splat(shift);
+    let even = f32x4.splat(0);
+    let odd = f32x4.splat(0);
+    for (; i + 32 <= bytes; i += 32) {
+      const a = expNegative<v128>(f32x4.sub(v128.load(row + i), shifts));
+      const b = expNegative<v128>(f32x4.sub(v128.load(row + i, 16), shifts));
+      if (keep) {
+        v128.store(output + i, a);
+        v128.store(output + i, b, 16);
+      }
+      even = f32x4.add(even, a);
+      odd = f32x4.add(odd, b);
+    }
+    for (; i + 16 <= bytes; i += 16) {
+      const a = expNegative<v128>(f32x4.sub(v128.load(row + i), shifts));
+      if (keep) v128.store(output + i, a);
+      even = f32x4.add(even, a);
+    }
+    total = sumLanes(f32x4.add(even, odd));
+  }
+  for (; i < bytes; i += 4) {
+    const a = expNegative<f32>(load<f32>(row + i) - shift);
+    if (keep) store<f32>(output + i, a);
+    total += a;
+  }
+  return total;
+}
+
+/** `output = row · factor`. */
+// @ts-ignore: decorator
+@inline
+export function scaleRow(output: usize, row: usize, bytes: usize, factor: f32): void {
+  let i: usize = 0;
+  if (ASC_FEATURE_SIMD) {
+    for (; i + 16 <= bytes; i += 16) v128.store(output + i, f32x4.mul(v128.load(row + i), f32x4.splat(factor)));
+  }
+  for (; i < bytes; i += 4) store<f32>(output + i, load<f32>(row + i) * factor);
+}
+
+export function softmax(output: usize, input: usize, rows: i32, width: i32): void {
+  const bytes = <usize>width << 2;
+  for (let row = 0; row < rows; row++) {
+    const total = sumOfExps(output, input, bytes, maxOfRow(input, bytes), true);
+    scaleRow(output, output, bytes, <f32>1 / total);
+    input += bytes;
+    output += bytes;
+  }
+}
+
+export function logSoftmax(output: usize, input: usize, rows: i32, width: i32): void {
+  const bytes = <usize>width << 2;
+  for (let row = 0; row < rows; row++) {
+    const largest = maxOfRow(input, bytes);
+    const logSum = logOf<f32>(sumOfExps(0, input, bytes, largest, false));
+    // Two subtractions: adding the two shifts first would lose the small one beside a large maximum.
+    let i: usize = 0;
+    if (ASC_FEATURE_SIMD) {
+      for (; i + 16 <= bytes; i += 16) {
+        v128.store(output + i, f32x4.sub(f32x4.sub(v128.load(input + i), f32x4.splat(largest)), f32x4.splat(logSum)));
+      }
+    }
+    for (; i < bytes; i += 4) store<f32>(output + i, load<f32>(input + i) - largest - logSum);
+    input += bytes;
+    output += bytes;
+  }
+}
+
+/** Sum of a · b. */
+// @ts-ignore: decorator
+@inline
+function dotOfRows(a: usize, b: usize, bytes: usize): f32 {
+  let total: f32 = 0;
+  let i: usize = 0;
+  if (ASC_FEATURE_SIMD) {
+    let even = f32x4.splat(0);
+    let odd = f32x4.splat(0);
+    for (; i + 32 <= bytes; i += 32) {
+      even = madd(v128.load(a + i), v128.load(b + i), even);
+      odd = madd(v128.load(a + i, 16), v128.load(b + i, 16), odd);
+    }
+    for (; i + 16 <= bytes; i += 16) even = madd(v128.load(a + i), v128.load(b + i), even);
+    total = sumLanes(f32x4.add(even, odd));
+  }
+  for (; i < bytes; i += 4) total += load<f32>(a + i) * load<f32>(b + i);
+  return total;
+}
+
+/** `y · (g − Σ g·y)` per row. */
+export function softmaxBackward(output: usize, y: usize, g: usize, rows: i32, width: i32): void {
+  const bytes = <usize>width << 2;
+  for (let row = 0; row < rows; row++) {
+    const dot = dotOfRows(y, g, bytes);
+    let i: usize = 0;
+    if (ASC_FEATURE_SIMD) {
+      for (; i + 16 <= bytes; i += 16) v128.store(output + i, f32x4.mul(v128.load(y + i), f32x4.sub(v128.load(g + i), f32x4.splat(dot))));
+    }
+    for (; i < bytes; i += 4) store<f32>(output + i, load<f32>(y + i) * (load<f32>(g + i) - dot));
+    y += bytes;
+    g += bytes;
+    output += bytes;
+  }
+}
+
+/** `g − exp(y) · Σ g` per row. */
+export function logSoftmaxBackward(output: usize, y: usize, g: usize, rows: i32, width: i32): void {
+  const bytes = <usize>width << 2;
+  for (let row = 0; row < rows; row++) {
+    let total: f32 = 0;
+    let i: usize = 0;
+    if (ASC_FEATURE_SIMD) {
+      let lanes = f32x4.splat(0);
+      for (; i + 16 <= bytes; i += 16) lanes = f32x4.add(lanes, v128.load(g + i));
+      total = sumLanes(lanes);
+    }
+    for (; i < bytes; i += 4) total += load<f32>(g + i);
+    i = 0;
+    if (ASC_FEATURE_SIMD) {
+      for (; i + 16 <= bytes; i += 16) v128.store(output + i, madd(expOf<v128>(v128.load(y + i)), f32x4.splat(-total), v128.load(g + i)));
+    }
+    for (; i < bytes; i += 4) store<f32>(output + i, load<f32>(g + i) - expOf<f32>(load<f32>(y + i)) * total);
+    y += bytes;
+    g += bytes;
+    output += bytes;
+  }
+}
+
+/** Loss and logsumexp of each row; a label that names no class gives NaN. */
+export function crossEntropy(losses: usize, logSums: usize, logits: usize, labels: usize, rows: i32, width: i32): void {
+  const bytes = <usize>width << 2;
+  for (let row = 0; row < rows; row++) {
+    const at = <usize>row << 2;
+    const largest = maxOfRow(logits, bytes);
+    const logSum = logOf<f32>(sumOfExps(0, logits, bytes, largest, false));
+    const label = load<i32>(labels + at);
+    store<f32>(logSums + at, largest + logSum);
+    store<f32>(losses + at, <u32>label < <u32>width ? largest - load<f32>(logits + (<usize>label << 2)) + logSum : NaN);
+    logits += bytes;
+  }
+}
+
+/** `(exp(logits − logSum) − onehot(label)) · g` per row. */
+export function crossEntropyBackward(output: usize, logits: usize, labels: usize, logSums: usize, g: usize, rows: i32, width: i32): void {
+  const bytes = <usize>width << 2;
+  for (let row = 0; row < rows; row++) {
+    const at = <usize>row << 2;
+    const label = load<i32>(labels + at);
+    const logSum = load<f32>(logSums + at);
+    // NaN for a label that names no class spreads over the row.
+    const gradient: f32 = <u32>label < <u32>width ? load<f32>(g + at) : NaN;
+    let i: usize = 0;
+    if (ASC_FEATURE_SIMD) {
+      for (; i + 16 <= bytes; i += 16) {
+        v128.store(output + i, f32x4.mul(expOf<v128>(f32x4.sub(v128.load(logits + i), f32x4.splat(logSum))), f32x4.splat(gradient)));
+      }
+    }
+    for (; i < bytes; i += 4) store<f32>(output + i, expOf<f32>(load<f32>(logits + i) - logSum) * gradient);
+    if (<u32>label < <u32>width) {
+      const target = <usize>label << 2;
+      store<f32>(output + target, (expOf<f32>(load<f32>(logits + target) - logSum) - 1) * gradient);
+    }
+    logits += bytes;
+    output += bytes;
+  }
+}

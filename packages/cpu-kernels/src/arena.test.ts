@@ -1,0 +1,74 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Arena, createSharedMemory } from "./arena.ts";
+import { ArrayLedger } from "./cpu-array.ts";
+import { OutOfMemoryError } from "./errors.ts";
+
+const commands = fc.array(fc.oneof(fc.record({ allocate: fc.integer({ min: 0, max: 200_000 }) }), fc.record({ release: fc.nat() })), { maxLength: 200 });
+
+describe("arena", () => {
+  test("live blocks never overlap, are aligned, and all memory comes back", () => {
+    fc.assert(
+      fc.property(commands, (list) => {
+        const arena = new Arena(createSharedMemory(64 * 2 ** 20));
+        const live = new Map<number, number>();
+        for (const command of list) {
+          if ("allocate" in command) {
+            const address = arena.allocate(command.allocate);
+            expect(address % 64).toBe(0);
+            for (const [other, bytes] of live) expect(address + command.allocate <= other || other + bytes <= address).toBe(true);
+            expect(live.has(address)).toBe(false);
+            live.set(address, command.allocate);
+          } else if (live.size > 0) {
+            const address = [...live.keys()][command.release % live.size]!;
+            arena.release(address);
+            live.delete(address);
+          }
+        }
+        for (const address of live.keys()) arena.release(address);
+        expect(arena.bytesInUse).toBe(0);
+        const reserved = arena.bytesReserved;
+        if (reserved > 0) arena.allocate(reserved); // merged back into one block: fits without growing
+        expect(arena.bytesReserved).toBe(reserved);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("arenas of one memory do not overlap", () => {
+    const memory = createSharedMemory(64 * 2 ** 20);
+    const [a, b] = [new Arena(memory), new Arena(memory)];
+    const blocks = [a.allocate(5_000_000), b.allocate(5_000_000), a.allocate(5_000_000)].sort((x, y) => x - y);
+    expect(blocks[1]! - blocks[0]!).toBeGreaterThanOrEqual(5_000_000);
+    expect(blocks[2]! - blocks[1]!).toBeGreaterThanOrEqual(5_000_000);
+  });
+
+  test("a full memory says so", () => {
+    expect(() => new Arena(createSharedMemory(2 ** 20)).allocate(2 ** 21)).toThrow(OutOfMemoryError);
+  });
+});
+
+describe("ledger", () => {
+  const spec = { dtype: "f32", shape: [4] } as const;
+
+  test("a freed array cannot be read, and freeing twice is harmless", () => {
+    const arena = new Arena(createSharedMemory(8 * 2 ** 20));
+    const ledger = new ArrayLedger(arena);
+    const array = ledger.open(spec, arena.allocate(16));
+    ledger.free(array);
+    ledger.free(array);
+    expect(arena.bytesInUse).toBe(0);
+    expect(() => array.address).toThrow(/f32\[4\] was freed/);
+  });
+
+  test("a donated array keeps or gives back its memory", () => {
+    const arena = new Arena(createSharedMemory(8 * 2 ** 20));
+    const ledger = new ArrayLedger(arena);
+    const kept = ledger.open(spec, arena.allocate(16));
+    ledger.donate(kept, true);
+    expect(arena.bytesInUse).toBe(64);
+    expect(() => kept.address).toThrow(/donated/);
+    ledger.donate(ledger.open(spec, arena.allocate(16)), false);
+    expect(arena.bytesInUse).toBe(64);
+  });
+});

@@ -1,0 +1,116 @@
+import { OutOfMemoryError } from "./errors.ts";
+
+const pageBytes = 65536;
+/** Every block starts on a cache line, so that ranks never write into one line together. */
+const alignment = 64;
+/** Grow by at least this much at once, so that blocks of many sizes find room to merge. */
+const minimumGrowthBytes = 4 * 1024 * 1024;
+
+interface Block {
+  address: number;
+  bytes: number;
+}
+
+const alignUp = (bytes: number): number => Math.max(alignment, Math.ceil(bytes / alignment) * alignment);
+
+/** The one memory of all ranks of a process. Page 0 stays unused, so that no address is 0. */
+export const createSharedMemory = (maximumBytes: number = 65536 * pageBytes): WebAssembly.Memory =>
+  new WebAssembly.Memory({ initial: 1, maximum: Math.floor(maximumBytes / pageBytes), shared: true });
+
+/**
+ * A rank's part of the shared memory: best-fit allocation over pages that this arena alone has grown. `memory.grow` is
+ * atomic between threads, so arenas need no lock.
+ */
+export class Arena {
+  readonly memory: WebAssembly.Memory;
+  /** Sorted by address; neighbours are merged. */
+  private free: Block[] = [];
+  private readonly used = new Map<number, number>();
+  private reserved = 0;
+  private inUse = 0;
+  private peak = 0;
+
+  constructor(memory: WebAssembly.Memory) {
+    this.memory = memory;
+  }
+
+  get bytesInUse(): number {
+    return this.inUse;
+  }
+
+  get peakBytesInUse(): number {
+    return this.peak;
+  }
+
+  /** Bytes taken from the shared memory; never given back. */
+  get bytesReserved(): number {
+    return this.reserved;
+  }
+
+  allocate(bytes: number): number {
+    const wanted = alignUp(bytes);
+    let best = -1;
+    for (let i = 0; i < this.free.length; i++) {
+      const candidate = this.free[i]!;
+      if (candidate.bytes >= wanted && (best < 0 || candidate.bytes < this.free[best]!.bytes)) best = i;
+    }
+    if (best < 0) {
+      this.grow(wanted);
+      return this.allocate(bytes);
+    }
+    const block = this.free[best]!;
+    const { address } = block;
+    block.address += wanted;
+    block.bytes -= wanted;
+    if (block.bytes === 0) this.free.splice(best, 1);
+    this.used.set(address, wanted);
+    this.inUse += wanted;
+    this.peak = Math.max(this.peak, this.inUse);
+    return address;
+  }
+
+  release(address: number): void {
+    const bytes = this.used.get(address);
+    if (bytes === undefined) return;
+    this.used.delete(address);
+    this.inUse -= bytes;
+    this.insert({ address, bytes });
+  }
+
+  private insert(block: Block): void {
+    let at = 0;
+    while (at < this.free.length && this.free[at]!.address < block.address) at++;
+    const before = this.free[at - 1];
+    const after = this.free[at];
+    const joinsBefore = before !== undefined && before.address + before.bytes === block.address;
+    const joinsAfter = after !== undefined && block.address + block.bytes === after.address;
+    if (joinsBefore && joinsAfter) {
+      before.bytes += block.bytes + after.bytes;
+      this.free.splice(at, 1);
+    } else if (joinsBefore) {
+      before.bytes += block.bytes;
+    } else if (joinsAfter) {
+      after.address = block.address;
+      after.bytes += block.bytes;
+    } else {
+      this.free.splice(at, 0, block);
+    }
+  }
+
+  private grow(wanted: number): void {
+    const attempts = [Math.max(wanted, minimumGrowthBytes), wanted].map((bytes) => Math.ceil(bytes / pageBytes));
+    for (const pages of attempts) {
+      try {
+        const address = this.memory.grow(pages) * pageBytes;
+        this.reserved += pages * pageBytes;
+        this.insert({ address, bytes: pages * pageBytes });
+        return;
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error;
+      }
+    }
+    throw new OutOfMemoryError(
+      `${wanted} bytes were asked for, but the shared memory holds ${this.memory.buffer.byteLength} bytes and cannot grow that far (the limit is 4 GiB for all ranks of a process); use a smaller batch or model, or fewer ranks per process`,
+    );
+  }
+}

@@ -1,0 +1,68 @@
+import { byteLength, type CollectiveHandle, type CollectiveKind, type CollectiveRequest, type Communicator, type Communicators, type Graph, InvariantError, type Node, ArgumentError, specOf } from "@skein/tensor-core";
+
+/** What a `collective-start` node asks of the communicator, but for the addresses. */
+export interface CollectivePlan {
+  readonly axis: string;
+  readonly axisSize: number;
+  readonly inputBytes: number;
+  readonly outputBytes: number;
+  readonly request: Omit<CollectiveRequest, "input" | "output">;
+}
+
+export const planCollective = (graph: Graph, node: Node): CollectivePlan => {
+  const { collective, axis, axisSize, reduction, root, to, from } = node.params;
+  if (node.inputs.length !== 1) throw new InvariantError(`collective ${String(collective)} has ${node.inputs.length} operands instead of one`);
+  const input = specOf(graph, node.inputs[0]!);
+  return {
+    axis: String(axis),
+    axisSize: Number(axisSize),
+    inputBytes: byteLength(input),
+    outputBytes: byteLength(node.specs[0]!),
+    request: {
+      kind: collective as CollectiveKind,
+      dtype: input.dtype,
+      ...(reduction !== undefined && { reduction: reduction as "sum" | "max" | "min" }),
+      ...(root !== undefined && { root: Number(root) }),
+      ...(to !== undefined && { to: Number(to) }),
+      ...(from !== undefined && { from: Number(from) }),
+    },
+  };
+};
+
+/** The communicator of an axis, when the graph was traced for more than one rank along it. */
+const groupOf = (axis: string, axisSize: number, communicators: Communicators): Communicator | undefined => {
+  const group = communicators[axis];
+  if (group === undefined) {
+    if (axisSize === 1) return undefined;
+    throw new ArgumentError(
+      `the graph communicates along axis "${axis}" of ${axisSize} ranks, but no communicator was given for it; pass { communicators: { ${axis}: … } } to jit`,
+    );
+  }
+  if (group.worldSize !== axisSize) {
+    throw new ArgumentError(
+      `the graph was traced for ${axisSize} ranks along "${axis}", but its communicator has ${group.worldSize}; trace with the mesh of the job`,
+    );
+  }
+  return group;
+};
+
+/** Position of this rank along the axis of an `axis-index` node. */
+export const rankAlong = ({ params }: Node, communicators: Communicators): number => groupOf(String(params["axis"]), Number(params["axisSize"]), communicators)?.rank ?? 0;
+
+/** Hand a collective to its communicator. On an axis of one rank the result is the operand, copied if need be. */
+export const beginCollective = (
+  plan: CollectivePlan,
+  inputs: Int32Array,
+  outputs: Int32Array,
+  memory: WebAssembly.Memory,
+  communicators: Communicators,
+): CollectiveHandle | undefined => {
+  const input = new Uint8Array(memory.buffer, inputs[0]! >>> 0, plan.inputBytes);
+  const output = new Uint8Array(memory.buffer, outputs[0]! >>> 0, plan.outputBytes);
+  const group = groupOf(plan.axis, plan.axisSize, communicators);
+  if (group === undefined) {
+    if (input.byteOffset !== output.byteOffset) output.set(input);
+    return undefined;
+  }
+  return group.start({ ...plan.request, input, output });
+};

@@ -1,0 +1,92 @@
+import {
+  COLUMN_BLOCK,
+  FEW_CHANNELS,
+  FEW_ROWS,
+  INNER_BLOCK,
+  PIXEL_BLOCK,
+  PRODUCT_HEAD_BYTES,
+  ROW_BLOCK,
+  SUM_BLOCK,
+  TAP_BLOCK,
+  TAP_BYTES,
+  TILE_BYTES,
+  TILE_ROWS,
+} from "../assembly/blocks.ts";
+
+const align16 = (bytes: number): number => Math.ceil(bytes / 16) * 16;
+const wholePanels = (columns: number): number => Math.ceil(columns / 8) * 8;
+/** Size of equal blocks, none above `limit`, as the kernels cut them. */
+const evenBlock = (size: number, limit: number): number => Math.ceil(size / Math.max(1, Math.ceil(size / limit)));
+
+/** Scratch bytes of one matrix product. Which operand is packed depends on the transposes; this covers both. */
+export const productScratchBytes = (rows: number, columns: number, inner: number): number => {
+  const longest = Math.max(rows, columns);
+  const panels = Math.min(COLUMN_BLOCK, wholePanels(longest));
+  const packedRows = Math.min(ROW_BLOCK, longest) + TILE_ROWS;
+  return PRODUCT_HEAD_BYTES + 4 * Math.min(INNER_BLOCK, inner) * (panels + packedRows);
+};
+
+/** Sizes of a convolution, in elements, in the order in which the kernels take them. */
+export interface ConvolutionSizes {
+  readonly batch: number;
+  readonly height: number;
+  readonly width: number;
+  readonly channels: number;
+  readonly kernelHeight: number;
+  readonly kernelWidth: number;
+  readonly outChannels: number;
+  readonly outHeight: number;
+  readonly outWidth: number;
+  readonly strideY: number;
+  readonly strideX: number;
+  readonly top: number;
+  readonly left: number;
+  readonly dilationY: number;
+  readonly dilationX: number;
+  readonly groups: number;
+}
+
+/** A 1×1 convolution of all pixels runs as one matrix product. */
+const isPlainProduct = (sizes: ConvolutionSizes): boolean =>
+  sizes.kernelHeight * sizes.kernelWidth * sizes.strideY * sizes.strideX * sizes.groups === 1 &&
+  sizes.height === sizes.outHeight &&
+  sizes.width === sizes.outWidth;
+
+/** Edge addresses, tile, zeros, result addresses, addresses of taps (or copied columns), panels. */
+const gatherScratchBytes = (taps: number, inner: number, columns: number): number => {
+  const block = Math.max(1, evenBlock(taps, Math.max(1, Math.floor(TAP_BLOCK / Math.max(1, inner)))));
+  const words = (PIXEL_BLOCK + TILE_ROWS) * (inner < FEW_CHANNELS ? block * inner + 1 : block);
+  return align16(TAP_BYTES * taps) + 32 + TILE_BYTES + align16(4 * inner) + 4 * (PIXEL_BLOCK + 8) + align16(4 * words) + 4 * block * inner * wholePanels(columns);
+};
+
+/** Scratch bytes of `conv2d`. */
+export const convolutionScratchBytes = (sizes: ConvolutionSizes): number =>
+  isPlainProduct(sizes)
+    ? productScratchBytes(sizes.batch * sizes.height * sizes.width, sizes.outChannels, sizes.channels)
+    : gatherScratchBytes(sizes.kernelHeight * sizes.kernelWidth, sizes.channels / sizes.groups, sizes.outChannels / sizes.groups);
+
+/** Scratch bytes of `conv2d-backward-input`. */
+export const inputGradientScratchBytes = (sizes: ConvolutionSizes): number => {
+  if (isPlainProduct(sizes)) return productScratchBytes(sizes.batch * sizes.height * sizes.width, sizes.channels, sizes.outChannels);
+  // Each phase has some of the taps. Blocks of taps are of even size, so more taps may make smaller blocks: take the worst count.
+  const all = sizes.kernelHeight * sizes.kernelWidth;
+  const bytes = Array.from({ length: all }, (_, i) => gatherScratchBytes(i + 1, sizes.outChannels / sizes.groups, sizes.channels / sizes.groups));
+  return align16(TAP_BYTES * all) + Math.max(0, ...bytes);
+};
+
+/** Scratch bytes of `conv2d-backward-weight`: edge addresses, results, tile, addresses, padded image block, columns, panels. */
+export const weightGradientScratchBytes = (sizes: ConvolutionSizes): number => {
+  const { batch, kernelHeight, kernelWidth, outHeight, outWidth, strideY, strideX, dilationY, dilationX, groups } = sizes;
+  if (isPlainProduct(sizes)) return productScratchBytes(sizes.channels, sizes.outChannels, batch * sizes.height * sizes.width);
+  const perGroup = sizes.channels / groups;
+  const images = Math.max(1, Math.min(batch, Math.floor(SUM_BLOCK / Math.max(1, outHeight * outWidth))));
+  const rows = Math.max(1, evenBlock(outHeight, Math.max(1, Math.floor(SUM_BLOCK / Math.max(1, outWidth)))));
+  const pixels = images * rows * outWidth;
+  const paddedRows = (rows - 1) * strideY + (kernelHeight - 1) * dilationY + 1;
+  const paddedWidth = (outWidth - 1) * strideX + (kernelWidth - 1) * dilationX + 1;
+  const columns = perGroup < FEW_ROWS ? pixels * kernelHeight * kernelWidth * perGroup : 0;
+  return (
+    64 + TILE_BYTES + align16(4 * TILE_ROWS * images * rows) + align16(4 * (images * paddedRows * paddedWidth * perGroup + 2)) + align16(4 * columns) +
+    4 * pixels * wholePanels(sizes.outChannels / groups)
+  );
+};

@@ -1,0 +1,80 @@
+import { type Backend, byteLength, type CompileOptions, type DeviceArray, type Executable, type Graph, hostArrayType, NdArray, optimize, planMemory, UnsupportedError, elementCount } from "@skein/tensor-core";
+import { Arena, createSharedMemory } from "./arena.ts";
+import { ArrayLedger, CpuArray } from "./cpu-array.ts";
+import { ArrayStateError } from "./errors.ts";
+import { CpuExecutable } from "./executable.ts";
+import { kernels } from "./kernel-table.ts";
+import { kernelNodeOf } from "./kernel-node.ts";
+import { compileWasm, detectBuild, instantiateWasm, type WasmBuild } from "./wasm-build.ts";
+
+export interface CpuBackendOptions {
+  /** Shared by all ranks of the process. Default: a new one. */
+  readonly memory?: WebAssembly.Memory;
+  /** A compiled build, as posted to a worker. Default: compile the one that the host runs best. */
+  readonly module?: WebAssembly.Module;
+  /** Force a build; for tests and comparisons. */
+  readonly build?: WasmBuild;
+}
+
+/** A CPU backend also tells what it holds. */
+export interface CpuBackend extends Backend {
+  readonly arena: Arena;
+  readonly memory: WebAssembly.Memory;
+}
+
+/** Carried out by the executable itself. */
+const withoutKernel = ["input", "axis-index", "collective-start", "collective-done"];
+
+/** Every reason why a graph cannot run here, in one error. */
+const checkSupport = (graph: Graph): void => {
+  const reasons = graph.nodes.flatMap((node) => {
+    if (withoutKernel.includes(node.op)) return [];
+    const kernel = kernels[node.op];
+    const reason = kernel === undefined ? "has no kernel on this backend" : kernel.refuses?.(kernelNodeOf(graph, node));
+    return reason === undefined ? [] : [`${node.op}${node.scope === "" ? "" : ` (${node.scope})`}: ${reason}`];
+  });
+  if (reasons.length > 0) throw new UnsupportedError(`the cpu backend cannot run this graph:\n${[...new Set(reasons)].map((reason) => `  ${reason}`).join("\n")}`);
+};
+
+/**
+ * Make the WebAssembly backend of one rank: kernels from the fastest build that the host runs, arrays in an arena of
+ * the shared memory.
+ *
+ * @throws HostError where WebAssembly threads are missing.
+ * @example const backend = await createCpuBackend();
+ */
+export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise<CpuBackend> => {
+  const memory = options.memory ?? createSharedMemory();
+  const module = options.module ?? (await compileWasm(options.build ?? (await detectBuild())));
+  const wasm = instantiateWasm(module, memory);
+  const arena = new Arena(memory);
+  const ledger = new ArrayLedger(arena);
+  const own = (array: DeviceArray): CpuArray => {
+    if (array instanceof CpuArray) return array;
+    throw new ArrayStateError("this array lives on another backend; download it there and upload it here");
+  };
+
+  return {
+    name: "cpu",
+    arena,
+    memory,
+    compile: (source: Graph, { donate = [], tracer }: CompileOptions = {}): Executable => {
+      const graph = optimize(source);
+      checkSupport(graph);
+      const plan = planMemory(graph, { donate });
+      return new CpuExecutable({ graph, plan, arena, wasm, donate, tracer, ledger });
+    },
+    upload: (array) => {
+      const address = arena.allocate(byteLength(array));
+      new Uint8Array(memory.buffer, address, byteLength(array)).set(array.bytes());
+      return ledger.open({ dtype: array.dtype, shape: array.shape }, address);
+    },
+    download: async (array) => {
+      const { address, bytes } = own(array);
+      const copy = new ArrayBuffer(bytes);
+      new Uint8Array(copy).set(new Uint8Array(memory.buffer, address, bytes));
+      return new NdArray(array.dtype, array.shape, new hostArrayType[array.dtype](copy, 0, elementCount(array.shape)));
+    },
+    free: (array) => ledger.free(own(array)),
+  };
+};

@@ -1,0 +1,22 @@
+import { SkeinError } from "@skein/tensor-core";
+
+/** This host cannot run the WebAssembly builds at all: no threads, or no shared memory. */
+export class HostError extends SkeinError {
+  constructor(message: string) {
+    super("environment", "host", message);
+  }
+}
+
+/** The shared memory of all ranks is full. */
+export class OutOfMemoryError extends SkeinError {
+  constructor(message: string) {
+    super("environment", "out-of-memory", message);
+  }
+}
+
+/** A device array was used after it was freed or given away. */
+export class ArrayStateError extends SkeinError {
+  constructor(message: string) {
+    super("user", "array-state", message);
+  }
+}

@@ -1,0 +1,247 @@
+import {
+  byteLength,
+  type CollectiveHandle,
+  type Communicators,
+  type DeviceArray,
+  type Executable,
+  type Graph,
+  InvariantError,
+  type MemoryPlan,
+  type Node,
+  type Place,
+  type Span,
+  type Tracer,
+  valueKey,
+} from "@skein/tensor-core";
+import type { Arena } from "./arena.ts";
+import { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./collective-node.ts";
+import { type ArrayLedger, CpuArray } from "./cpu-array.ts";
+import { ArrayStateError } from "./errors.ts";
+import type { KernelCall, WasmExports } from "./kernel.ts";
+import { kernels } from "./kernel-table.ts";
+import { kernelNodeOf } from "./kernel-node.ts";
+
+/** Addresses of a node's operands: where each region begins is known per run, the offset within it for ever. */
+interface Operands {
+  readonly addresses: Int32Array;
+  readonly regions: Int32Array;
+  readonly offsets: Float64Array;
+}
+
+interface Step {
+  readonly node: Node;
+  readonly inputs: Operands;
+  readonly outputs: Operands;
+  readonly call?: KernelCall;
+  readonly constants: number;
+  readonly collective?: CollectivePlan;
+  /** `collective-done`: the step that started it. */
+  readonly waitsFor?: number;
+}
+
+export interface ExecutableParts {
+  readonly graph: Graph;
+  readonly plan: MemoryPlan;
+  readonly arena: Arena;
+  readonly wasm: WasmExports;
+  readonly donate: readonly number[];
+  readonly tracer?: Tracer | undefined;
+  readonly ledger: ArrayLedger;
+}
+
+const alignUp = (bytes: number): number => Math.ceil(bytes / 64) * 64;
+
+/** A graph bound to one arena: a flat list of kernel calls over a fixed workspace. */
+export class CpuExecutable implements Executable {
+  readonly workspaceBytes: number;
+  private readonly parts: ExecutableParts;
+  private readonly steps: readonly Step[];
+  private readonly allocations: number[] = [];
+  /** Region begins: 0 workspace, then the inputs, then the outputs. */
+  private readonly bases: Float64Array;
+  private readonly scratch: number;
+  private released = false;
+
+  constructor(parts: ExecutableParts) {
+    this.parts = parts;
+    const { graph, plan } = parts;
+    this.bases = new Float64Array(1 + graph.inputs.length + graph.outputs.length);
+    const scratchBytes = Math.max(0, ...graph.nodes.map((node) => kernels[node.op]?.scratchBytes?.(kernelNodeOf(graph, node)) ?? 0));
+    this.workspaceBytes = plan.workspaceBytes + scratchBytes;
+    this.bases[0] = this.allocate(plan.workspaceBytes);
+    this.scratch = this.allocate(scratchBytes);
+    this.steps = this.bind();
+  }
+
+  private allocate(bytes: number): number {
+    const address = this.parts.arena.allocate(bytes);
+    this.allocations.push(address);
+    return address;
+  }
+
+  private regionOf(place: Place): number {
+    if (place.region === "workspace") return 0;
+    return place.region === "input" ? 1 + place.index : 1 + this.parts.graph.inputs.length + place.index;
+  }
+
+  private operands(places: readonly Place[]): Operands {
+    return {
+      addresses: new Int32Array(places.length),
+      regions: Int32Array.from(places, (place) => this.regionOf(place)),
+      offsets: Float64Array.from(places, (place) => place.offset),
+    };
+  }
+
+  private bind(): Step[] {
+    const { graph, plan, wasm } = this.parts;
+    const place = (key: string): Place => {
+      const found = plan.places.get(key);
+      if (found === undefined) throw new InvariantError(`value ${key} has no place in the memory plan`);
+      return found;
+    };
+    const constants = this.writeConstants();
+    const steps: Step[] = [];
+    const stepOfNode = new Map<number, number>();
+    for (const node of graph.nodes) {
+      if (node.op === "input") continue;
+      const inputPlaces = node.inputs.map((ref) => place(valueKey(ref)));
+      const outputPlaces = node.specs.map((_, output) => place(valueKey({ node: node.id, output })));
+      const base = { node, inputs: this.operands(inputPlaces), outputs: this.operands(outputPlaces), constants: constants.get(node.id) ?? 0 };
+      if (node.op === "collective-start") {
+        stepOfNode.set(node.id, steps.length);
+        steps.push({ ...base, collective: planCollective(graph, node) });
+      } else if (node.op === "collective-done") {
+        steps.push({ ...base, waitsFor: stepOfNode.get(node.inputs[0]!.node)! });
+      } else if (node.op === "axis-index") {
+        steps.push(base);
+      } else if (!plan.settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0)) {
+        steps.push({ ...base, call: kernels[node.op]!.bind(kernelNodeOf(graph, node), wasm) });
+      }
+    }
+    return steps;
+  }
+
+  private writeConstants(): Map<number, number> {
+    const { graph, arena } = this.parts;
+    const blocks = graph.nodes.flatMap((node) => {
+      const bytes = kernels[node.op]?.constants?.(kernelNodeOf(graph, node));
+      return bytes === undefined ? [] : [{ id: node.id, bytes }];
+    });
+    const begin = this.allocate(blocks.reduce((total, block) => total + alignUp(block.bytes.byteLength), 0));
+    const addresses = new Map<number, number>();
+    let offset = 0;
+    for (const { id, bytes } of blocks) {
+      new Uint8Array(arena.memory.buffer).set(bytes, begin + offset);
+      addresses.set(id, begin + offset);
+      offset += alignUp(bytes.byteLength);
+    }
+    return addresses;
+  }
+
+  private resolve(operands: Operands): void {
+    const { addresses, regions, offsets } = operands;
+    for (let i = 0; i < addresses.length; i++) addresses[i] = this.bases[regions[i]!]! + offsets[i]!;
+  }
+
+  async run(inputs: readonly DeviceArray[], communicators: Communicators = {}): Promise<DeviceArray[]> {
+    const { graph, tracer } = this.parts;
+    if (this.released) throw new ArrayStateError("this executable was released; compile the function again");
+    const arrays = this.claim(inputs);
+    const fresh = this.openOutputs(arrays);
+    const handles = new Map<number, CollectiveHandle | undefined>();
+    const collectiveBegan = new Float64Array(tracer === undefined ? 0 : this.steps.length);
+    try {
+      for (let i = 0; i < this.steps.length; i++) {
+        const step = this.steps[i]!;
+        this.resolve(step.inputs);
+        this.resolve(step.outputs);
+        const began = tracer?.now() ?? 0;
+        if (step.call !== undefined) {
+          step.call(step.inputs.addresses, step.outputs.addresses, this.scratch, step.constants);
+        } else if (step.node.op === "axis-index") {
+          new Int32Array(this.parts.arena.memory.buffer, step.outputs.addresses[0]! >>> 0, 1)[0] = rankAlong(step.node, communicators);
+        } else if (step.collective !== undefined) {
+          handles.set(i, beginCollective(step.collective, step.inputs.addresses, step.outputs.addresses, this.parts.arena.memory, communicators));
+        } else {
+          const handle = handles.get(step.waitsFor!);
+          handles.delete(step.waitsFor!);
+          if (handle !== undefined) {
+            const pending = communicators[this.steps[step.waitsFor!]!.collective!.axis]!.wait(handle);
+            if (pending !== undefined) await pending;
+          }
+        }
+        if (tracer !== undefined) this.recordSpan(tracer, step, began, collectiveBegan, i);
+      }
+    } catch (error) {
+      for (const address of fresh) if (address !== undefined) this.parts.arena.release(address);
+      throw error;
+    }
+    return this.closeOutputs(arrays);
+  }
+
+  /** A kernel is one span; a collective is one on its own stream from start to done, and the time spent waiting for it another. */
+  private recordSpan(tracer: Tracer, step: Step, began: number, collectiveBegan: Float64Array, index: number): void {
+    const { node } = step;
+    const ended = tracer.now();
+    const label = (op: string): string => (node.scope === "" ? op : `${op} ${node.scope}`);
+    const span = (name: string, category: Span["category"], stream: string, from: number): void =>
+      tracer.record({ name, category, rank: 0, stream, startSeconds: from, durationSeconds: ended - from });
+    if (step.waitsFor === undefined && step.collective === undefined) {
+      span(label(node.op), "compute", "compute", began);
+    } else if (step.collective !== undefined) {
+      collectiveBegan[index] = began;
+    } else {
+      const { kind } = this.steps[step.waitsFor!]!.collective!.request;
+      span(label(`wait ${kind}`), "communication", "compute", began);
+      span(label(kind), "communication", "communication", collectiveBegan[step.waitsFor!]!);
+    }
+  }
+
+  private claim(inputs: readonly DeviceArray[]): CpuArray[] {
+    const { graph } = this.parts;
+    if (inputs.length !== graph.inputs.length) throw new InvariantError(`the graph has ${graph.inputs.length} inputs, ${inputs.length} arrays were given`);
+    return inputs.map((array, i) => {
+      if (!(array instanceof CpuArray)) throw new ArrayStateError("this array lives on another backend; download it there and upload it here");
+      this.bases[1 + i] = array.address;
+      return array;
+    });
+  }
+
+  /** Memory for outputs that have none in a donated input. */
+  private openOutputs(arrays: readonly CpuArray[]): (number | undefined)[] {
+    const { graph, plan, arena, donate } = this.parts;
+    for (const position of donate) {
+      if (arrays.indexOf(arrays[position]!) !== position || arrays.lastIndexOf(arrays[position]!) !== position) {
+        throw new ArrayStateError(`argument leaf ${position} is given away (donated) but is also passed at another position; pass a copy there`);
+      }
+    }
+    return plan.outputs.map((place, i) => {
+      if (place.region !== "output") return undefined;
+      const address = arena.allocate(plan.outputBytes[i]!);
+      this.bases[1 + graph.inputs.length + i] = address;
+      return address;
+    });
+  }
+
+  private closeOutputs(arrays: readonly CpuArray[]): CpuArray[] {
+    const { graph, plan, arena, donate, ledger } = this.parts;
+    const memory = new Uint8Array(arena.memory.buffer);
+    for (const { from, to, bytes } of plan.copies) {
+      const source = this.bases[this.regionOf(from)]! + from.offset;
+      memory.copyWithin(this.bases[this.regionOf(to)]! + to.offset, source, source + bytes);
+    }
+    const kept = new Set(plan.outputs.filter((place) => place.region === "input").map((place) => place.index));
+    const outputs = plan.outputs.map((place, i) => {
+      const { node, output } = graph.outputs[i]!;
+      return ledger.open(graph.nodes[node]!.specs[output]!, this.bases[this.regionOf(place)]! + place.offset);
+    });
+    for (const position of donate) ledger.donate(arrays[position]!, kept.has(position));
+    return outputs;
+  }
+
+  release(): void {
+    if (this.released) return;
+    this.released = true;
+    for (const address of this.allocations) this.parts.arena.release(address);
+  }
+}

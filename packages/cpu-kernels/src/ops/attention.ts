@@ -1,0 +1,13 @@
+import { attentionArguments, attentionScratch } from "../attention-sizes.ts";
+import type { Kernel } from "../kernel.ts";
+
+export const attentionKernel: Kernel = {
+  op: "attention",
+  // Scores, packed keys and values, one maximum per query of a tile.
+  scratchBytes: (node) => attentionScratch(node, { squares: 1, panels: 2, words: 64 }),
+  bind: (node, wasm) => {
+    const attention = wasm["attention"]!;
+    const numbers = attentionArguments(node);
+    return ([q, k, v], [out, logSums], scratch) => void attention(out!, logSums!, q!, k!, v!, ...numbers, scratch);
+  },
+};

@@ -1,0 +1,11 @@
+import { rowMajorStrides } from "@skein/tensor-core";
+import type { Kernel } from "../kernel.ts";
+import { copyKernel, planCopy } from "../strided-copy.ts";
+
+/** A copy from a view that does not step along stretched dimensions. */
+export const broadcastToKernel: Kernel = copyKernel("broadcast-to", ({ inputs: [x], outputs: [y] }) => {
+  const lead = y!.shape.length - x!.shape.length;
+  const own = rowMajorStrides(x!.shape);
+  const strides = y!.shape.map((_, dim) => (dim < lead || x!.shape[dim - lead] === 1 ? 0 : own[dim - lead]!));
+  return planCopy(y!.shape, y!.dtype, {}, { strides });
+});

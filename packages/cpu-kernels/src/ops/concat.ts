@@ -1,0 +1,39 @@
+import { rowMajorStrides } from "@skein/tensor-core";
+import type { Kernel, KernelNode } from "../kernel.ts";
+import { bindCopy, copyTable, planCopy, type StridedCopy } from "../strided-copy.ts";
+
+const plans = ({ inputs, outputs: [y], params }: KernelNode): StridedCopy[] => {
+  const dim = params["dim"] as number;
+  const strides = rowMajorStrides(y!.shape);
+  let start = 0;
+  return inputs.map((input) => {
+    const offset = start * strides[dim]!;
+    start += input.shape[dim]!;
+    return planCopy(input.shape, input.dtype, { strides, offset }, {});
+  });
+};
+
+/** One strided copy per input. */
+export const concatKernel: Kernel = {
+  op: "concat",
+  constants: (node) => {
+    const tables = plans(node).map(copyTable);
+    const bytes = new Uint8Array(tables.reduce((sum, table) => sum + table.length, 0));
+    tables.reduce((offset, table) => {
+      bytes.set(table, offset);
+      return offset + table.length;
+    }, 0);
+    return bytes;
+  },
+  bind: (node, wasm) => {
+    let offset = 0;
+    const copies = plans(node).map((plan) => {
+      const copy = { run: bindCopy(plan, wasm), offset };
+      offset += copyTable(plan).length;
+      return copy;
+    });
+    return (inputs, outputs, _, constants) => {
+      for (let i = 0; i < copies.length; i++) copies[i]!.run(outputs[0]!, inputs[i]!, constants + copies[i]!.offset);
+    };
+  },
+};

@@ -1,0 +1,19 @@
+import { type ConvolutionSizes, inputGradientScratchBytes } from "../contraction-scratch.ts";
+import type { Kernel, KernelNode } from "../kernel.ts";
+import { convolutionSizes, refusesOtherThanF32, sizeArguments } from "./convolution.ts";
+
+const sizesOf = (node: KernelNode): ConvolutionSizes => convolutionSizes(node.outputs[0]!.shape, node.inputs[1]!.shape, node.inputs[0]!.shape, node.params);
+
+/** Indirect GEMM over the pixels of each stride phase; see `assembly/convolution.ts`. */
+export const conv2dBackwardInputKernel: Kernel = {
+  op: "conv2d-backward-input",
+  refuses: refusesOtherThanF32,
+  scratchBytes: (node) => inputGradientScratchBytes(sizesOf(node)),
+  bind: (node, wasm) => {
+    const sizes = sizeArguments(sizesOf(node));
+    const run = wasm["conv2dBackwardInput"]!;
+    return ([first, second], [output], scratch) => {
+      run(first!, second!, output!, ...sizes, scratch);
+    };
+  },
+};

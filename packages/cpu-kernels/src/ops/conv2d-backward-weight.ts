@@ -1,0 +1,19 @@
+import { type ConvolutionSizes, weightGradientScratchBytes } from "../contraction-scratch.ts";
+import type { Kernel, KernelNode } from "../kernel.ts";
+import { convolutionSizes, refusesOtherThanF32, sizeArguments } from "./convolution.ts";
+
+const sizesOf = (node: KernelNode): ConvolutionSizes => convolutionSizes(node.inputs[0]!.shape, node.outputs[0]!.shape, node.inputs[1]!.shape, node.params);
+
+/** Sum over blocks of output pixels; see `assembly/convolution.ts`. */
+export const conv2dBackwardWeightKernel: Kernel = {
+  op: "conv2d-backward-weight",
+  refuses: refusesOtherThanF32,
+  scratchBytes: (node) => weightGradientScratchBytes(sizesOf(node)),
+  bind: (node, wasm) => {
+    const sizes = sizeArguments(sizesOf(node));
+    const run = wasm["conv2dBackwardWeight"]!;
+    return ([first, second], [output], scratch) => {
+      run(first!, second!, output!, ...sizes, scratch);
+    };
+  },
+};

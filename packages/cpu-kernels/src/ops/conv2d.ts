@@ -1,0 +1,19 @@
+import { type ConvolutionSizes, convolutionScratchBytes } from "../contraction-scratch.ts";
+import type { Kernel, KernelNode } from "../kernel.ts";
+import { convolutionSizes, refusesOtherThanF32, sizeArguments } from "./convolution.ts";
+
+const sizesOf = (node: KernelNode): ConvolutionSizes => convolutionSizes(node.inputs[0]!.shape, node.inputs[1]!.shape, node.outputs[0]!.shape, node.params);
+
+/** Indirect GEMM over the pixels; see `assembly/convolution.ts`. */
+export const conv2dKernel: Kernel = {
+  op: "conv2d",
+  refuses: refusesOtherThanF32,
+  scratchBytes: (node) => convolutionScratchBytes(sizesOf(node)),
+  bind: (node, wasm) => {
+    const sizes = sizeArguments(sizesOf(node));
+    const run = wasm["conv2d"]!;
+    return ([first, second], [output], scratch) => {
+      run(first!, second!, output!, ...sizes, scratch);
+    };
+  },
+};

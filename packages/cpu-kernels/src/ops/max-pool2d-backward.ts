@@ -1,0 +1,16 @@
+import type { Kernel } from "../kernel.ts";
+import { refusesOtherThanF32 } from "./convolution.ts";
+import { poolingArguments } from "./pooling.ts";
+
+/** Finds the first maximum again, so that no index is kept from the forward pass; see `assembly/pooling.ts`. */
+export const maxPool2dBackwardKernel: Kernel = {
+  op: "max-pool2d-backward",
+  refuses: refusesOtherThanF32,
+  bind: (node, wasm) => {
+    const sizes = poolingArguments(node.inputs[0]!.shape, node.inputs[1]!.shape, node.params);
+    const run = wasm["maxPool2dBackward"]!;
+    return ([x, g], [output]) => {
+      run(x!, g!, output!, ...sizes);
+    };
+  },
+};

@@ -1,0 +1,16 @@
+import type { Kernel } from "../kernel.ts";
+import { refusesOtherThanF32 } from "./convolution.ts";
+import { poolingArguments } from "./pooling.ts";
+
+/** Largest value per window and channel; see `assembly/pooling.ts`. */
+export const maxPool2dKernel: Kernel = {
+  op: "max-pool2d",
+  refuses: refusesOtherThanF32,
+  bind: (node, wasm) => {
+    const sizes = poolingArguments(node.inputs[0]!.shape, node.outputs[0]!.shape, node.params);
+    const run = wasm["maxPool2d"]!;
+    return ([x], [output]) => {
+      run(x!, output!, ...sizes);
+    };
+  },
+};

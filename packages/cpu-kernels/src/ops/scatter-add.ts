@@ -1,0 +1,21 @@
+import { byteLength, elementCount } from "@skein/tensor-core";
+import type { Kernel } from "../kernel.ts";
+
+/** Copy the base unless the plan put the output in its place, then add row by row. */
+export const scatterAddKernel: Kernel = {
+  op: "scatter-add",
+  bind: ({ inputs: [base, indices], params }, wasm) => {
+    const copyDense = wasm["copyDense"]!;
+    const scatterAdd = wasm[base!.dtype === "f32" ? "scatterAddF32" : "scatterAddI32"]!;
+    const { shape } = base!;
+    const dim = params["dim"] as number;
+    const bytes = byteLength(base!);
+    const outer = elementCount(shape.slice(0, dim));
+    const inner = elementCount(shape.slice(dim + 1));
+    const count = elementCount(indices!.shape);
+    return (inputs, outputs) => {
+      if (inputs[0] !== outputs[0]) copyDense(outputs[0]!, inputs[0]!, bytes);
+      scatterAdd(outputs[0]!, inputs[1]!, inputs[2]!, outer, shape[dim]!, inner, count);
+    };
+  },
+};

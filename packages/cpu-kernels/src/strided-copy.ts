@@ -1,0 +1,95 @@
+import { bytesPerElement, type DType, elementCount, NdArray, rowMajorStrides, type Shape } from "@skein/tensor-core";
+import type { Kernel, KernelNode, WasmExports } from "./kernel.ts";
+
+/** One dimension of a copy between two strided views; steps in bytes. */
+interface CopyDim {
+  readonly size: number;
+  readonly output: number;
+  readonly input: number;
+}
+
+/** A copy of every index of some shape from one strided view to another, simplified. Offsets in bytes. */
+export interface StridedCopy {
+  readonly dims: readonly CopyDim[];
+  readonly outputOffset: number;
+  readonly inputOffset: number;
+  readonly elementBytes: number;
+}
+
+/** Strides (in elements) and first element of a view; dense row-major by default. */
+export interface View {
+  readonly strides?: readonly number[];
+  readonly offset?: number;
+}
+
+/** Drop dimensions of size 1, and join neighbours that are one run of steps in both views. */
+const simplify = (dims: readonly CopyDim[]): CopyDim[] => {
+  const result: CopyDim[] = [];
+  for (const dim of dims) {
+    if (dim.size === 1) continue;
+    const outer = result.at(-1);
+    if (outer !== undefined && outer.output === dim.output * dim.size && outer.input === dim.input * dim.size) {
+      result[result.length - 1] = { ...dim, size: outer.size * dim.size };
+    } else {
+      result.push(dim);
+    }
+  }
+  return result;
+};
+
+/** Where rows of the output are columns of the input, bring the input's contiguous dimension next to the last: the pair is a transposed tile. */
+const pairTransposed = (dims: readonly CopyDim[], elementBytes: number): CopyDim[] => {
+  const last = dims.at(-1);
+  if (last === undefined || last.input === elementBytes || last.output !== elementBytes) return [...dims];
+  const contiguous = dims.findIndex((dim) => dim.input === elementBytes);
+  if (contiguous < 0) return [...dims];
+  return [...dims.slice(0, contiguous), ...dims.slice(contiguous + 1, -1), dims[contiguous]!, last];
+};
+
+/** Plan to copy `shape` from one view to another. The order of the copies is free, no element is written twice. */
+export const planCopy = (shape: Shape, dtype: DType, output: View, input: View): StridedCopy => {
+  const elementBytes = bytesPerElement[dtype];
+  const dense = rowMajorStrides(shape);
+  const dims = shape.map((size, dim) => ({
+    size,
+    output: (output.strides ?? dense)[dim]! * elementBytes,
+    input: (input.strides ?? dense)[dim]! * elementBytes,
+  }));
+  const ordered = elementCount(shape) === 0 ? [{ size: 0, output: 0, input: 0 }] : pairTransposed(simplify(dims), elementBytes);
+  // The kernel takes two dimensions or more.
+  while (ordered.length < 2) ordered.unshift(ordered.length === 0 ? { size: 1, output: elementBytes, input: elementBytes } : { size: 1, output: 0, input: 0 });
+  return { dims: ordered, outputOffset: (output.offset ?? 0) * elementBytes, inputOffset: (input.offset ?? 0) * elementBytes, elementBytes };
+};
+
+/** The table that the kernel reads: three words per dimension. */
+export const copyTable = (copy: StridedCopy): Uint8Array => new Uint8Array(Int32Array.from(copy.dims.flatMap((dim) => [dim.size, dim.output, dim.input])).buffer);
+
+/** Choose the export for a planned copy. Addresses are those of the whole output and input and of the table. */
+export const bindCopy = (copy: StridedCopy, wasm: WasmExports): ((output: number, input: number, table: number) => void) => {
+  const { dims, outputOffset, inputOffset, elementBytes } = copy;
+  const [outer, inner] = dims as [CopyDim, CopyDim];
+  if (inner.size === 0) return () => {};
+  if (dims.length === 2 && outer.size === 1 && inner.output === elementBytes && inner.input === elementBytes) {
+    const copyDense = wasm["copyDense"]!;
+    return (output, input) => void copyDense(output + outputOffset, input + inputOffset, inner.size * elementBytes);
+  }
+  const copyStrided = wasm[`copyStrided${elementBytes * 8}`]!;
+  return (output, input, table) => void copyStrided(output + outputOffset, input + inputOffset, table, dims.length);
+};
+
+/** A kernel that is one strided copy from its only input to its only output. */
+export const copyKernel = (op: string, plan: (node: KernelNode) => StridedCopy): Kernel => ({
+  op,
+  constants: (node) => copyTable(plan(node)),
+  bind: (node, wasm) => {
+    const copy = bindCopy(plan(node), wasm);
+    return (inputs, outputs, _, constants) => copy(outputs[0]!, inputs[0]!, constants);
+  },
+});
+
+/** The four bytes, as a word, that repeat `value` in storage of `dtype`. */
+export const fillPattern = (value: number, dtype: DType): number => {
+  const count = 4 / bytesPerElement[dtype];
+  const bytes = NdArray.from(new Array<number>(count).fill(value), [count], dtype).bytes();
+  return new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0, true);
+};

@@ -1,0 +1,54 @@
+import { NdArray } from "@skein/tensor-core";
+import { advance, type DataPosition, epochOrder, type Shard, shardRange, stepsPerEpoch } from "./order.ts";
+import { type Batch, gatherBatch, type Records } from "./records.ts";
+
+export interface TrainingOptions extends Shard {
+  /** Samples of all ranks together. */
+  readonly batchSize: number;
+  readonly seed: number;
+  /** Where to begin. Default: the first batch of epoch 0. */
+  readonly position?: DataPosition;
+}
+
+/** This rank's sample indices of one global batch. */
+export interface BatchIndices {
+  readonly position: DataPosition;
+  readonly indices: Int32Array;
+}
+
+/**
+ * The batches of training, for ever: each epoch in a new order, every sample at most once per epoch (the last partial batch is dropped).
+ *
+ * @example for (const { indices } of trainingBatches(60_000, { batchSize: 64, seed: 1, rank: 0, worldSize: 2 })) …
+ */
+export function* trainingBatches(count: number, { batchSize, seed, rank, worldSize, position = { epoch: 0, step: 0 } }: TrainingOptions): Generator<BatchIndices, never> {
+  const steps = stepsPerEpoch(count, batchSize);
+  const { begin, end } = shardRange(batchSize, { rank, worldSize });
+  for (let at = position, order: Int32Array | undefined; ; at = advance(at, steps)) {
+    if (order === undefined || at.step === 0) order = epochOrder(seed, at.epoch, count);
+    const first = at.step * batchSize;
+    yield { position: at, indices: order.subarray(first + begin, first + end) };
+  }
+}
+
+/** A batch of evaluation: `mask` (bool [b]) is true for samples that count and false for padding. */
+export interface EvaluationBatch {
+  readonly batch: Batch;
+  readonly mask: NdArray;
+  readonly validCount: number;
+}
+
+/**
+ * Every sample once, in file order, in batches of one size: the last is padded with copies of sample 0 that `mask` leaves out.
+ * Ranks take contiguous parts of each global batch.
+ */
+export function* evaluationBatches(records: Records, { batchSize, rank, worldSize }: Shard & { readonly batchSize: number }): Generator<EvaluationBatch, void> {
+  const { begin, end } = shardRange(batchSize, { rank, worldSize });
+  for (let first = 0; first < records.count; first += batchSize) {
+    const indices = Int32Array.from({ length: end - begin }, (_, i) => first + begin + i);
+    const valid = indices.map((index) => (index < records.count ? 1 : 0));
+    const validCount = valid.reduce((total, bit) => total + bit, 0);
+    if (validCount === 0) return; // ranks further on have nothing left; evaluation needs no collective, so that is no deadlock
+    yield { batch: gatherBatch(records, indices.map((index, i) => (valid[i] === 1 ? index : 0))), mask: NdArray.from(valid, [indices.length], "bool"), validCount };
+  }
+}

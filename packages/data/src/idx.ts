@@ -1,0 +1,37 @@
+import { elementCount } from "@skein/tensor-core";
+import { DataError } from "./errors.ts";
+
+/** An array of bytes from an IDX file; `data` is a view of the file's bytes. */
+export interface IdxArray {
+  readonly shape: readonly number[];
+  readonly data: Uint8Array;
+}
+
+const unsignedByte = 0x08;
+
+/**
+ * Parse an IDX file of unsigned bytes: two zero bytes, type 0x08, number of dimensions, one big-endian u32 per dimension, data.
+ *
+ * @param file the bytes. @param name what errors call the file: its path.
+ * @param rank how many dimensions it must have. Without a copy.
+ * @throws DataError for a truncated or altered file, with actual and expected bytes.
+ * Source: LeCun, Cortes and Burges, The MNIST database of handwritten digits, "file formats".
+ */
+export const parseIdx = (file: Uint8Array, name: string, rank: number): IdxArray => {
+  const cure = "the file is damaged, install the data set again";
+  const headerBytes = 4 + 4 * rank;
+  if (file.length < headerBytes) throw new DataError(`${name} has ${file.length} bytes, but an IDX header of ${rank} dimensions alone takes ${headerBytes}; ${cure}`);
+  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
+  const magic = view.getUint32(0);
+  const expectedMagic = (unsignedByte << 8) | rank;
+  if (magic !== expectedMagic) {
+    const hex = (value: number): string => `0x${value.toString(16).padStart(8, "0")}`;
+    throw new DataError(`${name} begins with ${hex(magic)}, but an IDX file of unsigned bytes with ${rank} dimensions begins with ${hex(expectedMagic)}; ${cure}`);
+  }
+  const shape = Array.from({ length: rank }, (_, dim) => view.getUint32(4 + 4 * dim));
+  const expected = headerBytes + elementCount(shape);
+  if (file.length !== expected) {
+    throw new DataError(`${name} has ${file.length} bytes, but its header [${shape.join(", ")}] asks for ${expected}; ${file.length < expected ? "it is truncated" : "something was appended"}: ${cure}`);
+  }
+  return { shape, data: file.subarray(headerBytes) };
+};

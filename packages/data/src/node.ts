@@ -1,0 +1,2 @@
+export { loadMnist, loadMobyDick } from "./node/load.ts";
+export { type Prefetched, Prefetcher, type PrefetchOptions } from "./node/prefetch.ts";

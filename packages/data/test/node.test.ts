@@ -1,0 +1,79 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { mnistDeviation, mnistMean, trainingBatches } from "../src/index.ts";
+import { loadMnist, loadMobyDick, Prefetcher } from "../src/node.ts";
+import { packageFolder } from "../src/node/load.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "skein-data-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe("loadMnist", () => {
+  const { train, test: held } = loadMnist({ from: import.meta.url });
+
+  test("reads all digits into shared memory", () => {
+    expect([train.count, held.count]).toEqual([60_000, 10_000]);
+    expect(train.fields["images"]!.bytes.buffer).toBeInstanceOf(SharedArrayBuffer);
+    const perDigit = Array<number>(10).fill(0);
+    for (const label of held.fields["labels"]!.bytes) perDigit[label]!++;
+    expect(perDigit).toEqual([980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]);
+  });
+
+  test("the stated mean and deviation are those of the training images", () => {
+    const { bytes } = train.fields["images"]!;
+    let sum = 0;
+    let squares = 0;
+    for (const value of bytes) {
+      sum += value;
+      squares += value * value;
+    }
+    const mean = sum / bytes.length;
+    expect(mean / 255).toBeCloseTo(mnistMean, 4);
+    expect(Math.sqrt(squares / bytes.length - mean * mean) / 255).toBeCloseTo(mnistDeviation, 4);
+  });
+
+  test("names the missing package or file and the cure", () => {
+    expect(() => packageFolder("absent-data", import.meta.url, "mnist")).toThrow("data set mnist was not found: package absent-data is not installed; install it with: pnpm add absent-data");
+    expect(() => loadMnist({ from: import.meta.url, folder })).toThrow(`${join(folder, "train-images-idx3-ubyte")} cannot be read`);
+    writeFileSync(join(folder, "train-images-idx3-ubyte"), new Uint8Array(15));
+    writeFileSync(join(folder, "train-labels-idx1-ubyte"), new Uint8Array(15));
+    expect(() => loadMnist({ from: import.meta.url, folder })).toThrow(`${join(folder, "train-images-idx3-ubyte")} has 15 bytes`);
+  });
+});
+
+test("loadMobyDick reads the novel", () => {
+  const text = new TextDecoder("utf-8", { fatal: true }).decode(loadMobyDick({ from: import.meta.url }).slice());
+  expect(text).toContain("Call me Ishmael.");
+  expect(text.length).toBeGreaterThan(1_100_000);
+});
+
+describe("Prefetcher", () => {
+  const { train } = loadMnist({ from: import.meta.url });
+  const options = { batchSize: 30_000, seed: 3, rank: 1, worldSize: 2000 };
+
+  test("gives the batches of trainingBatches over epochs, from any position, however slow the trainer", async () => {
+    const position = { epoch: 1, step: 1 };
+    const prefetcher = new Prefetcher(train, { ...options, position, slots: 2 });
+    try {
+      const expected = trainingBatches(train.count, { ...options, position });
+      for (let i = 0; i < 7; i++) {
+        if (i === 3) await new Promise((resolve) => setTimeout(resolve, 30)); // the worker fills its slots and waits
+        const { batch, position: at } = await prefetcher.next();
+        const { indices, position: expectedAt } = expected.next().value;
+        expect(at).toEqual(expectedAt);
+        expect(batch["labels"]!.toNumbers()).toEqual([...indices].map((index) => train.fields["labels"]!.bytes[index]));
+        const last = indices.at(-1)! * 784;
+        expect(batch["images"]!.bytes().slice(-784)).toEqual(new Uint8Array(train.fields["images"]!.bytes.slice(last, last + 784)));
+      }
+    } finally {
+      await prefetcher.close();
+    }
+  });
+
+  test("an error in the worker reaches the trainer", async () => {
+    const prefetcher = new Prefetcher(train, { ...options, seed: -1 });
+    await expect(prefetcher.next()).rejects.toThrow("seed -1 is not usable");
+    await prefetcher.close();
+  });
+});

@@ -1,0 +1,34 @@
+import { add, batchNorm, batchNormInference, elementCount, multiply, ones, stopGradient, type Tensor, zeros } from "@skein/tensor-core";
+
+export interface BatchNormParams {
+  readonly gain: Tensor;
+  readonly shift: Tensor;
+}
+
+/** Running statistics of each channel, f32 [C]. */
+export interface BatchNormState {
+  readonly mean: Tensor;
+  readonly variance: Tensor;
+}
+
+/** Weight of the newest batch in the running statistics; PyTorch's default. */
+const momentum = 0.1;
+
+export const initBatchNorm = (channels: number): { readonly params: BatchNormParams; readonly state: BatchNormState } => ({
+  params: { gain: ones([channels]), shift: zeros([channels]) },
+  state: { mean: zeros([channels]), variance: ones([channels]) },
+});
+
+/**
+ * Batch normalisation of [N, H, W, C]: with the batch's statistics while training, which also move the running ones
+ * (`r ← 0.9r + 0.1s`, the variance divided by n − 1 as in PyTorch), with the running ones otherwise.
+ *
+ * Source: Ioffe and Szegedy 2015, arXiv 1502.03167.
+ */
+export const applyBatchNorm = ({ gain, shift }: BatchNormParams, state: BatchNormState, x: Tensor, train: boolean): readonly [Tensor, BatchNormState] => {
+  if (!train) return [batchNormInference(x, gain, shift, state.mean, state.variance), state];
+  const { y, mean, variance } = batchNorm(x, gain, shift);
+  const count = elementCount(x.shape.slice(0, -1));
+  const blend = (running: Tensor, batch: Tensor, factor: number): Tensor => stopGradient(add(multiply(running, 1 - momentum), multiply(batch, momentum * factor)));
+  return [y, { mean: blend(state.mean, mean, 1), variance: blend(state.variance, variance, count / Math.max(count - 1, 1)) }];
+};

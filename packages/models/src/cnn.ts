@@ -1,0 +1,58 @@
+import { add, conv2d, type EmptyState, maxPool2d, relu, reshape, scope, splitKey, type Tensor } from "@skein/tensor-core";
+import { headNormal, heNormal } from "./initialisers.ts";
+import { type Affine, dense, dropWhileTraining, initAffine, pixels } from "./layers.ts";
+import { labelledModel, type Model } from "./model.ts";
+
+export interface CnnOptions {
+  /** Rows and columns of an image. Default: [28, 28]. */
+  readonly imageSize?: readonly [number, number];
+  /** Channels of an image. Default: 1. */
+  readonly inputChannels?: number;
+  /** Channels of the two convolutions. Default: [32, 64]. */
+  readonly channels?: readonly [number, number];
+  /** Width of the dense layer. Default: 128. */
+  readonly hidden?: number;
+  /** Default: 10. */
+  readonly numClasses?: number;
+  /** Share of the dense layer's activations dropped while training. Default: 0. */
+  readonly dropoutRate?: number;
+}
+
+export interface CnnParams {
+  readonly conv1: Affine;
+  readonly conv2: Affine;
+  readonly dense1: Affine;
+  readonly dense2: Affine;
+}
+
+/**
+ * The small digit reader: convolution 3×3, pool 2×2, twice; then two dense layers. Inputs [B, H, W, C], f32 or bytes.
+ *
+ * Parameters with the defaults: 421,642. Forward flops per 28×28 image: 8.5 million.
+ */
+export const cnn = (options: CnnOptions = {}): Model<CnnParams, EmptyState> => {
+  const { imageSize = [28, 28], inputChannels = 1, channels = [32, 64], hidden = 128, numClasses = 10, dropoutRate = 0 } = options;
+  const flatSize = Math.floor(imageSize[0] / 4) * Math.floor(imageSize[1] / 4) * channels[1];
+  // The maximum goes before bias and ReLU: both are monotone, so the result is the same, on a quarter of the values.
+  const block = ({ weight, bias }: Affine, x: Tensor): Tensor => relu(add(maxPool2d(conv2d(x, weight, { padding: "same" }), { window: 2 }), bias));
+  return labelledModel({
+    init: (key) => {
+      const [first, second, third, fourth] = splitKey(key, 4);
+      return {
+        params: {
+          conv1: initAffine(heNormal, first!, [3, 3, inputChannels, channels[0]]),
+          conv2: initAffine(heNormal, second!, [3, 3, channels[0], channels[1]]),
+          dense1: initAffine(heNormal, third!, [flatSize, hidden]),
+          dense2: initAffine(headNormal, fourth!, [hidden, numClasses]),
+        },
+        state: {},
+      };
+    },
+    apply: (params, state, images, context) => {
+      const x = scope("conv-1", () => block(params.conv1, pixels(images))); // [B, 14, 14, 32]
+      const y = scope("conv-2", () => block(params.conv2, x)); // [B, 7, 7, 64]
+      const h = scope("dense-1", () => relu(dense(params.dense1, reshape(y, [y.shape[0]!, -1])))); // [B, 128]
+      return [scope("dense-2", () => dense(params.dense2, dropWhileTraining(h, dropoutRate, context))), state];
+    },
+  });
+};

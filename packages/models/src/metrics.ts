@@ -1,0 +1,33 @@
+import { argmax, broadcastTo, cast, crossEntropyPerRow, elementCount, equal, full, logicalAnd, reshape, sum, type Tensor, where } from "@skein/tensor-core";
+
+/** Sums over rows; divide by `count` when all batches are added up. */
+export interface Metrics {
+  /** Rows whose largest logit is the label's, f32 scalar. */
+  readonly correct: Tensor;
+  /** Sum of the cross-entropies in nats, f32 scalar. */
+  readonly lossSum: Tensor;
+  /** Rows that count, f32 scalar. Exact up to 2²⁴ rows. */
+  readonly count: Tensor;
+}
+
+/** Cross-entropy of each row; labels of any integer dtype. */
+export const crossEntropyOf = (logits: Tensor, labels: Tensor): Tensor => crossEntropyPerRow(logits, cast(labels, "i32"));
+
+/** A mask per batch entry, bool [B], for each row of `labels` [B, …]. */
+export const rowMask = (mask: Tensor, labels: Tensor): Tensor => broadcastTo(reshape(mask, [...mask.shape, ...labels.shape.slice(mask.rank).map(() => 1)]), labels.shape);
+
+/**
+ * Count right answers and add up the losses of the rows that `mask` (bool, shaped like `labels`) lets count. A row that
+ * is left out may hold anything, NaN included.
+ *
+ * @param logits f32 [..., C]. @param labels integers [...].
+ */
+export const metricsOf = (logits: Tensor, labels: Tensor, mask?: Tensor): Metrics => {
+  const right = equal(argmax(logits), cast(labels, "i32"));
+  const losses = crossEntropyOf(logits, labels);
+  return {
+    correct: sum(cast(mask ? logicalAnd(right, mask) : right, "f32")),
+    lossSum: sum(mask ? where(mask, losses, 0) : losses),
+    count: mask ? sum(cast(mask, "f32")) : full([], elementCount(labels.shape)),
+  };
+};

@@ -1,0 +1,37 @@
+import { ArgumentError, type EmptyState, reshape, relu, scope, splitKey, type Tensor } from "@skein/tensor-core";
+import { headNormal, heNormal } from "./initialisers.ts";
+import { type Affine, dense, initAffine, pixels } from "./layers.ts";
+import { labelledModel, type Model } from "./model.ts";
+
+export interface MlpOptions {
+  /** Sizes from input to logits, such as [784, 512, 512, 10]. */
+  readonly sizes: readonly number[];
+  /** Between layers. Default: ReLU. */
+  readonly activation?: (x: Tensor) => Tensor;
+}
+
+export interface MlpParams {
+  readonly layers: readonly Affine[];
+}
+
+/**
+ * Dense layers with an activation between them. Inputs [B, …] are flattened; bytes are scaled to 0…1.
+ *
+ * Parameters: `Σ (sizes[i] + 1) · sizes[i + 1]`.
+ * @throws ArgumentError for fewer than two sizes.
+ */
+export const mlp = ({ sizes, activation = relu }: MlpOptions): Model<MlpParams, EmptyState> => {
+  if (sizes.length < 2) throw new ArgumentError(`mlp: sizes [${sizes.join(", ")}] name no layer; give at least the input size and the number of classes`);
+  const numLayers = sizes.length - 1;
+  return labelledModel({
+    init: (key) => {
+      const keys = splitKey(key, numLayers);
+      return { params: { layers: keys.map((own, i) => initAffine(i === numLayers - 1 ? headNormal : heNormal, own, [sizes[i]!, sizes[i + 1]!])) }, state: {} };
+    },
+    apply: ({ layers }, state, inputs) => {
+      const x_BI = reshape(pixels(inputs), [inputs.shape[0]!, -1]);
+      const logits = layers.reduce((x, layer, i) => scope(`dense-${i}`, () => dense(layer, i === 0 ? x : activation(x))), x_BI);
+      return [logits, state];
+    },
+  });
+};

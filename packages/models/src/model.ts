@@ -1,0 +1,54 @@
+import { divide, mean, type Tensor } from "@skein/tensor-core";
+import { crossEntropyOf, type Metrics, metricsOf, rowMask } from "./metrics.ts";
+
+/** How a model is being run. */
+export interface RunContext {
+  /** Batch statistics and dropout while training; running statistics and no dropout otherwise. */
+  readonly train: boolean;
+  /** u32[2], fresh every step. Only dropout needs it. */
+  readonly key?: Tensor;
+}
+
+/** Inputs with one label per row: images with classes, or tokens with the tokens that follow them. */
+export interface LabelledBatch {
+  /** [B, …]: images f32 or u8 [B, H, W, C], tokens i32 [B, T]. */
+  readonly inputs: Tensor;
+  /** i32 [B] or [B, T]. */
+  readonly labels: Tensor;
+  /** bool [B]: false for rows that only fill up the batch. Absent means all rows count. */
+  readonly mask?: Tensor;
+}
+
+/**
+ * A model: plain traced functions. What training moves is `params`; what the model itself moves, such as the running
+ * statistics of batch normalisation, is `state`, an empty tree for most models. It enters and leaves every call.
+ *
+ * @example const [loss, modelState, gradients] = valueAndGradWithAux(model.loss)(params, modelState, batch, { train: true, key });
+ */
+export interface Model<Params = unknown, State = unknown, Batch = LabelledBatch> {
+  /** First parameters and state from a key, u32[2]. */
+  init(key: Tensor): { readonly params: Params; readonly state: State };
+  /** Logits f32 [..., classes] of the inputs, and the new state. */
+  apply(params: Params, state: State, inputs: Tensor, context: RunContext): readonly [logits: Tensor, state: State];
+  /** Mean cross-entropy in nats, f32 scalar, and the new state. */
+  loss(params: Params, state: State, batch: Batch, context: RunContext): readonly [loss: Tensor, state: State];
+  /** Sums over the rows that count, to be added up over batches and ranks. */
+  evaluate(params: Params, state: State, batch: Batch): Metrics;
+}
+
+/** Complete a model that gives logits with the loss and the metrics of labelled batches. */
+export const labelledModel = <Params, State>({ init, apply }: Pick<Model<Params, State>, "init" | "apply">): Model<Params, State> => ({
+  init,
+  apply,
+  loss: (params, state, { inputs, labels, mask }, context) => {
+    const [logits, next] = apply(params, state, inputs, context);
+    const loss = mask === undefined ? mean(crossEntropyOf(logits, labels)) : maskedMean(metricsOf(logits, labels, rowMask(mask, labels)));
+    return [loss, next];
+  },
+  evaluate: (params, state, { inputs, labels, mask }) => {
+    const [logits] = apply(params, state, inputs, { train: false });
+    return metricsOf(logits, labels, mask && rowMask(mask, labels));
+  },
+});
+
+const maskedMean = ({ lossSum, count }: Metrics): Tensor => divide(lossSum, count);

@@ -1,0 +1,176 @@
+import {
+  adam,
+  applyUpdates,
+  elementCount,
+  evaluate,
+  flattenTree,
+  interpretWorld,
+  jit,
+  leafPaths,
+  NdArray,
+  randomKey,
+  type ReferenceArray,
+  referenceBackend,
+  type Tensor,
+  type TensorSpec,
+  trace,
+  unflattenTree,
+  valueAndGradWithAux,
+} from "@skein/tensor-core";
+import { normal, seeded, uniform } from "@skein/testing";
+import { describe, expect, it } from "vitest";
+import { cnn, gpt, type GptOptions, type LabelledBatch, mlp, type Model, resnet18 } from "../src/index.ts";
+
+interface HostBatch {
+  readonly inputs: NdArray;
+  readonly labels: NdArray;
+  readonly mask?: NdArray;
+}
+
+interface Row {
+  readonly name: string;
+  readonly model: Model;
+  readonly batch: HostBatch;
+  readonly numClasses: number;
+  /** Closed formula. */
+  readonly parameters: number;
+}
+
+const tinyGpt = (options: Partial<GptOptions> = {}): Model => gpt({ vocabulary: 7, contextLength: 6, width: 8, numLayers: 2, numHeads: 2, ...options });
+const tokens = { inputs: uniform([2, 5], 0, 7, 3, "i32"), labels: uniform([2, 5], 0, 7, 4, "i32") };
+const attentionSize = 4 * 8 * 8;
+
+// Every model of this package, and each of its variants, earns its place by one row.
+const rows: readonly Row[] = [
+  {
+    name: "mlp",
+    model: mlp({ sizes: [6, 5, 4, 3] }),
+    batch: { inputs: normal([4, 2, 3], 1), labels: NdArray.from([0, 1, 2, 1], [4], "i32") },
+    numClasses: 3,
+    parameters: 7 * 5 + 6 * 4 + 5 * 3,
+  },
+  {
+    name: "cnn",
+    model: cnn({ imageSize: [8, 9], inputChannels: 2, channels: [3, 4], hidden: 5, numClasses: 3 }),
+    batch: { inputs: normal([3, 8, 9, 2], 1), labels: NdArray.from([2, 0, 1], [3], "i32") },
+    numClasses: 3,
+    parameters: (9 * 2 + 1) * 3 + (9 * 3 + 1) * 4 + (2 * 2 * 4 + 1) * 5 + 6 * 3,
+  },
+  {
+    name: "resnet18",
+    model: resnet18({ numClasses: 4, inputChannels: 2, channels: [2, 2, 3, 4] }),
+    batch: { inputs: normal([4, 9, 8, 2], 1), labels: NdArray.from([3, 0, 1, 2], [4], "i32") },
+    numClasses: 4,
+    parameters:
+      // stem; each stage: its convolutions, 1×1 shortcuts and two values of each normalisation per channel; head
+      (9 * 2 * 2 + 4) + 4 * (9 * 2 * 2 + 4) + (9 * 2 * 2 + 4 + 3 * (9 * 2 * 2 + 4) + 2 * 2 + 4) + (9 * 2 * 3 + 6 + 3 * (9 * 3 * 3 + 6) + 2 * 3 + 6) + (9 * 3 * 4 + 8 + 3 * (9 * 4 * 4 + 8) + 3 * 4 + 8) + 5 * 4,
+  },
+  { name: "gpt", model: tinyGpt(), batch: tokens, numClasses: 7, parameters: 7 * 8 + 2 * (attentionSize + 2 * 8 * 32 + 16) + 8 },
+  {
+    name: "gpt with learned positions, layer norm, SwiGLU and its own head",
+    model: tinyGpt({ positions: "learned", norm: "layer", activation: "swiglu", tiedHead: false }),
+    batch: tokens,
+    numClasses: 7,
+    parameters: 7 * 8 + 6 * 8 + 2 * (attentionSize + 3 * 8 * 24 + 32) + 16 + 8 * 7,
+  },
+];
+
+const keySpec: TensorSpec = { dtype: "u32", shape: [2] };
+const initSpecs = (model: Model): { params: TensorSpec[]; state: TensorSpec[] } => {
+  const specs: { params: TensorSpec[]; state: TensorSpec[] } = { params: [], state: [] };
+  trace(
+    (key: Tensor) => {
+      const { params, state } = model.init(key);
+      specs.params = flattenTree<Tensor>(params).leaves;
+      specs.state = flattenTree<Tensor>(state).leaves;
+      return key;
+    },
+    [keySpec] as never,
+  );
+  return specs;
+};
+const countParameters = (model: Model): number => initSpecs(model).params.reduce((total, { shape }) => total + elementCount(shape), 0);
+
+const initialise = async (model: Model, seed = 5): Promise<{ params: unknown; state: unknown }> => evaluate((key: Tensor) => model.init(key), referenceBackend())(randomKey(seed)) as never;
+
+const lossOf = async (model: Model, params: unknown, state: unknown, batch: HostBatch): Promise<number> =>
+  ((await evaluate((p: unknown, s: unknown, b: LabelledBatch) => model.loss(p, s, b, { train: true })[0], referenceBackend())(params as never, state as never, batch as never)) as NdArray).item();
+
+describe.each(rows)("$name", ({ model, batch, numClasses, parameters }) => {
+  it("has as many parameters as the formula says", () => {
+    expect(countParameters(model)).toBe(parameters);
+  });
+
+  it("starts with all classes about equally likely", async () => {
+    const { params, state } = await initialise(model);
+    expect(Math.abs((await lossOf(model, params, state, batch)) - Math.log(numClasses))).toBeLessThan(0.05);
+  });
+
+  it("draws other parameters from another key, the same from the same", async () => {
+    const bits = async (seed: number): Promise<number[]> => flattenTree<NdArray>((await initialise(model, seed)).params).leaves.flatMap((leaf) => leaf.toNumbers());
+    expect(await bits(1)).toEqual(await bits(1));
+    expect(await bits(1)).not.toEqual(await bits(2));
+  });
+
+  it("has the gradient of its loss: central differences", async () => {
+    const { params, state } = await initialise(model);
+    // Away from the start, where the small head would hide errors of what lies below it.
+    const flat = flattenTree<NdArray>(params);
+    const paths = leafPaths(params);
+    const moved = flat.leaves.map((leaf, i) => NdArray.from(normal(leaf.shape, 50 + i).toNumbers().map((value) => 0.4 * value + (paths[i]!.endsWith("gain") ? 1 : 0)), leaf.shape));
+    const args = [unflattenTree(flat.structure, moved), state, batch] as const;
+    const inputs = flattenTree<NdArray>(args).leaves.map((array): ReferenceArray => ({ spec: { dtype: array.dtype, shape: array.shape }, data: Float64Array.from(array.toNumbers()) }));
+    const loss = trace((p: unknown, s: unknown, b: LabelledBatch) => model.loss(p, s, b, { train: true })[0], args as never);
+    const gradients = trace((p: unknown, s: unknown, b: LabelledBatch) => valueAndGradWithAux(model.loss)(p, s, b, { train: true })[2], args as never);
+    const analytic = interpretWorld(gradients.graph, [inputs])[0]!;
+    const random = seeded(9);
+    const step = 1e-6;
+    moved.forEach((leaf, i) => {
+      for (let sample = 0; sample < Math.min(5, leaf.data.length); sample++) {
+        const at = Math.floor(random() * leaf.data.length);
+        const { data } = inputs[i]!;
+        const value = data[at]!;
+        const lossAt = (x: number): number => {
+          data[at] = x;
+          return interpretWorld(loss.graph, [inputs])[0]![0]!.data[0]!;
+        };
+        const numeric = (lossAt(value + step) - lossAt(value - step)) / (2 * step);
+        data[at] = value;
+        expect(Math.abs(analytic[i]!.data[at]! - numeric), `${paths[i]}[${at}]: ${analytic[i]!.data[at]} against ${numeric}`).toBeLessThan(1e-6 + 1e-4 * Math.abs(numeric));
+      }
+    });
+  });
+
+  it("learns a small batch by heart, and says so in its metrics", async () => {
+    const optimizer = adam({ learningRate: 0.03 });
+    const step = jit((params: unknown, state: unknown, optim: never, b: LabelledBatch) => {
+      const [loss, nextState, gradients] = valueAndGradWithAux(model.loss)(params, state, b, { train: true });
+      const [updates, nextOptim] = optimizer.update(gradients, optim, { params });
+      return { params: applyUpdates(params, updates), state: nextState, optim: nextOptim, loss };
+    }, referenceBackend());
+    const start = await initialise(model);
+    const first = await lossOf(model, start.params, start.state, batch);
+    const memory = await jit((params: unknown) => optimizer.init(params), referenceBackend())(start.params as never);
+    let current: Record<string, unknown> = { ...start, optim: memory };
+    for (let i = 0; i < 60; i++) current = (await step(current["params"] as never, current["state"] as never, current["optim"] as never, batch as never)) as never;
+    expect(step.cacheSize).toBe(1);
+    const last = (await referenceBackend().download(current["loss"] as never)).item();
+    expect(last).toBeLessThan(0.25 * first);
+    expect(flattenTree<TensorSpec>(current["state"]).leaves.map(({ shape }) => shape)).toEqual(flattenTree<TensorSpec>(start.state).leaves.map(({ shape }) => shape));
+    const metrics = (await evaluate((p: unknown, s: unknown, b: LabelledBatch) => model.evaluate(p, s, b), referenceBackend())(current["params"] as never, current["state"] as never, batch as never)) as unknown as Record<string, NdArray>;
+    expect(metrics["count"]!.item()).toBe(elementCount(batch.labels.shape));
+    expect(metrics["correct"]!.item()).toBeGreaterThanOrEqual(0.9 * elementCount(batch.labels.shape));
+  });
+});
+
+describe("published sizes", () => {
+  it.each<[string, Model, number]>([
+    ["ResNet-18 for CIFAR-10", resnet18(), 11_173_962],
+    ["the digit reader", cnn(), 421_642],
+    ["MLP 784-512-512-10", mlp({ sizes: [784, 512, 512, 10] }), 669_706],
+    // GPT-2 small has 124,439,808 parameters, of which its matrices have 12 · (4·768 + 3072 + 768) biases that ours do not.
+    ["GPT-2 small without biases", gpt({ vocabulary: 50_257, contextLength: 1024, width: 768, numLayers: 12, numHeads: 12, positions: "learned", norm: "layer" }), 124_439_808 - 12 * (4 * 768 + 3072 + 768)],
+  ])("%s", (_, model, count) => {
+    expect(countParameters(model)).toBe(count);
+  });
+});

@@ -1,0 +1,48 @@
+import { ShapeError } from "../errors.ts";
+import { emitOne } from "../graph/emit.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { broadcastShapes, elementCount, formatShape, sameShape, type Shape } from "../shape.ts";
+
+export interface MatmulOptions {
+  /** Read `a` as [..., K, M]. Default: false. */
+  readonly transposeA?: boolean;
+  /** Read `b` as [..., N, K]. Default: false. */
+  readonly transposeB?: boolean;
+}
+
+const withShape = (x: Tensor, shape: Shape): Tensor => (sameShape(x.shape, shape) ? x : emitOne("reshape", [x], { shape: [...shape] }));
+
+const stretchBatch = (x: Tensor, batch: Shape): Tensor => {
+  const shape = [...batch, ...x.shape.slice(-2)];
+  return sameShape(x.shape, shape) ? x : emitOne("broadcast-to", [x], { shape });
+};
+
+/**
+ * Multiply matrices: `y[..., m, n] = Σₖ a[..., m, k] · b[..., k, n]`, either operand read transposed.
+ *
+ * @param a f32 [..., M, K] ([..., K, M] when transposed), e.g. activations [64, 128, 768].
+ * @param b f32 [..., K, N] ([..., N, K] when transposed), e.g. a weight [768, 3072].
+ * @returns f32 [..., M, N]. Leading dimensions stretch to each other as in `add`. Where `b` is one matrix for all of them, `a` is
+ * read as one tall matrix, so that a single product runs and `b` is not copied.
+ * @throws ShapeError when an operand is no matrix, the inner dimensions differ, or the leading ones do not fit.
+ * Cost: 2·M·N·K flops per matrix.
+ */
+export const matmul = (a: Tensor, b: Tensor, options: MatmulOptions = {}): Tensor => {
+  const transposeA = options.transposeA ?? false;
+  const transposeB = options.transposeB ?? false;
+  const product = (x: Tensor, y: Tensor): Tensor => emitOne("matmul", [x, y], { transposeA, transposeB });
+  if (a.rank < 2 || b.rank < 2) {
+    throw new ShapeError("matmul", `operands ${formatShape(a.shape)} and ${formatShape(b.shape)} must both have at least 2 dimensions; reshape a vector to [1, K] or [K, 1]`);
+  }
+  const batchA = a.shape.slice(0, -2);
+  const batchB = b.shape.slice(0, -2);
+  if (sameShape(batchA, batchB)) return product(a, b);
+  if (!transposeA && elementCount(batchB) === 1 && batchB.length <= batchA.length) {
+    const inner = a.shape.at(-1)!;
+    const rows = elementCount(a.shape.slice(0, -1));
+    const y = product(withShape(a, [rows, inner]), withShape(b, b.shape.slice(-2)));
+    return withShape(y, [...a.shape.slice(0, -1), y.shape[1]!]);
+  }
+  const batch = broadcastShapes(batchA, batchB, "matmul");
+  return product(stretchBatch(a, batch), stretchBatch(b, batch));
+};

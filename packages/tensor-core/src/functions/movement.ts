@@ -1,0 +1,131 @@
+import { ShapeError } from "../errors.ts";
+import { emitOne } from "../graph/emit.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { elementCount, formatShape, resolveDim, resolveDims, type Shape, sameShape } from "../shape.ts";
+
+/** Repeat `x` until it has `shape` (NumPy rule: aligned at the last dimension, sizes equal or 1). */
+export const broadcastTo = (x: Tensor, shape: Shape): Tensor => (sameShape(x.shape, shape) ? x : emitOne("broadcast-to", [x], { shape: [...shape] }));
+
+/** Dimensions of `to` along which a tensor of shape `from` is repeated. */
+export const stretchedDims = (from: Shape, to: Shape): number[] => {
+  const lead = to.length - from.length;
+  return to.flatMap((size, dim) => (dim < lead || (from[dim - lead] === 1 && size !== 1) ? [dim] : []));
+};
+
+/** Add up `x` over all dimensions along which a tensor of `shape` was stretched to `x.shape`: the adjoint of `broadcastTo`. */
+export const sumTo = (x: Tensor, shape: Shape): Tensor => {
+  const dims = stretchedDims(shape, x.shape);
+  if (dims.length === 0) return reshape(x, shape);
+  // 16-bit floats are storage: the sum is taken in f32.
+  const wide = x.dtype === "f32" ? x : emitOne("cast", [x], { dtype: "f32" });
+  const total = reshape(emitOne("sum", [wide], { dims }), shape);
+  return x.dtype === "f32" ? total : emitOne("cast", [total], { dtype: x.dtype });
+};
+
+/** The same elements under another shape. One size may be -1: it is what the others leave. */
+export const reshape = (x: Tensor, shape: Shape): Tensor => {
+  const open = shape.filter((size) => size === -1).length;
+  const known = elementCount(shape.filter((size) => size !== -1));
+  const count = elementCount(x.shape);
+  if (open > 1 || (open === 1 && (known === 0 || count % known !== 0))) {
+    throw new ShapeError("reshape", `${formatShape(x.shape)} has ${count} elements, which leaves no single size for -1 in ${formatShape(shape)}; write out the sizes`);
+  }
+  const resolved = shape.map((size) => (size === -1 ? count / known : size));
+  return sameShape(x.shape, resolved) ? x : emitOne("reshape", [x], { shape: resolved });
+};
+
+/** Merge dimensions `first` to `last`, both included, into one. */
+export const flatten = (x: Tensor, first = 0, last = -1): Tensor => {
+  if (x.rank === 0) return reshape(x, [1]);
+  const from = resolveDim(first, x.rank, "flatten");
+  const to = resolveDim(last, x.rank, "flatten");
+  if (to < from) throw new ShapeError("flatten", `first dimension ${first} comes after last dimension ${last} in ${formatShape(x.shape)}; swap them`);
+  return reshape(x, [...x.shape.slice(0, from), elementCount(x.shape.slice(from, to + 1)), ...x.shape.slice(to + 1)]);
+};
+
+/** Drop dimensions of size 1: those named, or all of them. */
+export const squeeze = (x: Tensor, dims?: number | readonly number[]): Tensor => {
+  const drop = dims === undefined ? x.shape.flatMap((size, dim) => (size === 1 ? [dim] : [])) : resolveDims(dims, x.rank, "squeeze");
+  for (const dim of drop) {
+    if (x.shape[dim] !== 1) throw new ShapeError("squeeze", `dimension ${dim} of ${formatShape(x.shape)} has size ${x.shape[dim]}, not 1; only dimensions of size 1 can be dropped`);
+  }
+  return reshape(x, x.shape.filter((_, dim) => !drop.includes(dim)));
+};
+
+/** Insert dimensions of size 1 so that they stand at `dims` of the result. */
+export const expandDims = (x: Tensor, dims: number | readonly number[]): Tensor => {
+  const added = typeof dims === "number" ? 1 : dims.length;
+  const at = resolveDims(dims, x.rank + added, "expandDims");
+  const rest = [...x.shape];
+  return reshape(x, Array.from({ length: x.rank + added }, (_, dim) => (at.includes(dim) ? 1 : rest.shift()!)));
+};
+
+/** Reorder dimensions: dimension d of the result is `permutation[d]` of `x`. Without a permutation the order is reversed. */
+export const transpose = (x: Tensor, permutation?: readonly number[]): Tensor => {
+  const order = permutation?.map((dim) => resolveDim(dim, x.rank, "transpose")) ?? x.shape.map((_, dim) => x.rank - 1 - dim);
+  return order.length === x.rank && order.every((dim, i) => dim === i) ? x : emitOne("transpose", [x], { permutation: order });
+};
+
+/** Exchange two dimensions. */
+export const swapDims = (x: Tensor, a: number, b: number): Tensor => {
+  const [first, second] = [resolveDim(a, x.rank, "swapDims"), resolveDim(b, x.rank, "swapDims")];
+  return transpose(x, x.shape.map((_, dim) => (dim === first ? second : dim === second ? first : dim)));
+};
+
+/**
+ * Take every `strides[d]`-th index from `starts[d]` up to, not including, `ends[d]`. Negative starts and ends count from the
+ * end; lists may be shorter than the rank, the dimensions left over are kept whole.
+ */
+export const slice = (x: Tensor, starts: readonly number[], ends: readonly number[] = [], strides: readonly number[] = []): Tensor => {
+  if (starts.length > x.rank || ends.length > x.rank || strides.length > x.rank) {
+    throw new ShapeError("slice", `${starts.length} starts, ${ends.length} ends and ${strides.length} strides were given for ${formatShape(x.shape)}; give at most one per dimension`);
+  }
+  const fromEnd = (index: number, size: number): number => (index < 0 ? index + size : index);
+  const from = x.shape.map((size, dim) => fromEnd(starts[dim] ?? 0, size));
+  const to = x.shape.map((size, dim) => fromEnd(ends[dim] ?? size, size));
+  const step = x.shape.map((_, dim) => strides[dim] ?? 1);
+  const whole = x.shape.every((size, dim) => from[dim] === 0 && to[dim] === size && step[dim] === 1);
+  return whole ? x : emitOne("slice", [x], { starts: from, ends: to, strides: step });
+};
+
+/** Lay tensors one after another along `dim`. */
+export const concat = (tensors: readonly Tensor[], dim = 0): Tensor => {
+  const first = tensors[0];
+  if (first === undefined) throw new ShapeError("concat", "no tensors were given; pass at least one");
+  const along = resolveDim(dim, first.rank, "concat");
+  return tensors.length === 1 ? first : emitOne("concat", tensors, { dim: along });
+};
+
+/** Cut `x` along `dim`: into so many equal parts, or into parts of the sizes given. Undone by `concat`. */
+export const split = (x: Tensor, parts: number | readonly number[], dim = 0): Tensor[] => {
+  const along = resolveDim(dim, x.rank, "split");
+  const size = x.shape[along]!;
+  const sizes = typeof parts === "number" ? Array.from({ length: parts }, () => size / parts) : parts;
+  if (sizes.reduce((sum, part) => sum + part, 0) !== size || !sizes.every((part) => Number.isInteger(part) && part >= 0)) {
+    throw new ShapeError("split", `dimension ${along} of ${formatShape(x.shape)} has size ${size}, which is not cut into [${sizes.join(", ")}]; the parts must be integers that add up to it`);
+  }
+  let start = 0;
+  return sizes.map((part) => {
+    const starts = x.shape.map((_, i) => (i === along ? start : 0));
+    start += part;
+    return slice(x, starts, x.shape.map((whole, i) => (i === along ? start : whole)));
+  });
+};
+
+/** Join tensors of one shape along a new dimension `dim`. */
+export const stack = (tensors: readonly Tensor[], dim = 0): Tensor => {
+  const rank = (tensors[0]?.rank ?? 0) + 1;
+  const along = resolveDim(dim, rank, "stack");
+  return concat(tensors.map((tensor) => expandDims(tensor, along)), along);
+};
+
+/** Put `value` around `x`: `widths[d]` is how many entries go before and after dimension d. */
+export const pad = (x: Tensor, widths: readonly (readonly [number, number])[], value = 0): Tensor => {
+  if (widths.length !== x.rank) throw new ShapeError("pad", `${widths.length} pairs were given for ${formatShape(x.shape)}; give one [before, after] per dimension`);
+  if (widths.every(([low, high]) => low === 0 && high === 0)) return x;
+  return emitOne("pad", [x], { low: widths.map(([low]) => low), high: widths.map(([, high]) => high), interior: widths.map(() => 0), value });
+};
+
+/** `pad` with zeros, `interior[d]` of them also between each two neighbours: the adjoint of a strided `slice`. */
+export const padInterior = (x: Tensor, low: readonly number[], high: readonly number[], interior: readonly number[]): Tensor =>
+  emitOne("pad", [x], { low, high, interior, value: 0 });

@@ -1,0 +1,45 @@
+import { emit } from "../graph/emit.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { add, multiply, rsqrt, subtract } from "./elementwise.ts";
+
+/**
+ * Layer normalisation over the last dimension: `(x − mean) / √(variance + ε) · γ + β`, variance being the mean square deviation.
+ *
+ * @param x f32 [..., D].  @param gamma f32 [D].  @param beta f32 [D].
+ * Source: Ba et al. 2016, arXiv 1607.06450; ε as in PyTorch.
+ */
+export const layerNorm = (x: Tensor, gamma: Tensor, beta: Tensor, epsilon = 1e-5): Tensor => emit("layer-norm", [x, gamma, beta], { epsilon })[0]!;
+
+/**
+ * Root-mean-square normalisation over the last dimension: `x / √(mean x² + ε) · γ`.
+ *
+ * @param x f32 [..., D].  @param gamma f32 [D].
+ * Source: Zhang and Sennrich 2019, arXiv 1910.07467; ε as in Llama.
+ */
+export const rmsNorm = (x: Tensor, gamma: Tensor, epsilon = 1e-5): Tensor => emit("rms-norm", [x, gamma], { epsilon })[0]!;
+
+/** What batch normalisation returns while training. No gradient flows through `mean` and `variance`: they are for the running averages. */
+export interface BatchNormResult {
+  readonly y: Tensor;
+  /** Mean of each channel over the batch, f32 [C]. */
+  readonly mean: Tensor;
+  /** Mean square deviation of each channel, divided by the number of values (not by one less), f32 [C]. */
+  readonly variance: Tensor;
+}
+
+/**
+ * Batch normalisation of the channels (last dimension) with the statistics of this batch: `(x − mean) / √(variance + ε) · γ + β`.
+ *
+ * @param x f32 [..., C], images as [N, H, W, C].  @param gamma f32 [C].  @param beta f32 [C].
+ * Source: Ioffe and Szegedy 2015, arXiv 1502.03167.
+ */
+export const batchNorm = (x: Tensor, gamma: Tensor, beta: Tensor, epsilon = 1e-5): BatchNormResult => {
+  const [y, mean, variance] = emit("batch-norm", [x, gamma, beta], { epsilon });
+  return { y: y!, mean: mean!, variance: variance! };
+};
+
+/** Batch normalisation with given statistics, as in inference: one scale and one shift per channel. */
+export const batchNormInference = (x: Tensor, gamma: Tensor, beta: Tensor, mean: Tensor, variance: Tensor, epsilon = 1e-5): Tensor => {
+  const scale = multiply(gamma, rsqrt(add(variance, epsilon)));
+  return add(multiply(x, scale), subtract(beta, multiply(mean, scale)));
+};

@@ -1,0 +1,51 @@
+import { ArgumentError, ShapeError } from "../errors.ts";
+import { emitOne } from "../graph/emit.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { formatShape } from "../shape.ts";
+import { type Padding, type PaddingOption, type Pair, resolvePadding, resolvePair } from "../window.ts";
+
+export interface Pool2dOptions {
+  /** Rows and columns that one output looks at. */
+  readonly window: number | Pair;
+  /** Steps of the window. Default: the window, so that windows do not overlap. */
+  readonly stride?: number | Pair;
+  /** Padding around the image; smaller than the window on every side. Default: "valid". */
+  readonly padding?: PaddingOption;
+}
+
+export interface AvgPool2dOptions extends Pool2dOptions {
+  /** Divide by the whole window where it reaches over the edge, as PyTorch does by default, not by the pixels inside. Default: true. */
+  readonly countPadding?: boolean;
+}
+
+const resolve = (op: string, x: Tensor, options: Pool2dOptions): { window: Pair; stride: Pair; padding: Padding; dilation: Pair } => {
+  if (x.rank !== 4) throw new ShapeError(op, `takes images [N, H, W, C], got ${formatShape(x.shape)}; reshape to 4 dimensions`);
+  const window = resolvePair(options.window, "window", op);
+  const stride = resolvePair(options.stride ?? options.window, "stride", op);
+  const padding = resolvePadding(options.padding ?? "valid", [x.shape[1]!, x.shape[2]!], window, stride, [1, 1], op);
+  padding.forEach((sides, dim) => {
+    if (Math.max(...sides) >= window[dim]!) {
+      throw new ArgumentError(`${op}: padding [${sides.join(", ")}] with a window of ${window[dim]} lets a window see no pixel; padding must be smaller than the window`);
+    }
+  });
+  return { window, stride, padding, dilation: [1, 1] };
+};
+
+/**
+ * Largest value of each window, channel by channel; padding never wins. The gradient goes to the first maximum of a window, rows
+ * first, as in PyTorch. NaN wins.
+ *
+ * @param x f32 [N, H, W, C]. @returns f32 [N, H', W', C], H' = ⌊(H + padding − window) / stride⌋ + 1.
+ * @example maxPool2d(x, { window: 2 })  // [64, 28, 28, 32] to [64, 14, 14, 32]
+ */
+export const maxPool2d = (x: Tensor, options: Pool2dOptions): Tensor => emitOne("max-pool2d", [x], resolve("max-pool2d", x, options));
+
+/** Mean of each window, channel by channel. Shapes as in `maxPool2d`. */
+export const avgPool2d = (x: Tensor, options: AvgPool2dOptions): Tensor =>
+  emitOne("avg-pool2d", [x], { ...resolve("avg-pool2d", x, options), countPadding: options.countPadding ?? true });
+
+/** Mean over all pixels: [N, H, W, C] to [N, C]. */
+export const globalAvgPool = (x: Tensor): Tensor => {
+  const y = avgPool2d(x, { window: [x.shape[1] ?? 1, x.shape[2] ?? 1] });
+  return emitOne("reshape", [y], { shape: [y.shape[0]!, y.shape[3]!] });
+};

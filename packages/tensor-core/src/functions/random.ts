@@ -1,0 +1,61 @@
+import { ArgumentError } from "../errors.ts";
+import { emitOne } from "../graph/emit.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import type { Shape } from "../shape.ts";
+import { add, cast, cos, full, less, log, multiply, negate, shiftRight, sqrt, where } from "./elementwise.ts";
+import { argmax } from "./reduce.ts";
+
+/**
+ * Uniform random bits: flat element i is word `i mod 2` of Threefry2x32-20 under `key` at counter `(⌊i/2⌋, 0)`.
+ * A key used twice gives the same bits twice: derive one per use with `foldIn` or `splitKey`.
+ *
+ * @param key u32[2]
+ * @returns u32 of `shape`.
+ */
+export const randomBits = (key: Tensor, shape: Shape): Tensor => emitOne("random-bits", [key], { shape: [...shape] });
+
+/** A new key from a key and a number, such as the step or a layer's position: `threefry(key, (data, 1))`. */
+export const foldIn = (key: Tensor, data: Tensor | number): Tensor => emitOne("fold-in", [key, typeof data === "number" ? full([], data, "u32") : cast(data, "u32")]);
+
+/** `count` independent keys. */
+export const splitKey = (key: Tensor, count = 2): Tensor[] => Array.from({ length: count }, (_, i) => foldIn(key, i));
+
+/** The upper 24 bits as a fraction: exact in f32, so every backend draws the same numbers. */
+const fraction = (bits: Tensor): Tensor => multiply(cast(shiftRight(bits, 8), "f32"), 2 ** -24);
+
+/** Uniform f32 in [low, high), in steps of `(high - low) / 2²⁴`. */
+export const uniform = (key: Tensor, shape: Shape, { low = 0, high = 1 }: { readonly low?: number; readonly high?: number } = {}): Tensor => {
+  const unit = fraction(randomBits(key, shape));
+  return low === 0 && high === 1 ? unit : add(multiply(unit, high - low), low);
+};
+
+/**
+ * Normal f32 by Box and Muller: `√(-2 ln u₁) · cos 2πu₂`, with u₁ in (0, 1], so |z| stays below 5.8.
+ * Cost: two random words per value.
+ */
+export const normal = (key: Tensor, shape: Shape, { mean = 0, deviation = 1 }: { readonly mean?: number; readonly deviation?: number } = {}): Tensor => {
+  const radius = sqrt(multiply(log(add(uniform(foldIn(key, 0), shape), 2 ** -24)), -2));
+  const z = multiply(radius, cos(multiply(uniform(foldIn(key, 1), shape), 2 * Math.PI)));
+  return mean === 0 && deviation === 1 ? z : add(multiply(z, deviation), mean);
+};
+
+/** True with probability `probability`, as bool. */
+export const bernoulli = (key: Tensor, probability: number | Tensor, shape: Shape): Tensor => less(uniform(key, shape), probability);
+
+/**
+ * Set each element to 0 with probability `rate` and divide the others by `1 - rate`, so that the expectation stays.
+ *
+ * @throws ArgumentError unless 0 ≤ rate < 1.
+ * Source: Srivastava et al., Dropout, JMLR 15 (2014), in the inverted form.
+ */
+export const dropout = (x: Tensor, rate: number, key: Tensor): Tensor => {
+  if (!(rate >= 0 && rate < 1)) throw new ArgumentError(`dropout: rate ${rate} is not a probability below 1; use 0 ≤ rate < 1, 0 to keep everything`);
+  return rate === 0 ? x : where(bernoulli(key, 1 - rate, x.shape), multiply(x, 1 / (1 - rate)), 0);
+};
+
+/** Draw one class (i32) per row of unnormalised log-probabilities along the last dimension, by the Gumbel-max trick. */
+export const categorical = (key: Tensor, logits: Tensor): Tensor => {
+  // 23 bits and a half: strictly between 0 and 1, and exact in f32.
+  const inside = multiply(add(cast(shiftRight(randomBits(key, logits.shape), 9), "f32"), 0.5), 2 ** -23);
+  return argmax(add(logits, negate(log(negate(log(inside))))));
+};

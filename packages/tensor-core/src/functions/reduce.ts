@@ -1,0 +1,81 @@
+import { ShapeError } from "../errors.ts";
+import { emit, emitOne } from "../graph/emit.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { elementCount, formatSpec, resolveDim, resolveDims } from "../shape.ts";
+import { multiply, square, subtract } from "./elementwise.ts";
+
+export interface ReduceOptions {
+  /** Dimensions that vanish; all by default. */
+  readonly dims?: number | readonly number[];
+  /** Keep each reduced dimension with size 1, so that the result stretches over `x`. Default: false. */
+  readonly keepDims?: boolean;
+}
+
+const reduce = (op: string, x: Tensor, { dims, keepDims = false }: ReduceOptions): Tensor => {
+  const resolved = resolveDims(dims, x.rank, op);
+  const result = resolved.length === 0 ? x : emitOne(op, [x], { dims: resolved });
+  if (!keepDims) return result;
+  return emitOne("reshape", [result], { shape: x.shape.map((size, dim) => (resolved.includes(dim) ? 1 : size)) });
+};
+
+/** Sum over `dims`; 0 where nothing is summed. Takes f32, i32, u32. */
+export const sum = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("sum", x, options);
+
+/** Greatest value over `dims`; the least value of the dtype where there is none. Ties share the gradient equally. */
+export const reduceMax = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("reduce-max", x, options);
+
+/** Least value over `dims`; the greatest value of the dtype where there is none. Ties share the gradient equally. */
+export const reduceMin = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("reduce-min", x, options);
+
+/** Whether any bool over `dims` is true. */
+export const any = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("reduce-max", requireBool(x, "any"), options);
+
+/** Whether all bools over `dims` are true. */
+export const all = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("reduce-min", requireBool(x, "all"), options);
+
+const requireBool = (x: Tensor, op: string): Tensor => {
+  if (x.dtype !== "bool") throw new ShapeError(op, `takes bool, got ${formatSpec(x)}; compare it with something, for example notEqual(x, 0)`);
+  return x;
+};
+
+const reducedCount = (x: Tensor, dims: ReduceOptions["dims"], op: string): number => elementCount(resolveDims(dims, x.rank, op).map((dim) => x.shape[dim]!));
+
+/** Arithmetic mean over `dims`; NaN where there is nothing to average. */
+export const mean = (x: Tensor, options: ReduceOptions = {}): Tensor => multiply(sum(x, options), 1 / reducedCount(x, options.dims, "mean"));
+
+/**
+ * Variance over `dims`: `Σ (x - mean)² / (n - correction)`.
+ *
+ * @param options.correction 0 for the variance of the values at hand (default), 1 for an unbiased estimate.
+ */
+export const variance = (x: Tensor, { correction = 0, ...options }: ReduceOptions & { readonly correction?: number } = {}): Tensor => {
+  const centred = subtract(x, mean(x, { ...options, keepDims: true }));
+  return multiply(sum(square(centred), options), 1 / (reducedCount(x, options.dims, "variance") - correction));
+};
+
+/** Position (i32) of the greatest value along `dim`, the first among equals; a NaN counts as greatest. */
+export const argmax = (x: Tensor, dim = -1): Tensor => emitOne("argmax", [x], { dim: resolveDim(dim, x.rank, "argmax") });
+
+/** Position (i32) of the least value along `dim`, the first among equals; a NaN counts as least. */
+export const argmin = (x: Tensor, dim = -1): Tensor => emitOne("argmin", [x], { dim: resolveDim(dim, x.rank, "argmin") });
+
+/** Running sum along `dim`, from the end with `reverse`; each position includes itself. */
+export const cumsum = (x: Tensor, { dim = -1, reverse = false }: { readonly dim?: number; readonly reverse?: boolean } = {}): Tensor =>
+  emitOne("cumsum", [x], { dim: resolveDim(dim, x.rank, "cumsum"), reverse });
+
+export interface TopKOptions {
+  /** Order the results from greatest to least; otherwise they stand in order of position, which is cheaper. Default: true. */
+  readonly sorted?: boolean;
+  /** Rank by value (default) or by magnitude; the values come back with their signs either way. */
+  readonly by?: "value" | "magnitude";
+}
+
+/**
+ * The `k` greatest entries along the last dimension. Among equals the lower position comes first; a NaN counts as greatest.
+ *
+ * @returns `[values, indices]`, shaped like `x` with a last dimension of `k`; indices are i32.
+ */
+export const topK = (x: Tensor, k: number, { sorted = true, by = "value" }: TopKOptions = {}): [values: Tensor, indices: Tensor] => {
+  const [values, indices] = emit("top-k", [x], { k, sorted, by });
+  return [values!, indices!];
+};

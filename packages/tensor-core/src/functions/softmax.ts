@@ -1,0 +1,45 @@
+import { ShapeError } from "../errors.ts";
+import { emit, emitOne } from "../graph/emit.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { elementCount, formatSpec, resolveDim, sameShape } from "../shape.ts";
+import { reshape, swapDims } from "./movement.ts";
+import { mean } from "./reduce.ts";
+
+/** Apply an operator that works on rows (the last dimension) along `dim`. */
+const alongDim = (op: string, x: Tensor, dim: number): Tensor => {
+  const along = resolveDim(dim, x.rank, op);
+  return swapDims(emitOne(op, [swapDims(x, along, -1)]), along, -1);
+};
+
+/**
+ * `exp(x − max x) / Σ exp(x − max x)` along `dim`, f32. Entries of −∞ get probability 0; a row of nothing else is NaN. Along the last
+ * dimension no data moves; along another one it is transposed there and back.
+ */
+export const softmax = (x: Tensor, dim = -1): Tensor => alongDim("softmax", x, dim);
+
+/** `x − max x − log Σ exp(x − max x)` along `dim`, f32: the logarithm of `softmax` without its underflow. */
+export const logSoftmax = (x: Tensor, dim = -1): Tensor => alongDim("log-softmax", x, dim);
+
+/**
+ * Cross-entropy of each row, `logsumexp(logits) − logits[label]` in nats.
+ *
+ * @param logits f32 [..., C].
+ * @param labels i32 [...]. A label outside 0 ≤ label < C makes the loss and the gradient of its row NaN, so that the step's non-finite check finds it.
+ * @returns f32 [...].
+ */
+export const crossEntropyPerRow = (logits: Tensor, labels: Tensor): Tensor => {
+  if (!sameShape(logits.shape.slice(0, -1), labels.shape) || logits.rank === 0) {
+    throw new ShapeError("cross-entropy", `logits ${formatSpec(logits)} need one label per row, but labels are ${formatSpec(labels)}; their shape must be that of the logits without its last dimension`);
+  }
+  const rows = elementCount(labels.shape);
+  const [losses] = emit("cross-entropy", [reshape(logits, [rows, logits.shape.at(-1)!]), reshape(labels, [rows])]);
+  return reshape(losses!, labels.shape);
+};
+
+/**
+ * Mean cross-entropy over all rows, in nats: the loss of a classifier or a language model. Arguments as in `crossEntropyPerRow`.
+ *
+ * @returns f32 scalar.
+ * @example const loss = crossEntropy(logits, batch.labels);
+ */
+export const crossEntropy = (logits: Tensor, labels: Tensor): Tensor => mean(crossEntropyPerRow(logits, labels));

@@ -1,0 +1,102 @@
+import { operators } from "../ops/table.ts";
+import type { FusedParams } from "../ops/fused.ts";
+import type { TensorSpec } from "../shape.ts";
+import { nodeCost } from "./cost.ts";
+import type { Graph, Node, ParamValue, ValueRef } from "./graph.ts";
+
+export interface PrintOptions {
+  /** Add flops and bytes (read + written) of each node. Default false. */
+  readonly cost?: boolean;
+}
+
+const formatParam = (value: ParamValue): string => {
+  if (typeof value !== "object" || value === null) return String(value);
+  if (Array.isArray(value)) return `[${(value as readonly ParamValue[]).map(formatParam).join(", ")}]`;
+  return `{${Object.entries(value).map(([key, part]) => `${key}: ${formatParam(part)}`).join(", ")}}`;
+};
+
+const formatSpecs = (specs: readonly TensorSpec[]): string => {
+  const texts = specs.map(({ dtype, shape }) => `${dtype}[${shape.join(",")}]`);
+  return texts.length === 1 ? texts[0]! : `(${texts.join(", ")})`;
+};
+
+const infix: { readonly [op: string]: string } = {
+  add: "+", divide: "/", equal: "==", greater: ">", "greater-equal": ">=", less: "<", "less-equal": "<=", multiply: "*", "not-equal": "!=", subtract: "-",
+};
+
+/** A fused program as formulas: registers used once are written out where they are used. */
+const formatProgram = (params: FusedParams, operands: readonly string[]): string => {
+  const { views, instructions, results } = params;
+  const uses = new Map<number, number>();
+  for (const register of [...results, ...instructions.flatMap(({ args }) => args)]) uses.set(register, (uses.get(register) ?? 0) + 1);
+  const texts = operands.map((operand, i) => (views[i]!.strides.some((stride, dim) => stride === 0 && params.shape[dim]! > 1) ? `stretch(${operand})` : operand));
+  const named: string[] = [];
+  for (const [i, { op, args, dtype, params: own }] of instructions.entries()) {
+    const register = operands.length + i;
+    const parts = args.map((arg) => texts[arg]!);
+    const sign = infix[op];
+    const text =
+      op === "constant" ? formatParam(own["value"] ?? null) : op === "cast" ? `${dtype}(${parts[0]})` : sign !== undefined && parts.length === 2 ? `(${parts.join(` ${sign} `)})` : `${op}(${parts.join(", ")})`;
+    const isResult = results.includes(register);
+    if (op === "constant" || (!isResult && uses.get(register) === 1)) texts.push(text);
+    else {
+      const name = isResult ? `out${results.length === 1 ? "" : results.indexOf(register)}` : `t${i}`;
+      named.push(`${name} = ${text.replace(/^\((.*)\)$/, (whole, inner: string) => (isBalanced(inner) ? inner : whole))}`);
+      texts.push(name);
+    }
+  }
+  return `{ ${named.join("; ")} }`;
+};
+
+/** Whether every parenthesis in `text` closes one opened in it. */
+const isBalanced = (text: string): boolean => {
+  let depth = 0;
+  for (const letter of text) {
+    if (letter === "(") depth++;
+    else if (letter === ")" && --depth < 0) return false;
+  }
+  return depth === 0;
+};
+
+const formatParams = (node: Node, operands: readonly string[]): string => {
+  if (node.op === "fused") return ` ${formatProgram(node.params as unknown as FusedParams, operands)}`;
+  if (node.op === "collective-done") return "";
+  // The result's shape and dtype stand beside the node already; a flag that is off says nothing.
+  const shown = Object.entries(node.params).filter(([key, value]) => !["dtype", "index", "shape"].includes(key) && value !== false);
+  return shown.length === 0 ? "" : ` {${shown.map(([key, value]) => `${key}: ${formatParam(value)}`).join(", ")}}`;
+};
+
+const formatCount = (count: number, unit: string): string => {
+  const prefix = ["", "k", "M", "G", "T", "P"];
+  const step = count < 1000 ? 0 : Math.min(Math.floor(Math.log10(count) / 3), prefix.length - 1);
+  return `${Number((count / 1000 ** step).toPrecision(3))} ${prefix[step]!}${unit}`;
+};
+
+/**
+ * Show a graph so that a person can read it: one line per node, a heading wherever the scope changes.
+ *
+ * ```
+ * conv1
+ *   %12 = conv2d(%3, %4) f32[64,28,28,32] {stride: [1, 1]}
+ * return %12
+ * ```
+ */
+export const printGraph = (graph: Graph, { cost = false }: PrintOptions = {}): string => {
+  const name = (ref: ValueRef): string => (graph.nodes[ref.node]!.specs.length === 1 ? `%${ref.node}` : `%${ref.node}.${ref.output}`);
+  const lines: string[] = [];
+  let scope = "";
+  for (const node of graph.nodes) {
+    if (node.scope !== scope) {
+      scope = node.scope;
+      lines.push(scope === "" ? "(no scope)" : scope);
+    }
+    const operands = node.inputs.map(name);
+    let line = `${scope === "" && !lines.includes("(no scope)") ? "" : "  "}%${node.id} = ${node.op}(${operands.join(", ")}) ${formatSpecs(node.specs)}${formatParams(node, operands)}`;
+    if (cost && operators[node.op] !== undefined) {
+      const { flops, bytesRead, bytesWritten } = nodeCost(graph, node);
+      if (flops + bytesRead + bytesWritten > 0) line += `  # ${formatCount(flops, "flop")}, ${formatCount(bytesRead + bytesWritten, "B")}`;
+    }
+    lines.push(line);
+  }
+  return [...lines, `return ${graph.outputs.map(name).join(", ")}`].join("\n");
+};

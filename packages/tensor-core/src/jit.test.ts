@@ -1,0 +1,94 @@
+import { describe, expect, test } from "vitest";
+import { valueAndGrad, vjp } from "./autodiff/vjp.ts";
+import { add, full, multiply } from "./functions/elementwise.ts";
+import { scope } from "./graph/emit.ts";
+import type { Tensor } from "./graph/tensor.ts";
+import { trace } from "./graph/trace.ts";
+import { evaluate, jit } from "./jit.ts";
+import { NdArray } from "./nd-array.ts";
+import { referenceBackend } from "./reference/reference-backend.ts";
+
+const scalar = (value: number): NdArray => NdArray.scalar(value);
+
+describe("trace", () => {
+  test("records nodes with their scope", () => {
+    const { graph } = trace((x: Tensor) => scope("outer", () => scope("inner", () => multiply(x, x))), [scalar(0)]);
+    expect(graph.nodes.at(-1)).toMatchObject({ op: "multiply", scope: "outer/inner" });
+  });
+
+  test("a tensor does not leave its trace", () => {
+    let leaked: Tensor | undefined;
+    trace((x: Tensor) => (leaked = x), [scalar(0)]);
+    expect(() => trace((x: Tensor) => add(x, leaked!), [scalar(0)])).toThrow(/tensor of another trace/);
+    expect(() => add(leaked!, 1)).toThrow(/inside a traced function/);
+  });
+
+  test("a shape error names both shapes, the operator and the caller's line", () => {
+    const wrong = (): unknown => trace((a: Tensor, b: Tensor) => add(a, b), [NdArray.zeros("f32", [2, 3]), NdArray.zeros("f32", [4])]);
+    expect(wrong).toThrow(/add: \[2, 3\] and \[4\] do not fit.*\n {4}at .*jit\.test\.ts:\d+/s);
+  });
+
+  test("a leaf that is no tensor is refused", () => {
+    expect(() => trace((x: Tensor) => [x, 3], [scalar(0)])).toThrow(/a leaf is 3/);
+  });
+});
+
+describe("jit", () => {
+  test("traces once per signature", async () => {
+    let traced = 0;
+    const square = jit((x: Tensor) => {
+      traced++;
+      return multiply(x, x);
+    }, referenceBackend());
+    await square(scalar(2));
+    await square(scalar(3));
+    expect(traced).toBe(1);
+    await square(NdArray.from([1, 2]));
+    expect(traced).toBe(2);
+    expect(square.cacheSize).toBe(2);
+  });
+
+  test("evaluate keeps the tree", async () => {
+    const result = await evaluate((x: { a: Tensor; b: Tensor }) => ({ sum: add(x.a, x.b), both: [x.a, x.b] }), referenceBackend())({ a: scalar(1), b: scalar(2) });
+    expect(result.sum.item()).toBe(3);
+    expect(result.both[1]!.item()).toBe(2);
+  });
+});
+
+describe("valueAndGrad", () => {
+  const backend = referenceBackend();
+
+  test("sums over the paths by which a value is used", async () => {
+    const f = valueAndGrad((x: Tensor) => add(multiply(x, multiply(x, x)), multiply(x, 2)));
+    const [value, gradient] = await evaluate((x: Tensor) => f(x), backend)(scalar(3));
+    expect([value.item(), gradient.item()]).toEqual([33, 29]);
+  });
+
+  test("what a function closes over is constant", async () => {
+    const [, gradient] = await evaluate((x: Tensor) => {
+      const y = multiply(x, x);
+      return valueAndGrad((z: Tensor) => multiply(z, y))(x);
+    }, backend)(scalar(3));
+    expect(gradient.item()).toBe(9);
+  });
+
+  test("an unused parameter has gradient zero", async () => {
+    const result = await evaluate((p: { used: Tensor; unused: Tensor }) => valueAndGrad((q: typeof p) => multiply(q.used, 2))(p), backend)({ used: scalar(1), unused: scalar(1) });
+    expect(result[1].unused.item()).toBe(0);
+  });
+
+  test("gradients can be differentiated again", async () => {
+    const cube = (x: Tensor): Tensor => multiply(x, multiply(x, x));
+    const second = await evaluate((x: Tensor) => valueAndGrad((y: Tensor) => valueAndGrad(cube)(y)[1])(x)[1], backend)(scalar(2));
+    expect(second.item()).toBe(12);
+  });
+
+  test("refuses a loss that is no scalar", () => {
+    expect(() => trace((x: Tensor) => valueAndGrad((y: Tensor) => y)(x), [NdArray.zeros("f32", [2])])).toThrow(/needs a scalar loss, got shape \[2\]/);
+  });
+
+  test("vjp pulls back any cotangent", async () => {
+    const gradient = await evaluate((x: Tensor) => vjp((y: Tensor) => multiply(y, y), x).pullback(full([2], 10)), backend)(NdArray.from([1, 2]));
+    expect(gradient.toNumbers()).toEqual([20, 40]);
+  });
+});

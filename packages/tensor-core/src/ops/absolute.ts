@@ -1,0 +1,12 @@
+import { multiply, sign } from "../functions/elementwise.ts";
+import type { Operator } from "../graph/operator.ts";
+import { elementwise } from "./elementwise.ts";
+
+/** `|x|`; the least i32 stays itself. The gradient at 0 is 0. */
+export const absoluteOperator: Operator = elementwise({
+  name: "absolute",
+  arity: 1,
+  dtypes: ["f32", "i32"],
+  scalar: ([x]) => Math.abs(x!),
+  vjp: ({ inputs: [x], cotangents: [g] }) => [multiply(g!, sign(x!))],
+});

@@ -1,0 +1,25 @@
+import { ArgumentError } from "../errors.ts";
+import { allReduce } from "../functions/collective.ts";
+import type { Operator } from "../graph/operator.ts";
+import { elementCount } from "../shape.ts";
+import { collective, type CollectiveParams, reduceRanks, reducible } from "./collective.ts";
+
+interface AllReduceParams extends CollectiveParams {
+  readonly reduction: string;
+}
+
+/** Every rank gets the sum (or maximum, minimum) of all ranks' operands. The sum is its own adjoint. */
+export const allReduceOperator: Operator = collective<AllReduceParams>({
+  name: "all-reduce",
+  dtypes: reducible,
+  result: (input) => input,
+  flops: (input, { axisSize }) => (elementCount(input.shape) * (axisSize - 1)) / axisSize,
+  world: (ranks, { reduction }, output) => {
+    const data = reduceRanks(ranks, reduction, 0, elementCount(output.shape));
+    return ranks.map(() => data);
+  },
+  vjp: ({ cotangents: [g], params: { axis, reduction } }) => {
+    if (reduction !== "sum") throw new ArgumentError(`all-reduce has no gradient rule for the reduction "${reduction}", only for "sum"; wrap its input in stopGradient() if none should flow`);
+    return [allReduce(g!, axis)];
+  },
+});

@@ -1,0 +1,23 @@
+import { allToAll } from "../functions/collective.ts";
+import type { Operator } from "../graph/operator.ts";
+import { elementCount } from "../shape.ts";
+import { chunkRows, collective } from "./collective.ts";
+
+/** Dimension 0 in P chunks: chunk r goes to rank r, and chunk r of the result came from rank r. Its own adjoint. */
+export const allToAllOperator: Operator = collective({
+  name: "all-to-all",
+  result: (input, params) => {
+    chunkRows("all-to-all", input, params);
+    return input;
+  },
+  world: (ranks, _, output) => {
+    const size = elementCount(output.shape);
+    const chunk = size / ranks.length;
+    return ranks.map((_, to) => {
+      const data = new Float64Array(size);
+      ranks.forEach((rank, from) => data.set(rank.data.subarray(to * chunk, (to + 1) * chunk), from * chunk));
+      return data;
+    });
+  },
+  vjp: ({ cotangents: [g], params: { axis } }) => [allToAll(g!, axis)],
+});

@@ -1,0 +1,43 @@
+import { defineOperator, type Operator } from "../graph/operator.ts";
+import { byteLength } from "../shape.ts";
+import { type AttentionParams, attentionSizes, scoresOf, visiblePairs } from "./attention-sizes.ts";
+
+/**
+ * Gradients of `attention` for q, k and v from out and logsumexp: with P = exp(scale·q kᵀ − logsumexp) and δ = Σ g·out of each query,
+ * `dv = Pᵀ g`, `dS = P ∘ (g vᵀ − δ)`, `dq = scale · dS k`, `dk = scale · dSᵀ q`.
+ *
+ * Source: Dao et al. 2022, arXiv 2205.14135, algorithm 4.
+ */
+export const attentionBackwardOperator: Operator = defineOperator<AttentionParams>({
+  name: "attention-backward",
+  infer: ([q, k, v]) => [q!, k!, v!],
+  cost: (inputs, outputs, params) => ({
+    flops: 10 * visiblePairs(inputs, params) * inputs[0]!.shape[3]!,
+    bytesRead: inputs.reduce((sum, input) => sum + byteLength(input), 0),
+    bytesWritten: outputs.reduce((sum, output) => sum + byteLength(output), 0),
+  }),
+  reference: ([q, k, v, out, logSums, g], params) => {
+    const { heads, queries, keys, width } = attentionSizes([q!.spec, k!.spec]);
+    const dq = new Float64Array(q!.data.length);
+    const dk = new Float64Array(k!.data.length);
+    const dv = new Float64Array(v!.data.length);
+    for (let row = 0; row < heads * queries; row++) {
+      const first = Math.floor(row / queries) * keys;
+      let delta = 0;
+      for (let d = 0; d < width; d++) delta += g!.data[row * width + d]! * out!.data[row * width + d]!;
+      scoresOf(row, q!, k!, params).forEach((score, j) => {
+        const weight = Math.exp(score - logSums!.data[row]!);
+        const key = (first + j) * width;
+        let dWeight = 0;
+        for (let d = 0; d < width; d++) dWeight += g!.data[row * width + d]! * v!.data[key + d]!;
+        const dScore = weight * (dWeight - delta) * params.scale;
+        for (let d = 0; d < width; d++) {
+          dv[key + d]! += weight * g!.data[row * width + d]!;
+          dq[row * width + d]! += dScore * k!.data[key + d]!;
+          dk[key + d]! += dScore * q!.data[row * width + d]!;
+        }
+      });
+    }
+    return [dq, dk, dv];
+  },
+});

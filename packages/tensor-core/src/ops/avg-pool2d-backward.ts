@@ -1,0 +1,20 @@
+import { emitOne } from "../graph/emit.ts";
+import { defineOperator, type Operator } from "../graph/operator.ts";
+import { elementCount, type Shape } from "../shape.ts";
+import { forEachWindow, poolingCost, type PoolingParams } from "./pooling.ts";
+
+/** Gradient of `avg-pool2d`: input the cotangent, output of `shape`, the image's; each cotangent spreads evenly over its window. */
+export const avgPool2dBackwardOperator: Operator = defineOperator<PoolingParams & { readonly countPadding: boolean; readonly shape: Shape }>({
+  name: "avg-pool2d-backward",
+  infer: (_, { shape }) => [{ dtype: "f32", shape }],
+  vjp: ({ cotangents: [c], params: { shape: _, ...params } }) => [emitOne("avg-pool2d", [c!], params)],
+  cost: (inputs, outputs, { window }) => poolingCost(inputs[0]!.shape, window, inputs, outputs),
+  reference: ([g], params, [x]) => {
+    const result = new Float64Array(elementCount(x!.shape));
+    forEachWindow(x!.shape, g!.spec.shape, params, (at, pixels) => {
+      const divisor = params.countPadding ? params.window[0] * params.window[1] : pixels.length;
+      for (const pixel of pixels) result[pixel]! += g!.data[at]! / divisor;
+    });
+    return [result];
+  },
+});

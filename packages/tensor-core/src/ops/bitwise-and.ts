@@ -1,0 +1,10 @@
+import type { Operator } from "../graph/operator.ts";
+import { elementwise } from "./elementwise.ts";
+
+/** `a and b` bit by bit. */
+export const bitwiseAndOperator: Operator = elementwise({
+  name: "bitwise-and",
+  arity: 2,
+  dtypes: ["i32", "u32"],
+  scalar: ([a, b]) => a! & b!,
+});

@@ -1,0 +1,10 @@
+import type { Operator } from "../graph/operator.ts";
+import { elementwise } from "./elementwise.ts";
+
+/** `a or b` bit by bit. */
+export const bitwiseOrOperator: Operator = elementwise({
+  name: "bitwise-or",
+  arity: 2,
+  dtypes: ["i32", "u32"],
+  scalar: ([a, b]) => a! | b!,
+});

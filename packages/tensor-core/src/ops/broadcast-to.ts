@@ -1,0 +1,28 @@
+import { ShapeError } from "../errors.ts";
+import { stretchedDims, sumTo } from "../functions/movement.ts";
+import { defineOperator, type Operator } from "../graph/operator.ts";
+import { byteLength, formatShape, rowMajorStrides } from "../shape.ts";
+import { readStrided } from "./strided.ts";
+
+/** Repeat `x` along new leading dimensions and along those of size 1, until it has `shape`. The gradient sums over what was stretched. */
+export const broadcastToOperator: Operator = defineOperator<{ shape: readonly number[] }>({
+  name: "broadcast-to",
+  infer: ([x], { shape }) => {
+    const lead = shape.length - x!.shape.length;
+    if (lead < 0 || x!.shape.some((size, dim) => size !== 1 && size !== shape[dim + lead])) {
+      throw new ShapeError(
+        "broadcast-to",
+        `${formatShape(x!.shape)} does not stretch to ${formatShape(shape)}: aligned at the last dimension, each size must be equal or 1; reshape it first`,
+      );
+    }
+    return [{ dtype: x!.dtype, shape: [...shape] }];
+  },
+  vjp: ({ inputs: [x], cotangents: [g] }) => [sumTo(g!, x!.shape)],
+  cost: ([x], [out]) => ({ flops: 0, bytesRead: byteLength(x!), bytesWritten: byteLength(out!) }),
+  reference: ([x], { shape }) => {
+    const own = rowMajorStrides(x!.spec.shape);
+    const lead = shape.length - own.length;
+    const stretched = new Set(stretchedDims(x!.spec.shape, shape));
+    return [readStrided(x!.data, shape, shape.map((_, dim) => (stretched.has(dim) ? 0 : own[dim - lead]!)))];
+  },
+});

@@ -1,0 +1,15 @@
+import { reduceToRoot } from "../functions/collective.ts";
+import type { Operator } from "../graph/operator.ts";
+import { collective, type CollectiveParams } from "./collective.ts";
+
+interface BroadcastParams extends CollectiveParams {
+  readonly root: number;
+}
+
+/** Every rank gets the operand of rank `root`. Adjoint: the sum of all cotangents at `root`, zero elsewhere. */
+export const broadcastOperator: Operator = collective<BroadcastParams>({
+  name: "broadcast",
+  result: (input) => input,
+  world: (ranks, { root }) => ranks.map(() => ranks[root]!.data.slice()),
+  vjp: ({ cotangents: [g], params: { axis, root } }) => [reduceToRoot(g!, axis, root)],
+});

@@ -1,0 +1,11 @@
+import type { Operator } from "../graph/operator.ts";
+import { elementwise, floating } from "./elementwise.ts";
+
+/** The least integer not below x. No gradient flows. */
+export const ceilOperator: Operator = elementwise({
+  name: "ceil",
+  arity: 1,
+  dtypes: floating,
+  scalar: ([x]) => Math.ceil(x!),
+  vjp: () => [undefined],
+});

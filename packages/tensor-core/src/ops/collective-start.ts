@@ -1,0 +1,30 @@
+import { InvariantError } from "../errors.ts";
+import type { Params } from "../graph/graph.ts";
+import { defineOperator, type Operator } from "../graph/operator.ts";
+
+/** `collective` names the operator that is begun; the other parameters are that operator's own. */
+export interface CollectiveStartParams extends Params {
+  readonly collective: string;
+}
+
+/**
+ * Begin a collective and go on computing. Its operands must not be written, and its results not be touched, before the
+ * `collective-done` that takes the results. Made by `scheduleCollectives` after differentiation, so it has no gradient rule.
+ *
+ * @param rows the operators that may be begun: those with a `collective` function.
+ */
+export const collectiveStartOperator = (rows: readonly Operator[]): Operator => {
+  const table = new Map(rows.filter((row) => row.collective !== undefined).map((row) => [row.name, row]));
+  const rowOf = ({ collective }: CollectiveStartParams): Operator => {
+    const row = table.get(collective);
+    if (row === undefined) throw new InvariantError(`collective-start: "${collective}" is not a collective operator`);
+    return row;
+  };
+  return defineOperator<CollectiveStartParams>({
+    name: "collective-start",
+    infer: (inputs, params) => rowOf(params).infer(inputs, params),
+    cost: (inputs, outputs, params) => rowOf(params).cost(inputs, outputs, params),
+    reference: (inputs, params, outputs) => rowOf(params).reference(inputs, params, outputs),
+    collective: (ranks, params, outputs) => rowOf(params).collective!(ranks, params, outputs),
+  });
+};

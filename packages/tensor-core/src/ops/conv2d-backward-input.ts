@@ -1,0 +1,28 @@
+import { emitOne } from "../graph/emit.ts";
+import { defineOperator, type Operator } from "../graph/operator.ts";
+import { elementCount, type Shape } from "../shape.ts";
+import { convolutionCost, type ConvolutionParams, forEachProduct, requireImages } from "./convolution.ts";
+
+/**
+ * Gradient of `conv2d` with respect to the image (a transposed convolution): inputs the cotangent [N, H', W', O] and the weight;
+ * output of `shape`, the image's.
+ */
+export const conv2dBackwardInputOperator: Operator = defineOperator<ConvolutionParams & { readonly shape: Shape }>({
+  name: "conv2d-backward-input",
+  infer: (inputs, { shape }) => {
+    requireImages("conv2d-backward-input", inputs);
+    return [{ dtype: "f32", shape }];
+  },
+  vjp: ({ inputs: [g, w], cotangents: [c], params: { shape: _, ...params } }) => [
+    emitOne("conv2d", [c!, w!], params),
+    emitOne("conv2d-backward-weight", [c!, g!], { ...params, shape: [...w!.shape] }),
+  ],
+  cost: (inputs, outputs) => convolutionCost(inputs[1]!.shape, inputs[0]!.shape, inputs, outputs),
+  reference: ([g, w], params, [x]) => {
+    const result = new Float64Array(elementCount(x!.shape));
+    forEachProduct(x!.shape, w!.spec.shape, g!.spec.shape, params, (atX, atW, atY) => {
+      result[atX]! += g!.data[atY]! * w!.data[atW]!;
+    });
+    return [result];
+  },
+});

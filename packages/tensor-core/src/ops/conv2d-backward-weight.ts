@@ -1,0 +1,25 @@
+import { emitOne } from "../graph/emit.ts";
+import { defineOperator, type Operator } from "../graph/operator.ts";
+import { elementCount, type Shape } from "../shape.ts";
+import { convolutionCost, type ConvolutionParams, forEachProduct, requireImages } from "./convolution.ts";
+
+/** Gradient of `conv2d` with respect to the weight: inputs the image and the cotangent [N, H', W', O]; output of `shape`, the weight's. */
+export const conv2dBackwardWeightOperator: Operator = defineOperator<ConvolutionParams & { readonly shape: Shape }>({
+  name: "conv2d-backward-weight",
+  infer: (inputs, { shape }) => {
+    requireImages("conv2d-backward-weight", inputs);
+    return [{ dtype: "f32", shape }];
+  },
+  vjp: ({ inputs: [x, g], cotangents: [c], params: { shape: _, ...params } }) => [
+    emitOne("conv2d-backward-input", [g!, c!], { ...params, shape: [...x!.shape] }),
+    emitOne("conv2d", [x!, c!], params),
+  ],
+  cost: (inputs, outputs, { shape }) => convolutionCost(shape, inputs[1]!.shape, inputs, outputs),
+  reference: ([x, g], params, [w]) => {
+    const result = new Float64Array(elementCount(w!.shape));
+    forEachProduct(x!.spec.shape, w!.shape, g!.spec.shape, params, (atX, atW, atY) => {
+      result[atW]! += x!.data[atX]! * g!.data[atY]!;
+    });
+    return [result];
+  },
+});

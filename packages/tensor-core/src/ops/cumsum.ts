@@ -1,0 +1,29 @@
+import { ShapeError } from "../errors.ts";
+import { cumsum } from "../functions/reduce.ts";
+import { defineOperator, type Operator } from "../graph/operator.ts";
+import { byteLength, elementCount } from "../shape.ts";
+import { linesAlong } from "./along-dim.ts";
+import { arithmetic } from "./elementwise.ts";
+
+/** Running sum along `dim`, each position included; from the end with `reverse`, which is its own gradient's direction. */
+export const cumsumOperator: Operator = defineOperator<{ dim: number; reverse: boolean }>({
+  name: "cumsum",
+  infer: ([x]) => {
+    if (!arithmetic.includes(x!.dtype)) throw new ShapeError("cumsum", `dtype ${x!.dtype} is not supported, it takes ${arithmetic.join(", ")}; cast the operand first`);
+    return [x!];
+  },
+  vjp: ({ cotangents: [g], params: { dim, reverse } }) => [cumsum(g!, { dim, reverse: !reverse })],
+  cost: ([x]) => ({ flops: elementCount(x!.shape), bytesRead: byteLength(x!), bytesWritten: byteLength(x!) }),
+  reference: ([x], { dim, reverse }) => {
+    const result = new Float64Array(x!.data.length);
+    for (const { start, stride, size } of linesAlong(x!.spec.shape, dim)) {
+      let total = 0;
+      for (let i = 0; i < size; i++) {
+        const at = start + (reverse ? size - 1 - i : i) * stride;
+        total += x!.data[at]!;
+        result[at] = total;
+      }
+    }
+    return [result];
+  },
+});

@@ -1,0 +1,16 @@
+import { divide, multiply, negate } from "../functions/elementwise.ts";
+import type { Operator } from "../graph/operator.ts";
+import { arithmetic, elementwise } from "./elementwise.ts";
+
+/** `a / b`; integers truncate toward zero, and anything divided by the integer 0 is 0. */
+export const divideOperator: Operator = elementwise({
+  name: "divide",
+  arity: 2,
+  dtypes: arithmetic,
+  flops: 4,
+  scalar: ([a, b], _, dtype) => (dtype === "f32" ? a! / b! : b === 0 ? 0 : Math.trunc(a! / b!)),
+  vjp: ({ inputs: [, b], outputs: [quotient], cotangents: [g] }) => {
+    const towardsA = divide(g!, b!);
+    return [towardsA, negate(multiply(towardsA, quotient!))];
+  },
+});

@@ -1,0 +1,11 @@
+import type { Operator } from "../graph/operator.ts";
+import { elementwise, floating } from "./elementwise.ts";
+
+/** The greatest integer not above x. No gradient flows. */
+export const floorOperator: Operator = elementwise({
+  name: "floor",
+  arity: 1,
+  dtypes: floating,
+  scalar: ([x]) => Math.floor(x!),
+  vjp: () => [undefined],
+});

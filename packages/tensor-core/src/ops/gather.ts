@@ -1,0 +1,33 @@
+import { full } from "../functions/elementwise.ts";
+import { scatterAdd } from "../functions/indexing.ts";
+import { emitOne } from "../graph/emit.ts";
+import { defineOperator, type Operator } from "../graph/operator.ts";
+import { byteLength, elementCount } from "../shape.ts";
+import { indexedShape, indexedSizes, invalidValue } from "./indexing.ts";
+
+/**
+ * Rows of `x` along `dim`, picked by `indices` (i32). Outside the dimension: NaN, or the value that `gather` in `functions/indexing.ts`
+ * states for the dtype; zero when `outside` is "zero". The gradient is added up row by row.
+ */
+export const gatherOperator: Operator = defineOperator<{ dim: number; outside: "invalid" | "zero" }>({
+  name: "gather",
+  infer: ([x, indices], { dim }) => [{ dtype: x!.dtype, shape: indexedShape("gather", x!, indices!, dim) }],
+  vjp: ({ inputs: [x, indices], cotangents: [g], params: { dim } }) => {
+    if (x!.dtype === "f32") return [scatterAdd(full(x!.shape, 0), indices!, g!, dim), undefined];
+    // 16-bit floats are storage: rows are added up in f32.
+    const wide = scatterAdd(full(x!.shape, 0), indices!, emitOne("cast", [g!], { dtype: "f32" }), dim);
+    return [emitOne("cast", [wide], { dtype: x!.dtype }), undefined];
+  },
+  cost: ([, indices], [out]) => ({ flops: 0, bytesRead: byteLength(indices!) + byteLength(out!), bytesWritten: byteLength(out!) }),
+  reference: ([x, indices], { dim, outside }, [out]) => {
+    const { outer, size, inner, count } = indexedSizes(x!.spec.shape, indices!.spec.shape, dim);
+    const result = new Float64Array(elementCount(out!.shape)).fill(outside === "zero" ? 0 : invalidValue[x!.spec.dtype]);
+    for (let block = 0; block < outer; block++) {
+      for (let i = 0; i < count; i++) {
+        const row = indices!.data[i]!;
+        if (row >= 0 && row < size) result.set(x!.data.subarray((block * size + row) * inner, (block * size + row + 1) * inner), (block * count + i) * inner);
+      }
+    }
+    return [result];
+  },
+});

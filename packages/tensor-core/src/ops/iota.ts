@@ -1,0 +1,20 @@
+import type { DType } from "../dtype.ts";
+import { ShapeError } from "../errors.ts";
+import { defineOperator, type Operator } from "../graph/operator.ts";
+import { byteLength, elementCount } from "../shape.ts";
+import { arithmetic } from "./elementwise.ts";
+
+/** Counts 0, 1, 2, … along `dim`, the same in all other dimensions. */
+export const iotaOperator: Operator = defineOperator<{ dtype: DType; shape: readonly number[]; dim: number }>({
+  name: "iota",
+  infer: (_, { dtype, shape }) => {
+    if (!arithmetic.includes(dtype)) throw new ShapeError("iota", `dtype ${dtype} is not supported, it makes ${arithmetic.join(", ")}; cast the result`);
+    return [{ dtype, shape }];
+  },
+  vjp: () => [],
+  cost: (_, [output]) => ({ flops: 0, bytesRead: 0, bytesWritten: byteLength(output!) }),
+  reference: (_, { shape, dim }) => {
+    const inner = elementCount(shape.slice(dim + 1));
+    return [Float64Array.from({ length: elementCount(shape) }, (_, i) => Math.floor(i / inner) % shape[dim]!)];
+  },
+});

@@ -1,0 +1,11 @@
+import type { Operator } from "../graph/operator.ts";
+import { elementwise, ordered } from "./elementwise.ts";
+
+/** `a < b` as bool; a comparison with NaN is false. */
+export const lessOperator: Operator = elementwise({
+  name: "less",
+  arity: 2,
+  dtypes: ordered,
+  result: () => "bool",
+  scalar: ([a, b]) => (a! < b! ? 1 : 0),
+});

@@ -1,0 +1,22 @@
+import { emitOne } from "../graph/emit.ts";
+import { defineOperator, type Operator } from "../graph/operator.ts";
+import { byteLength, elementCount } from "../shape.ts";
+import { logSumExp, mapRows, needRows } from "./rows.ts";
+
+/** `x − log Σ exp(x)` over each row (last dimension), shifted by the row's largest entry. */
+export const logSoftmaxOperator: Operator = defineOperator({
+  name: "log-softmax",
+  infer: ([x]) => {
+    needRows("log-softmax", x!);
+    return [x!];
+  },
+  vjp: ({ outputs: [y], cotangents: [g] }) => [emitOne("log-softmax-backward", [y!, g!])],
+  cost: ([x], [out]) => ({ flops: 5 * elementCount(x!.shape), bytesRead: byteLength(x!), bytesWritten: byteLength(out!) }),
+  reference: ([x]) => [
+    mapRows(x!.spec, (_, start, end) => {
+      const row = x!.data.subarray(start, end);
+      const shift = logSumExp(row);
+      return row.map((value) => value - shift);
+    }),
+  ],
+});

@@ -1,0 +1,13 @@
+import { divide } from "../functions/elementwise.ts";
+import type { Operator } from "../graph/operator.ts";
+import { elementwise, floating } from "./elementwise.ts";
+
+/** Natural logarithm; -Infinity at 0, NaN below. */
+export const logOperator: Operator = elementwise({
+  name: "log",
+  arity: 1,
+  dtypes: floating,
+  flops: 10,
+  scalar: ([x]) => Math.log(x!),
+  vjp: ({ inputs: [x], cotangents: [g] }) => [divide(g!, x!)],
+});

@@ -1,0 +1,10 @@
+import type { Operator } from "../graph/operator.ts";
+import { elementwise } from "./elementwise.ts";
+
+/** `not a` on bools. */
+export const logicalNotOperator: Operator = elementwise({
+  name: "logical-not",
+  arity: 1,
+  dtypes: ["bool"],
+  scalar: ([a]) => 1 - a!,
+});

@@ -1,0 +1,66 @@
+import { InvariantError, ShapeError } from "../errors.ts";
+import { matmul } from "../functions/linear.ts";
+import { defineOperator, type Operator } from "../graph/operator.ts";
+import { byteLength, elementCount, formatShape, formatSpec, sameShape, type TensorSpec } from "../shape.ts";
+
+type MatmulParams = { readonly transposeA: boolean; readonly transposeB: boolean };
+
+/** Sizes of one product and how many there are. */
+const sizes = (a: TensorSpec, b: TensorSpec, { transposeA, transposeB }: MatmulParams) => {
+  const [a0, a1] = a.shape.slice(-2) as [number, number];
+  const [b0, b1] = b.shape.slice(-2) as [number, number];
+  return {
+    rows: transposeA ? a1 : a0,
+    inner: transposeA ? a0 : a1,
+    innerOfB: transposeB ? b1 : b0,
+    columns: transposeB ? b0 : b1,
+    batch: elementCount(a.shape.slice(0, -2)),
+  };
+};
+
+/** `y[..., m, n] = Σₖ a[..., m, k] · b[..., k, n]` over equal leading dimensions; either operand may lie transposed. */
+export const matmulOperator: Operator = defineOperator<MatmulParams>({
+  name: "matmul",
+  infer: ([a, b], params) => {
+    if (a!.shape.length < 2 || b!.shape.length !== a!.shape.length || !sameShape(a!.shape.slice(0, -2), b!.shape.slice(0, -2))) {
+      throw new InvariantError(`matmul node with operands ${formatShape(a!.shape)} and ${formatShape(b!.shape)}, whose leading dimensions must be equal`);
+    }
+    if (a!.dtype !== "f32" || b!.dtype !== "f32") {
+      throw new ShapeError("matmul", `operands ${formatSpec(a!)} and ${formatSpec(b!)} must both be f32; cast them first`);
+    }
+    const { rows, inner, innerOfB, columns } = sizes(a!, b!, params);
+    if (inner !== innerOfB) {
+      const transposed = [params.transposeA && "the first", params.transposeB && "the second"].filter(Boolean).join(" and ");
+      throw new ShapeError("matmul", `${formatShape(a!.shape)} and ${formatShape(b!.shape)}${transposed === "" ? "" : ` (${transposed} transposed)`} do not fit: the inner dimensions must be equal, here ${inner} meets ${innerOfB}; transpose or reshape one of them`);
+    }
+    return [{ dtype: "f32", shape: [...a!.shape.slice(0, -2), rows, columns] }];
+  },
+  // Each gradient is again a product of the operands as they lie, so no transposed copy is ever made.
+  vjp: ({ inputs: [a, b], cotangents: [g], params: { transposeA, transposeB } }) => [
+    transposeA ? matmul(b!, g!, { transposeA: transposeB, transposeB: true }) : matmul(g!, b!, { transposeB: !transposeB }),
+    transposeB ? matmul(g!, a!, { transposeA: true, transposeB: transposeA }) : matmul(a!, g!, { transposeA: !transposeA }),
+  ],
+  cost: ([a, b], [y], params) => ({
+    flops: 2 * elementCount(y!.shape) * sizes(a!, b!, params).inner,
+    bytesRead: byteLength(a!) + byteLength(b!),
+    bytesWritten: byteLength(y!),
+  }),
+  reference: ([a, b], params, [y]) => {
+    const { rows, inner, columns, batch } = sizes(a!.spec, b!.spec, params);
+    const [aRow, aInner] = params.transposeA ? [1, rows] : [inner, 1];
+    const [bInner, bColumn] = params.transposeB ? [1, inner] : [columns, 1];
+    const result = new Float64Array(elementCount(y!.shape));
+    for (let i = 0; i < batch; i++) {
+      for (let m = 0; m < rows; m++) {
+        for (let n = 0; n < columns; n++) {
+          let sum = 0;
+          for (let k = 0; k < inner; k++) {
+            sum += a!.data[i * rows * inner + m * aRow + k * aInner]! * b!.data[i * inner * columns + k * bInner + n * bColumn]!;
+          }
+          result[(i * rows + m) * columns + n] = sum;
+        }
+      }
+    }
+    return [result];
+  },
+});

@@ -1,0 +1,17 @@
+import { defineOperator, type Operator } from "../graph/operator.ts";
+import { elementCount } from "../shape.ts";
+import { firstMaximum, forEachWindow, poolingCost, type PoolingParams } from "./pooling.ts";
+
+/** Gradient of `max-pool2d`: inputs the image and the cotangent; each cotangent goes to the first maximum of its window. */
+export const maxPool2dBackwardOperator: Operator = defineOperator<PoolingParams>({
+  name: "max-pool2d-backward",
+  infer: ([x]) => [{ dtype: "f32", shape: x!.shape }],
+  cost: (inputs, outputs, { window }) => poolingCost(inputs[1]!.shape, window, inputs, outputs),
+  reference: ([x, g], params) => {
+    const result = new Float64Array(elementCount(x!.spec.shape));
+    forEachWindow(x!.spec.shape, g!.spec.shape, params, (at, pixels) => {
+      result[firstMaximum(x!.data, pixels)]! += g!.data[at]!;
+    });
+    return [result];
+  },
+});

@@ -1,0 +1,11 @@
+import type { Operator } from "../graph/operator.ts";
+import { elementwise, ordered } from "./elementwise.ts";
+
+/** `a ≠ b` as bool; a comparison with NaN is true. */
+export const notEqualOperator: Operator = elementwise({
+  name: "not-equal",
+  arity: 2,
+  dtypes: ordered,
+  result: () => "bool",
+  scalar: ([a, b]) => (a! !== b! ? 1 : 0),
+});

@@ -1,0 +1,24 @@
+import type { DType } from "../dtype.ts";
+import { ShapeError } from "../errors.ts";
+import { defineOperator, type Operator } from "../graph/operator.ts";
+import { byteLength, elementCount } from "../shape.ts";
+
+/** 1 where the last position equals the index (i32), else 0; indices out of range give zeros only. */
+export const oneHotOperator: Operator = defineOperator<{ depth: number; dtype: DType }>({
+  name: "one-hot",
+  infer: ([indices], { depth, dtype }) => {
+    if (indices!.dtype !== "i32") throw new ShapeError("oneHot", `indices must be i32, got ${indices!.dtype}; cast them first`);
+    if (!Number.isInteger(depth) || depth < 0) throw new ShapeError("oneHot", `depth ${depth} is not a size; use an integer of at least 0`);
+    if (dtype === "f16" || dtype === "bf16") throw new ShapeError("oneHot", `dtype ${dtype} is for storage only; make f32 and cast it`);
+    return [{ dtype, shape: [...indices!.shape, depth] }];
+  },
+  vjp: () => [undefined],
+  cost: ([indices], [output]) => ({ flops: 0, bytesRead: byteLength(indices!), bytesWritten: byteLength(output!) }),
+  reference: ([indices], { depth }, [output]) => {
+    const result = new Float64Array(elementCount(output!.shape));
+    indices!.data.forEach((index, row) => {
+      if (index >= 0 && index < depth) result[row * depth + index] = 1;
+    });
+    return [result];
+  },
+});

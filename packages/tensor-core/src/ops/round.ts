@@ -1,0 +1,17 @@
+import type { Operator } from "../graph/operator.ts";
+import { elementwise, floating } from "./elementwise.ts";
+
+const roundTiesToEven = (x: number): number => {
+  const floor = Math.floor(x);
+  const rest = x - floor;
+  return rest > 0.5 || (rest === 0.5 && floor % 2 !== 0) ? floor + 1 : floor;
+};
+
+/** The nearest integer, ties to even. No gradient flows. */
+export const roundOperator: Operator = elementwise({
+  name: "round",
+  arity: 1,
+  dtypes: floating,
+  scalar: ([x]) => roundTiesToEven(x!),
+  vjp: () => [undefined],
+});

@@ -1,0 +1,26 @@
+import { sendReceive } from "../functions/collective.ts";
+import type { Operator } from "../graph/operator.ts";
+import { elementCount } from "../shape.ts";
+import { collective, type CollectiveParams } from "./collective.ts";
+
+interface SendReceiveParams extends CollectiveParams {
+  readonly pairs: readonly (readonly [from: number, to: number])[];
+}
+
+/** Point to point: for each pair, rank `to` gets the operand of rank `from`; a rank that nobody sends to gets zeros. Adjoint: the pairs reversed. */
+export const sendReceiveOperator: Operator = collective<SendReceiveParams>({
+  name: "send-receive",
+  result: (input) => input,
+  world: (ranks, { pairs }, output) =>
+    ranks.map((_, rank) => {
+      const pair = pairs.find(([, to]) => to === rank);
+      return pair === undefined ? new Float64Array(elementCount(output.shape)) : ranks[pair[0]]!.data.slice();
+    }),
+  vjp: ({ cotangents: [g], params: { axis, pairs } }) => [
+    sendReceive(
+      g!,
+      axis,
+      pairs.map(([from, to]) => [to, from] as const),
+    ),
+  ],
+});

@@ -1,0 +1,17 @@
+import { add, multiply, sigmoid, subtract } from "../functions/elementwise.ts";
+import type { Operator } from "../graph/operator.ts";
+import { elementwise, floating } from "./elementwise.ts";
+
+/** `x · sigmoid(x)`, also called swish. */
+export const siluOperator: Operator = elementwise({
+  name: "silu",
+  arity: 1,
+  dtypes: floating,
+  flops: 16,
+  scalar: ([x]) => x! / (1 + Math.exp(-x!)),
+  vjp: ({ inputs: [x], cotangents: [g] }) => {
+    // d = s·(1 + x·(1 - s)): recomputed from x, so that only x need be kept for the backward pass.
+    const s = sigmoid(x!);
+    return [multiply(g!, multiply(s, add(1, multiply(x!, subtract(1, s)))))];
+  },
+});

@@ -1,0 +1,13 @@
+import { multiply, subtract } from "../functions/elementwise.ts";
+import type { Operator } from "../graph/operator.ts";
+import { elementwise, floating } from "./elementwise.ts";
+
+/** `tanh x`. */
+export const tanhOperator: Operator = elementwise({
+  name: "tanh",
+  arity: 1,
+  dtypes: floating,
+  flops: 15,
+  scalar: ([x]) => Math.tanh(x!),
+  vjp: ({ outputs: [y], cotangents: [g] }) => [multiply(g!, subtract(1, multiply(y!, y!)))],
+});

@@ -1,0 +1,26 @@
+import { where } from "../functions/elementwise.ts";
+import { ShapeError } from "../errors.ts";
+import { defineOperator, type Operator } from "../graph/operator.ts";
+import { byteLength, elementCount, formatSpec, sameShape } from "../shape.ts";
+import { ordered } from "./elementwise.ts";
+
+/** `a` where the bool `condition` holds, else `b`. Elementwise, though its operands differ in dtype. */
+export const whereOperator: Operator = defineOperator({
+  name: "where",
+  infer: ([condition, a, b]) => {
+    if (condition!.dtype !== "bool") throw new ShapeError("where", `the condition must be bool, got ${formatSpec(condition!)}; compare it with something, for example notEqual(x, 0)`);
+    if (!ordered.includes(a!.dtype)) throw new ShapeError("where", `dtype ${a!.dtype} is not supported, it takes ${ordered.join(", ")}; cast the operand first`);
+    if (a!.dtype !== b!.dtype || !sameShape(a!.shape, b!.shape) || !sameShape(a!.shape, condition!.shape)) {
+      throw new ShapeError("where", `operands ${formatSpec(condition!)}, ${formatSpec(a!)} and ${formatSpec(b!)} do not fit; both branches need one dtype, and all three one shape`);
+    }
+    return [{ dtype: a!.dtype, shape: a!.shape }];
+  },
+  vjp: ({ inputs: [condition], cotangents: [g] }) => [undefined, where(condition!, g!, 0), where(condition!, 0, g!)],
+  cost: (inputs, [output]) => ({
+    flops: elementCount(output!.shape),
+    bytesRead: inputs.reduce((total, input) => total + byteLength(input), 0),
+    bytesWritten: byteLength(output!),
+  }),
+  scalar: ([condition, a, b]) => (condition ? a! : b!),
+  reference: ([condition, a, b]) => [condition!.data.map((holds, i) => (holds ? a!.data[i]! : b!.data[i]!))],
+});

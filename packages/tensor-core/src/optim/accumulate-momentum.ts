@@ -1,0 +1,29 @@
+import { add, multiply, zerosLike } from "../functions/elementwise.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { zipTrees } from "../tree.ts";
+import type { GradientTransformation, TensorTree } from "./transformation.ts";
+
+export interface MomentumState {
+  /** Decaying sum of past updates, shaped like the parameters. */
+  readonly velocity: TensorTree;
+}
+
+export interface MomentumOptions {
+  /** Factor of the past, in [0, 1). */
+  readonly decay: number;
+  /** Look one step ahead. Default: false. */
+  readonly nesterov?: boolean;
+}
+
+/**
+ * Heavy-ball momentum: `v ← decay·v + u`; the update is `v`, or with Nesterov's look-ahead `u + decay·v`.
+ *
+ * Source: Polyak 1964; Nesterov's form as in Sutskever et al. 2013 and PyTorch's SGD (dampening 0).
+ */
+export const accumulateMomentum = ({ decay, nesterov = false }: MomentumOptions): GradientTransformation<MomentumState> => ({
+  init: (params) => ({ velocity: zipTrees<unknown, TensorTree>((param: Tensor) => zerosLike(param), params) }),
+  update: (updates, state) => {
+    const velocity = zipTrees((v: Tensor, u: Tensor) => add(multiply(v, decay), u), state.velocity, updates);
+    return [zipTrees((u: Tensor, v: Tensor) => (nesterov ? add(u, multiply(v, decay)) : v), updates, velocity), { velocity }];
+  },
+});

@@ -1,0 +1,55 @@
+import { add, cast, divide, full, multiply, sqrt, square, tanh, zerosLike } from "../functions/elementwise.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { zipTrees } from "../tree.ts";
+import type { GradientTransformation, TensorTree } from "./transformation.ts";
+
+export interface AdamState {
+  /** Updates made so far, i32 scalar. */
+  readonly step: Tensor;
+  /** Running mean of the gradient. */
+  readonly mean: TensorTree;
+  /** Running mean of its square. */
+  readonly square: TensorTree;
+}
+
+export interface AdamOptions {
+  /** Decay of the running mean. Default: 0.9. */
+  readonly beta1?: number;
+  /** Decay of the running mean of squares. Default: 0.999. */
+  readonly beta2?: number;
+  /** Added to the denominator. Default: 1e-8. */
+  readonly epsilon?: number;
+}
+
+/**
+ * `1 − decay^step` as `2y' / (1 + y')` with `y' = tanh(−step·ln(decay)/2)`: the subtraction would lose four of seven
+ * digits in f32 at the first steps, where `decay^step` is close to 1.
+ */
+const biasCorrection = (decay: number, step: Tensor): Tensor => {
+  if (decay === 0) return full([], 1);
+  const half = tanh(multiply(cast(step, "f32"), -Math.log(decay) / 2));
+  return divide(multiply(half, 2), add(half, 1));
+};
+
+/**
+ * Adam's direction: `m ← β₁m + (1−β₁)g`, `v ← β₂v + (1−β₂)g²`; the update is `m̂ / (√v̂ + ε)` with `m̂ = m/(1−β₁ᵗ)`, `v̂ = v/(1−β₂ᵗ)`.
+ *
+ * Cost: two values of state per parameter.
+ * Source: Kingma and Ba 2015, arXiv 1412.6980, Algorithm 1; ε outside the root of v̂ as in PyTorch.
+ */
+export const scaleByAdam = ({ beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8 }: AdamOptions = {}): GradientTransformation<AdamState> => ({
+  init: (params) => {
+    const zeros = (): TensorTree => zipTrees<unknown, TensorTree>((param: Tensor) => zerosLike(param), params);
+    return { step: full([], 0, "i32"), mean: zeros(), square: zeros() };
+  },
+  update: (updates, state) => {
+    const step = add(state.step, 1);
+    const mean = zipTrees((m: Tensor, g: Tensor) => add(multiply(m, beta1), multiply(g, 1 - beta1)), state.mean, updates);
+    const squares = zipTrees((v: Tensor, g: Tensor) => add(multiply(v, beta2), multiply(square(g), 1 - beta2)), state.square, updates);
+    // One division per step for each correction, a product per element.
+    const meanFactor = divide(1, biasCorrection(beta1, step));
+    const squareFactor = divide(1, biasCorrection(beta2, step));
+    const direction = zipTrees((_: Tensor, m: Tensor, v: Tensor) => divide(multiply(m, meanFactor), add(sqrt(multiply(v, squareFactor)), epsilon)), updates, mean, squares);
+    return [direction, { step, mean, square: squares }];
+  },
+});

@@ -1,0 +1,59 @@
+import { add } from "../functions/elementwise.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { type Tree, zipTrees } from "../tree.ts";
+
+/** A tree of tensors of a structure that is not looked at, such as one running average per parameter. */
+export type TensorTree = Tree<Tensor>;
+
+/** What a transformation may look at beside the updates. */
+export interface UpdateContext<P> {
+  readonly params: P;
+}
+
+/**
+ * A pure step from gradients to updates, or from updates to better updates. Both functions are traced; hyper-parameters
+ * live in the closure of the factory, everything that changes lives in `State`.
+ *
+ * `update` returns updates of the structure, shapes and dtypes it was given, and a state of those it was given, so that
+ * a step's outputs are the next step's inputs.
+ *
+ * Source: the algebra of optax (`GradientTransformation`), generic in its state here, so that callers need no casts.
+ */
+export interface GradientTransformation<State> {
+  // Methods, not function properties: then a list of optimizers of different states is a list of GradientTransformation<unknown>.
+  init<P>(params: P): State;
+  update<P>(updates: P, state: State, context: UpdateContext<P>): [updates: P, state: State];
+}
+
+/** State of a transformation that remembers nothing. */
+export type EmptyState = Readonly<Record<string, never>>;
+
+/** A transformation without state. */
+export const stateless = (update: <P>(updates: P, context: UpdateContext<P>) => P): GradientTransformation<EmptyState> => ({
+  init: () => ({}),
+  update: (updates, state, context) => [update(updates, context), state],
+});
+
+/**
+ * Apply transformations one after another; the state is the list of theirs.
+ *
+ * @example const optimizer = chain(clipByGlobalNorm(1), adamw({ learningRate: 3e-4 }));
+ */
+export const chain = <States extends readonly unknown[]>(...parts: { [K in keyof States]: GradientTransformation<States[K]> }): GradientTransformation<States> => {
+  const list: readonly GradientTransformation<unknown>[] = parts;
+  return {
+    init: (params) => list.map((part) => part.init(params)) as unknown as States,
+    update: (updates, state, context) => {
+      let current = updates;
+      const next = list.map((part, i) => {
+        const [after, own] = part.update(current, state[i], context);
+        current = after;
+        return own;
+      });
+      return [current, next as unknown as States];
+    },
+  };
+};
+
+/** `params + updates`, leaf by leaf. Optimizers return updates that already point downhill. */
+export const applyUpdates = <P>(params: P, updates: P): P => zipTrees((param: Tensor, update: Tensor) => add(param, update), params, updates);

@@ -1,0 +1,43 @@
+import { type Graph, GraphBuilder, type Node, type ValueRef, valueKey } from "../graph/graph.ts";
+import { paramKey } from "../graph/param-key.ts";
+import { operators } from "../ops/table.ts";
+import { formatSpec } from "../shape.ts";
+
+// Operands may be exchanged without changing a bit of the result.
+const commutative: ReadonlySet<string> = new Set(["add", "equal", "logical-and", "logical-or", "logical-xor", "maximum", "minimum", "multiply", "not-equal"]);
+
+const keyOf = (node: Node, inputs: readonly ValueRef[]): string => {
+  const operands = inputs.map(valueKey);
+  if (commutative.has(node.op)) operands.sort();
+  return `${node.op}(${operands.join(",")})${paramKey(node.params)}${node.specs.map(formatSpec).join()}`;
+};
+
+/** Nodes that must stay apart: arguments, and collectives, which all ranks count. `axis-index` moves no bytes and may merge. */
+const mayMerge = (node: Node): boolean =>
+  node.op !== "input" && node.op !== "collective-start" && node.op !== "collective-done" && (operators[node.op]?.collective === undefined || node.op === "axis-index");
+
+/**
+ * Compute equal things once: nodes with the same operator, operands, parameters and specs become one, the first.
+ * Random bits are a function of their key, so they merge too. A pass that computes something again on purpose
+ * (recomputation) must come after this one.
+ *
+ * Cost: O(nodes + edges).
+ */
+export const eliminateCommonSubexpressions = (graph: Graph): Graph => {
+  const builder = new GraphBuilder();
+  const known = new Map<string, number>();
+  for (const node of graph.nodes) {
+    if (!mayMerge(node)) {
+      builder.copy(node);
+      continue;
+    }
+    const key = keyOf(
+      node,
+      node.inputs.map((ref) => builder.resolve(ref)),
+    );
+    const first = known.get(key);
+    if (first === undefined) known.set(key, builder.copy(node));
+    else node.specs.forEach((_, output) => builder.map({ node: node.id, output }, { node: first, output }));
+  }
+  return builder.finish(graph);
+};

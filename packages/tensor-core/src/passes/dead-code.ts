@@ -1,0 +1,38 @@
+import { type Graph, GraphBuilder, type Node, type ValueRef } from "../graph/graph.ts";
+
+// What a peer waits for must happen even when nobody here reads the result.
+const effects: ReadonlySet<string> = new Set(["barrier", "send-receive"]);
+
+const hasEffect = (node: Node): boolean =>
+  effects.has(node.op) || ((node.op === "collective-start" || node.op === "collective-done") && effects.has(String(node.params["collective"])));
+
+/**
+ * Which nodes outputs, inputs and effects depend on, by id.
+ *
+ * @param reads per node, the values that it takes; its `inputs` by default.
+ */
+export const liveNodes = (graph: Graph, reads: readonly (readonly ValueRef[])[] = graph.nodes.map((node) => node.inputs)): boolean[] => {
+  const live = new Array<boolean>(graph.nodes.length).fill(false);
+  for (const id of graph.inputs) live[id] = true;
+  for (const ref of graph.outputs) live[ref.node] = true;
+  for (const node of graph.nodes.toReversed()) {
+    if (hasEffect(node)) live[node.id] = true;
+    if (live[node.id]!) for (const ref of reads[node.id]!) live[ref.node] = true;
+  }
+  return live;
+};
+
+/**
+ * Drop every node that no output depends on. Inputs stay, so the signature of the graph does not change.
+ *
+ * A collective whose outputs nobody reads is dropped too: every rank runs the same graph, so all ranks drop it alike.
+ * `send-receive` and `barrier` stay, because one end of them may well have no use for the result.
+ *
+ * Cost: O(nodes + edges).
+ */
+export const eliminateDeadCode = (graph: Graph): Graph => {
+  const live = liveNodes(graph);
+  const builder = new GraphBuilder();
+  for (const node of graph.nodes) if (live[node.id]!) builder.copy(node);
+  return builder.finish(graph);
+};

@@ -1,0 +1,103 @@
+import { type Graph, GraphBuilder, type Node, valueKey } from "../graph/graph.ts";
+import { operators } from "../ops/table.ts";
+import { ContractedGraph } from "./contracted-graph.ts";
+import { liveNodes } from "./dead-code.ts";
+import { emitFused, type Loads, loadsOf } from "./fused-program.ts";
+import { type Extents, refine } from "./iteration-space.ts";
+
+export interface FusionOptions {
+  /**
+   * Registers of one fused node: its inputs and instructions. Default 64: a kernel keeps a block of values per register, and more of them
+   * than that fall out of the first-level cache.
+   */
+  readonly maxRegisters?: number;
+  /** Inputs and results of one fused node. Default 24, enough for Adam with decay and clipping; WebGPU binds fewer buffers. */
+  readonly maxOperands?: number;
+}
+
+/** A fused node in the making. */
+interface Group {
+  readonly extents: Extents;
+  /** Most collectives on a path from the inputs to here. */
+  readonly depth: number;
+}
+
+const isElementwise = (node: Node): boolean => operators[node.op]?.scalar !== undefined;
+
+const isExchange = (node: Node): boolean => node.op === "collective-done" || (operators[node.op]?.collective !== undefined && node.op !== "axis-index" && node.op !== "collective-start");
+
+const lengthOf = ({ extents }: Group): number => extents.at(-1) ?? 1;
+
+/**
+ * Turn every elementwise node into (a part of) a `fused` node: one kernel and one pass over memory for a whole group.
+ *
+ * Neighbours join when they walk over equally many elements in one order (reshapes between them do not matter), when no path
+ * through other nodes leads from one to the other, and when the joined program stays small. Constants become instructions;
+ * `broadcast-to` operands are read in place with stride 0. Values that others need become results. The update of one parameter by SGD
+ * or Adam is one node.
+ *
+ * A group never joins what waits for more collectives than it does, unless all of its results go there: an encoded
+ * gradient must not wait for a gradient that was sent earlier.
+ *
+ * Dead nodes are dropped. The `shape` of a fused node has its contiguous dimensions merged, and at least one dimension.
+ */
+export const fuseElementwise = (graph: Graph, { maxRegisters = 64, maxOperands = 24 }: FusionOptions = {}): Graph => {
+  const loads = graph.nodes.map((node): Loads | undefined => (isElementwise(node) ? loadsOf(graph, node) : undefined));
+  const reads = graph.nodes.map((node, id) => loads[id]?.list.flatMap((load) => (load.kind === "value" ? [load.ref] : [])) ?? node.inputs);
+  const live = liveNodes(graph, reads);
+  const successors: number[][] = graph.nodes.map(() => []);
+  const depths: number[] = [];
+  for (const node of graph.nodes) {
+    const sources = reads[node.id]!.map((ref) => ref.node);
+    depths.push(Math.max(0, ...sources.map((id) => depths[id]! + (isExchange(graph.nodes[id]!) ? 1 : 0))));
+    if (live[node.id]!) for (const id of sources) successors[id]!.push(node.id);
+  }
+  const isOutput = new Set(graph.outputs.map((ref) => ref.node));
+  const contracted = new ContractedGraph(successors);
+  const groups = new Map<number, Group>();
+
+  const resultsOf = (members: ReadonlySet<number>): number[] => [...members].filter((id) => isOutput.has(id) || successors[id]!.some((next) => !members.has(next)));
+  const isSmall = (members: ReadonlySet<number>): boolean => {
+    const inputs = new Set<string>();
+    const constants = new Set<string>();
+    for (const id of members) {
+      for (const load of loads[id]!.list) {
+        if (load.kind === "constant") constants.add(`${load.value} ${load.dtype}`);
+        else if (!members.has(load.ref.node)) inputs.add(`${valueKey(load.ref)} ${load.strides.join()}`);
+      }
+    }
+    return inputs.size + constants.size + members.size <= maxRegisters && inputs.size + resultsOf(members).length <= maxOperands;
+  };
+  const join = (producer: number, user: number): void => {
+    const [a, b] = [groups.get(producer)!, groups.get(user)!];
+    const extents = lengthOf(a) === lengthOf(b) ? refine(a.extents, b.extents) : undefined;
+    if (extents === undefined) return;
+    if (a.depth < b.depth && [...contracted.after(producer)].some((next) => next !== user)) return;
+    if (!isSmall(new Set([...contracted.members(producer), ...contracted.members(user)]))) return;
+    const merged = contracted.merge(producer, user);
+    if (merged !== undefined) groups.set(merged, { extents, depth: Math.max(a.depth, b.depth) });
+  };
+
+  // From the last node to the first: a value joins the earliest of its users that it can. What only backward needs (the mask of a ReLU,
+  // the derivative of a GELU) is then computed there from what forward keeps, instead of being written in forward and kept as well.
+  for (const node of graph.nodes.toReversed()) {
+    const own = loads[node.id];
+    if (!live[node.id]! || own === undefined) continue;
+    groups.set(node.id, { extents: own.extents, depth: depths[node.id]! });
+    for (const next of successors[node.id]!) {
+      const producer = contracted.find(node.id);
+      const user = contracted.find(next);
+      if (producer !== user && groups.has(user)) join(producer, user);
+    }
+  }
+
+  const builder = new GraphBuilder();
+  for (const vertex of contracted.order) {
+    if (vertex === -1 || !live[vertex]!) continue;
+    const group = groups.get(vertex);
+    const members = contracted.members(vertex);
+    if (group === undefined) builder.copy(graph.nodes[vertex]!);
+    else emitFused(builder, graph, members, resultsOf(new Set(members)), loads, group.extents);
+  }
+  return builder.finish(graph);
+};

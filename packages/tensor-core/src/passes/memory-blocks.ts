@@ -1,0 +1,153 @@
+import { bytesPerElement } from "../dtype.ts";
+import type { Graph, Node } from "../graph/graph.ts";
+import { byteLength, elementCount, rowMajorStrides } from "../shape.ts";
+
+/** A use of a value: node `by` begins to read it (as its input `input`) and leaves it alone after node `until`. */
+export interface Read {
+  readonly by: number;
+  readonly input: number;
+  readonly until: number;
+}
+
+/** One value of the graph and where it lies in its block. */
+export interface StoredValue {
+  readonly node: number;
+  readonly output: number;
+  readonly bytes: number;
+  readonly reads: Read[];
+  /** Lives past the last node: it is a graph output, or the source of one. */
+  kept: boolean;
+  block: Block;
+  offset: number;
+}
+
+/** Bytes that lie together: one value with its views, the operands of a `concat` with the result, or a chain of values in place. */
+export interface Block {
+  readonly bytes: number;
+  /** The graph input whose memory this is. */
+  readonly input?: number;
+  readonly values: StoredValue[];
+  /** Node that first writes it, and node that last uses it. */
+  begin: number;
+  end: number;
+  /** The graph output whose memory this becomes. */
+  output?: number;
+  /** The donated input whose memory this takes over. */
+  donated?: number;
+}
+
+export interface Blocks {
+  /** Per node, per output. */
+  readonly values: readonly (readonly StoredValue[])[];
+  /** Per `concat` node: which operands are computed into their places, so that nothing is left to copy. */
+  readonly placedOperands: ReadonlyMap<number, readonly boolean[]>;
+  /** Nodes whose results lie in place without any work. */
+  readonly settled: ReadonlySet<number>;
+}
+
+/** Offset in elements of a slice whose result is one run of memory, else `undefined`. */
+const contiguousOffset = (operand: readonly number[], node: Node): number | undefined => {
+  const result = node.specs[0]!.shape;
+  const { starts, strides } = node.params as unknown as { starts: readonly number[]; strides: readonly number[] };
+  if (elementCount(result) === 0) return 0;
+  const cut = result.findIndex((size) => size > 1);
+  // Before the first dimension longer than 1 any index may be chosen; that dimension may be cut; all behind it must be whole.
+  if (cut !== -1 && (strides[cut] !== 1 || result.some((size, dim) => dim > cut && size !== operand[dim]))) return undefined;
+  const steps = rowMajorStrides(operand);
+  return starts.reduce((offset, start, dim) => offset + start * steps[dim]!, 0);
+};
+
+/** Byte offset at which output `output` of a view lies in its operand `output`; `undefined` for nodes that compute. */
+const viewOffset = (graph: Graph, node: Node): number | undefined => {
+  switch (node.op) {
+    case "collective-done":
+    case "identity":
+    case "reshape":
+    case "stop-gradient":
+      return 0;
+    case "slice": {
+      const ref = node.inputs[0]!;
+      const spec = graph.nodes[ref.node]!.specs[ref.output]!;
+      const offset = contiguousOffset(spec.shape, node);
+      return offset === undefined ? undefined : offset * bytesPerElement[spec.dtype];
+    }
+    default:
+      return undefined;
+  }
+};
+
+const isContiguousConcat = (node: Node): boolean => node.op === "concat" && node.specs[0]!.shape.slice(0, node.params["dim"] as number).every((size) => size === 1);
+
+/** Until when the memory that a node reads must stay as it is: a collective reads until it is done. */
+const readsUntil = (graph: Graph): number[] => {
+  const until = graph.nodes.map((node) => (node.op === "collective-start" ? -1 : node.id));
+  for (const node of graph.nodes) if (node.op === "collective-done") for (const ref of node.inputs) until[ref.node] = Math.max(until[ref.node]!, node.id);
+  return until.map((last) => (last === -1 ? graph.nodes.length : last));
+};
+
+/**
+ * Decide which values share memory because they are the same bytes: views of one value, and the operands of a `concat` whose result is one
+ * run of memory after another, which are computed where they belong. An operand stays out, and is copied by the kernel, when
+ * it is a graph input, a part of another value, or already lies in another `concat`.
+ */
+export const shareMemory = (graph: Graph): Blocks => {
+  const until = readsUntil(graph);
+  // What a value is a part of: the operand of a view, or the result of the concat that it is computed into.
+  const wholes = new Map<StoredValue, { readonly whole: StoredValue; readonly offset: number }>();
+  const isView = new Set<StoredValue>();
+  const placedOperands = new Map<number, readonly boolean[]>();
+  const settled = new Set<number>();
+  const none: Block = { bytes: 0, values: [], begin: 0, end: 0 };
+  const values = graph.nodes.map((node) => node.specs.map((spec, output): StoredValue => ({ node: node.id, output, bytes: byteLength(spec), reads: [], kept: false, block: none, offset: 0 })));
+
+  for (const node of graph.nodes) {
+    const operands = node.inputs.map((ref) => values[ref.node]![ref.output]!);
+    operands.forEach((value, input) => value.reads.push({ by: node.id, input, until: until[node.id]! }));
+    const offset = viewOffset(graph, node);
+    if (offset !== undefined) {
+      values[node.id]!.forEach((value, output) => {
+        wholes.set(value, { whole: operands[output]!, offset });
+        isView.add(value);
+      });
+      settled.add(node.id);
+    }
+    if (isContiguousConcat(node)) {
+      let end = 0;
+      const placed = operands.map((operand) => {
+        const begin = end;
+        end += operand.bytes;
+        let source = operand;
+        while (isView.has(source) && wholes.get(source)!.whole.bytes === operand.bytes) source = wholes.get(source)!.whole;
+        if (wholes.has(source) || graph.nodes[source.node]!.op === "input") return false;
+        wholes.set(source, { whole: values[node.id]![0]!, offset: begin });
+        return true;
+      });
+      placedOperands.set(node.id, placed);
+      if (placed.every((inPlace) => inPlace)) settled.add(node.id);
+    }
+  }
+
+  const inputIndex = new Map(graph.inputs.map((id, index) => [id, index]));
+  for (const value of values.flat()) {
+    let [root, offset] = [value, 0];
+    for (let part = wholes.get(root); part !== undefined; part = wholes.get(root)) {
+      offset += part.offset;
+      root = part.whole;
+    }
+    if (root.block === none) {
+      const input = inputIndex.get(root.node);
+      root.block = { bytes: root.bytes, values: [], begin: root.node, end: root.node, ...(input !== undefined && { input }) };
+    }
+    addTo(root.block, value, offset);
+  }
+  return { values, placedOperands, settled };
+};
+
+/** Put a value into a block. */
+export const addTo = (block: Block, value: StoredValue, offset: number): void => {
+  value.block = block;
+  value.offset = offset;
+  block.values.push(value);
+  block.begin = Math.min(block.begin, value.node);
+  block.end = value.reads.reduce((end, read) => Math.max(end, read.until), Math.max(block.end, value.node));
+};

@@ -1,0 +1,120 @@
+import { type Graph, valueKey } from "../graph/graph.ts";
+import { matchDonations } from "./donation.ts";
+import { type InPlaceRule, placeInPlace, standardInPlaceRule } from "./in-place.ts";
+import { type Block, shareMemory, type StoredValue } from "./memory-blocks.ts";
+import { mostAlive, packIntervals } from "./pack-intervals.ts";
+
+/** Where a value begins: in the workspace, in the memory of graph input `index`, or in fresh memory for graph output `index`. */
+export interface Place {
+  readonly region: "workspace" | "input" | "output";
+  /** Position of the input or output; 0 for the workspace. */
+  readonly index: number;
+  /** Bytes from the begin of the region. */
+  readonly offset: number;
+}
+
+/** Bytes to copy after the last node. Sources and targets never overlap. */
+export interface PlanCopy {
+  readonly from: Place;
+  readonly to: Place;
+  readonly bytes: number;
+}
+
+/** A fixed place for every value of a graph. Plain data; made once per compilation. */
+export interface MemoryPlan {
+  readonly workspaceBytes: number;
+  /** Most bytes of the workspace alive at one time: no plan with these blocks needs less. */
+  readonly lowerBoundBytes: number;
+  /** By `valueKey`. */
+  readonly places: ReadonlyMap<string, Place>;
+  /** Where each graph output lies after the run and its copies: in a region of its own, or at the begin of a donated input. */
+  readonly outputs: readonly Place[];
+  /** Size of each graph output. */
+  readonly outputBytes: readonly number[];
+  /** Outputs that are inputs, parts of larger blocks, or returned twice. */
+  readonly copies: readonly PlanCopy[];
+  /** Nodes whose results lie in place already, so that nothing is to be run: views, and `concat` with all operands placed. */
+  readonly settled: ReadonlySet<number>;
+  /** Per `concat` node whose result is one run of its operands: which of them already lie in it. The kernel copies the others. */
+  readonly placedOperands: ReadonlyMap<number, readonly boolean[]>;
+}
+
+export interface MemoryPlanOptions {
+  /** Inputs whose memory may be written and may become an output's. Default: none. */
+  readonly donate?: readonly number[];
+  /** Alignment of blocks in the workspace, bytes. Default 64, a cache line. */
+  readonly alignment?: number;
+  /** What the kernels can compute in place. Default: `standardInPlaceRule`. */
+  readonly inPlace?: InPlaceRule;
+}
+
+/** Let each graph output have the block that it fills as its own memory; returns those that must be copied at the end. */
+const claimOutputs = (outputs: readonly StoredValue[], donated: ReadonlySet<number>): Set<number> => {
+  const copied = new Set<number>();
+  const returned = new Set<Block>();
+  outputs.forEach((value, index) => {
+    value.kept = true;
+    const { block } = value;
+    const fills = value.offset === 0 && value.bytes === block.bytes;
+    if (!fills || returned.has(block) || (block.input !== undefined && !donated.has(block.input))) {
+      copied.add(index);
+      return;
+    }
+    returned.add(block);
+    if (block.input === undefined) block.output = index;
+  });
+  return copied;
+};
+
+/**
+ * Give every value of a graph a fixed place, before the first run.
+ *
+ * - Views (reshape, contiguous slice, identity, `collective-done`) lie in their operand; operands of a contiguous `concat` are computed
+ *   inside its result, so a bucket of gradients is sent where it lies and read back without a copy.
+ * - Results are computed in place where an operand dies; the operands and results of a collective stay untouched until it is done.
+ * - Outputs take over donated inputs of the same size; inputs that are not donated are never written.
+ * - What is left is packed into one workspace by liveness.
+ *
+ * Cost: O(nodes + edges) and O(blocks²) for the packing.
+ */
+export const planMemory = (graph: Graph, { donate = [], alignment = 64, inPlace = standardInPlaceRule }: MemoryPlanOptions = {}): MemoryPlan => {
+  const blocks = shareMemory(graph);
+  const inputs = graph.inputs.map((id) => blocks.values[id]![0]!);
+  const outputs = graph.outputs.map((ref) => blocks.values[ref.node]![ref.output]!);
+  const writable = new Set(donate);
+  const copied = claimOutputs(outputs, writable);
+  for (const value of outputs) value.block.end = graph.nodes.length;
+
+  const free = new Map([...writable].filter((index) => !inputs[index]!.block.values.some((value) => value.kept)).map((index) => [index, inputs[index]!]));
+  const owned = [...new Set(outputs.map((value) => value.block))].filter((block) => block.output !== undefined);
+  const taken = matchDonations(graph, blocks, inPlace, owned, free);
+  placeInPlace(graph, blocks, inPlace, new Set(donate.filter((index) => !taken.has(index))));
+
+  const all = new Set(blocks.values.flat().map((value) => value.block));
+  const inWorkspace = [...all].filter((block) => block.input === undefined && block.output === undefined);
+  const packing = packIntervals(inWorkspace, alignment);
+  const begins = new Map<Block, Place>();
+  inWorkspace.forEach((block, i) => begins.set(block, { region: "workspace", index: 0, offset: packing.offsets[i]! }));
+  for (const block of all) {
+    if (block.donated !== undefined) begins.set(block, { region: "input", index: block.donated, offset: 0 });
+    else if (block.output !== undefined) begins.set(block, { region: "output", index: block.output, offset: 0 });
+    else if (block.input !== undefined) begins.set(block, { region: "input", index: block.input, offset: 0 });
+  }
+  const placeOf = (value: StoredValue): Place => {
+    const begin = begins.get(value.block)!;
+    return { ...begin, offset: begin.offset + value.offset };
+  };
+
+  const places = new Map(blocks.values.flat().map((value) => [valueKey(value), placeOf(value)] as const));
+  const finalPlaces = outputs.map((value, index): Place => (copied.has(index) ? { region: "output", index, offset: 0 } : placeOf(value)));
+  return {
+    workspaceBytes: packing.bytes,
+    lowerBoundBytes: mostAlive(inWorkspace, alignment),
+    places,
+    outputs: finalPlaces,
+    outputBytes: outputs.map((value) => value.bytes),
+    copies: [...copied].map((index) => ({ from: placeOf(outputs[index]!), to: finalPlaces[index]!, bytes: outputs[index]!.bytes })),
+    settled: blocks.settled,
+    placedOperands: blocks.placedOperands,
+  };
+};

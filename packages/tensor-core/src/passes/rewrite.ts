@@ -1,0 +1,73 @@
+import { InvariantError } from "../errors.ts";
+import { encodeNumber, type Graph, type Node, type Params, type ValueRef, valueKey } from "../graph/graph.ts";
+import { operators } from "../ops/table.ts";
+import type { TensorSpec } from "../shape.ts";
+
+/** What a rewrite rule sees: the graph built so far, and a way to add to it. */
+export interface RewriteContext {
+  /** The node that computes a value. */
+  readonly producer: (ref: ValueRef) => Node;
+  readonly spec: (ref: ValueRef) => TensorSpec;
+  /** Add a node with one output, itself rewritten by the rules. */
+  readonly emit: (op: string, inputs: readonly ValueRef[], params?: Params) => ValueRef;
+  /** A constant of the given spec. */
+  readonly constant: (spec: TensorSpec, value: number) => ValueRef;
+  /** The value of a constant, `undefined` for anything else. */
+  readonly constantValue: (ref: ValueRef) => number | undefined;
+}
+
+/** Replace a node with one output by an equal value, or return `undefined` to leave it. */
+export type RewriteRule = (node: Node, context: RewriteContext) => ValueRef | undefined;
+
+/** Rules by operator name; `*` rules are tried on every operator, after its own. */
+export type RewriteRules = { readonly [op: string]: readonly RewriteRule[] };
+
+/**
+ * Build the graph anew from its inputs on, and let the rules replace each node as it is added. Rules see operands that are
+ * already rewritten, and what they emit is rewritten in turn, so one walk reaches a fixed point of rules that look
+ * upwards. Nodes that lose their last user stay; dead-code elimination takes them.
+ */
+export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
+  const nodes: Node[] = [];
+  const moved = new Map<string, ValueRef>();
+  const resolve = (ref: ValueRef): ValueRef => moved.get(valueKey(ref))!;
+  const append = (node: Omit<Node, "id">): ValueRef => {
+    nodes.push({ ...node, id: nodes.length });
+    return { node: nodes.length - 1, output: 0 };
+  };
+  let scope = "";
+
+  const applyRules = (node: Omit<Node, "id">): ValueRef | undefined => {
+    if (node.specs.length !== 1) return undefined;
+    for (const rule of [...(rules[node.op] ?? []), ...(rules["*"] ?? [])]) {
+      const replacement = rule({ ...node, id: -1 }, context);
+      if (replacement !== undefined) return replacement;
+    }
+    return undefined;
+  };
+  const emit = (op: string, inputs: readonly ValueRef[], params: Params = {}): ValueRef => {
+    const operator = operators[op];
+    if (operator === undefined) throw new InvariantError(`a rewrite emitted operator "${op}", which is not in the operator table`);
+    const node = { op, inputs, params, specs: operator.infer(inputs.map(context.spec), params), scope };
+    return applyRules(node) ?? append(node);
+  };
+  const context: RewriteContext = {
+    producer: (ref) => nodes[ref.node]!,
+    spec: (ref) => nodes[ref.node]!.specs[ref.output]!,
+    emit,
+    constant: (spec, value) => emit("constant", [], { dtype: spec.dtype, shape: [...spec.shape], value: encodeNumber(value) }),
+    constantValue: (ref) => {
+      const { op, params } = nodes[ref.node]!;
+      return op === "constant" ? Number(params["value"]) : undefined;
+    },
+  };
+
+  for (const node of graph.nodes) {
+    scope = node.scope;
+    const resolved = { op: node.op, inputs: node.inputs.map(resolve), params: node.params, specs: node.specs, scope };
+    const replacement = node.op === "input" ? undefined : applyRules(resolved);
+    const now = replacement ?? append(resolved);
+    node.specs.forEach((_, output) => moved.set(valueKey({ node: node.id, output }), { node: now.node, output: now.output + output }));
+  }
+  return { nodes, inputs: graph.inputs.map((id) => resolve({ node: id, output: 0 }).node), outputs: graph.outputs.map(resolve) };
+};

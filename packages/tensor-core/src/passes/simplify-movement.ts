@@ -1,0 +1,166 @@
+import type { DType } from "../dtype.ts";
+import type { ParamValue, ValueRef } from "../graph/graph.ts";
+import { elementCount, sameShape } from "../shape.ts";
+import type { RewriteContext, RewriteRule, RewriteRules } from "./rewrite.ts";
+
+const listOf = (value: ParamValue | undefined): readonly number[] => value as readonly number[];
+
+const passThrough: RewriteRule = ({ inputs }) => inputs[0]!;
+
+/** An operator that only moves elements leaves a constant a constant. */
+const ofConstant: RewriteRule = ({ inputs, specs }, { constantValue, constant }) => {
+  const value = constantValue(inputs[0]!);
+  return value === undefined ? undefined : constant(specs[0]!, value);
+};
+
+const sameSpecAsOperand: RewriteRule = ({ inputs, specs }, { spec }) => (sameShape(spec(inputs[0]!).shape, specs[0]!.shape) ? inputs[0]! : undefined);
+
+/** `reshape(reshape(x))` reads x. */
+const reshapeOfReshape: RewriteRule = ({ inputs, params }, { producer, emit }) => {
+  const inner = producer(inputs[0]!);
+  return inner.op === "reshape" ? emit("reshape", inner.inputs, params) : undefined;
+};
+
+/** A permutation that keeps the order of all dimensions longer than 1 moves nothing: [1, n] → [n, 1]. */
+const transposeAsReshape: RewriteRule = ({ inputs, params, specs }, { spec, emit }) => {
+  const { shape } = spec(inputs[0]!);
+  const order = listOf(params["permutation"]).filter((dim) => shape[dim] !== 1);
+  if (order.some((dim, i) => i > 0 && dim < order[i - 1]!)) return undefined;
+  return sameShape(shape, specs[0]!.shape) ? inputs[0]! : emit("reshape", inputs, { shape: specs[0]!.shape });
+};
+
+const transposeOfTranspose: RewriteRule = ({ inputs, params }, { producer, emit }) => {
+  const inner = producer(inputs[0]!);
+  if (inner.op !== "transpose") return undefined;
+  const first = listOf(inner.params["permutation"]);
+  return emit("transpose", inner.inputs, { permutation: listOf(params["permutation"]).map((dim) => first[dim]!) });
+};
+
+/** Stretching no dimension only adds dimensions of size 1. */
+const broadcastAsReshape: RewriteRule = ({ inputs, specs }, { spec, emit }) =>
+  elementCount(spec(inputs[0]!).shape) === elementCount(specs[0]!.shape) ? emit("reshape", inputs, { shape: specs[0]!.shape }) : undefined;
+
+const broadcastOfBroadcast: RewriteRule = ({ inputs, params }, { producer, emit }) => {
+  const inner = producer(inputs[0]!);
+  return inner.op === "broadcast-to" ? emit("broadcast-to", inner.inputs, params) : undefined;
+};
+
+// Every value of the left dtype is held exactly by those on the right, so going there and back changes nothing.
+const widenings: { readonly [narrow in DType]?: readonly DType[] } = {
+  f16: ["f32"],
+  bf16: ["f32"],
+  u8: ["i32", "u32", "f32"],
+  bool: ["u8", "i32", "u32", "f32", "f16", "bf16"],
+};
+
+const castOfCast: RewriteRule = ({ inputs, specs }, { producer, spec }) => {
+  const inner = producer(inputs[0]!);
+  if (inner.op !== "cast") return undefined;
+  const from = spec(inner.inputs[0]!).dtype;
+  return from === specs[0]!.dtype && widenings[from]?.includes(inner.specs[0]!.dtype) === true ? inner.inputs[0]! : undefined;
+};
+
+const castToOwn: RewriteRule = ({ inputs, specs }, { spec }) => (spec(inputs[0]!).dtype === specs[0]!.dtype ? inputs[0]! : undefined);
+
+const sliceOfSlice: RewriteRule = ({ inputs, params }, { producer, emit }) => {
+  const inner = producer(inputs[0]!);
+  if (inner.op !== "slice") return undefined;
+  const [starts, ends, strides] = [listOf(params["starts"]), listOf(params["ends"]), listOf(params["strides"])];
+  const [offset, step] = [listOf(inner.params["starts"]), listOf(inner.params["strides"])];
+  return emit("slice", inner.inputs, {
+    starts: starts.map((start, dim) => offset[dim]! + start * step[dim]!),
+    // The last index that is kept, plus one: `end` itself may lie beyond the operand of the inner slice.
+    ends: ends.map((end, dim) => offset[dim]! + (end > starts[dim]! ? (end - 1) * step[dim]! + 1 : starts[dim]! * step[dim]!)),
+    strides: strides.map((stride, dim) => stride * step[dim]!),
+  });
+};
+
+/** Cutting only along dimensions that were stretched is stretching less. */
+const sliceOfBroadcast: RewriteRule = ({ inputs, params, specs }, { producer, spec, emit }) => {
+  const inner = producer(inputs[0]!);
+  if (inner.op !== "broadcast-to") return undefined;
+  const { shape } = specs[0]!;
+  const operand = spec(inner.inputs[0]!).shape;
+  const lead = shape.length - operand.length;
+  const whole = operand.every((size, dim) => size === 1 || (size === shape[dim + lead] && listOf(params["strides"])[dim + lead] === 1));
+  return whole && elementCount(shape) > 0 ? emit("broadcast-to", inner.inputs, { shape }) : undefined;
+};
+
+/** A slice that lies inside one operand of a `concat` reads that operand: a bucket is unpacked without having been packed. */
+const sliceOfConcat: RewriteRule = ({ inputs, params }, { producer, spec, emit }) => {
+  const inner = producer(inputs[0]!);
+  if (inner.op !== "concat") return undefined;
+  const dim = inner.params["dim"] as number;
+  const [starts, ends] = [listOf(params["starts"]), listOf(params["ends"])];
+  let begin = 0;
+  for (const operand of inner.inputs) {
+    const size = spec(operand).shape[dim]!;
+    if (size > 0 && starts[dim]! >= begin && ends[dim]! <= begin + size && ends[dim]! > starts[dim]!) {
+      const shift = (list: readonly number[]): number[] => list.map((index, i) => (i === dim ? index - begin : index));
+      return emit("slice", [operand], { ...params, starts: shift(starts), ends: shift(ends) });
+    }
+    begin += size;
+  }
+  return undefined;
+};
+
+/** Drop empty operands; one operand alone is the result. */
+const concatOfFew: RewriteRule = ({ inputs, params }, { spec, emit }) => {
+  const filled = inputs.filter((ref) => elementCount(spec(ref).shape) > 0);
+  if (filled.length === 1 && inputs.length > 0) return filled[0]!;
+  return filled.length === inputs.length || filled.length === 0 ? undefined : emit("concat", filled, params);
+};
+
+/** `concat` of slices that lie one after another in one tensor, and fill it, is that tensor: an unpacked bucket packed again. */
+const concatOfSlices: RewriteRule = ({ inputs, params, specs }, { producer, spec }) => {
+  const dim = params["dim"] as number;
+  let whole: ValueRef | undefined;
+  let next = 0;
+  for (const ref of inputs) {
+    const { op, inputs: operands, params: cut } = producer(ref);
+    const source = operands[0];
+    if (op !== "slice" || source === undefined) return undefined;
+    whole ??= source;
+    if (whole.node !== source.node || whole.output !== source.output || listOf(cut["strides"]).some((stride) => stride !== 1)) return undefined;
+    const starts = listOf(cut["starts"]);
+    if (starts.some((start, i) => start !== (i === dim ? next : 0))) return undefined;
+    next = listOf(cut["ends"])[dim]!;
+  }
+  return whole !== undefined && sameShape(spec(whole).shape, specs[0]!.shape) ? whole : undefined;
+};
+
+const padOfNothing: RewriteRule = ({ inputs, specs }, { spec }) =>
+  elementCount(specs[0]!.shape) > 0 && sameShape(spec(inputs[0]!).shape, specs[0]!.shape) ? inputs[0]! : undefined;
+
+const swapsLastTwo = (ref: ValueRef, { producer }: RewriteContext): ValueRef | undefined => {
+  const { op, inputs, params } = producer(ref);
+  if (op !== "transpose") return undefined;
+  const order = listOf(params["permutation"]);
+  const last = order.length - 1;
+  return order.every((dim, i) => dim === (i === last ? last - 1 : i === last - 1 ? last : i)) ? inputs[0]! : undefined;
+};
+
+/** A product reads a transposed operand as it lies. */
+const matmulOfTranspose: RewriteRule = ({ inputs: [a, b], params }, context) => {
+  const plainA = swapsLastTwo(a!, context);
+  const plainB = swapsLastTwo(b!, context);
+  if (plainA === undefined && plainB === undefined) return undefined;
+  return context.emit("matmul", [plainA ?? a!, plainB ?? b!], {
+    transposeA: params["transposeA"] !== (plainA !== undefined),
+    transposeB: params["transposeB"] !== (plainB !== undefined),
+  });
+};
+
+/** Rules for operators that move elements without computing on them. All are exact. */
+export const movementRules: RewriteRules = {
+  "broadcast-to": [sameSpecAsOperand, ofConstant, broadcastAsReshape, broadcastOfBroadcast],
+  cast: [castToOwn, castOfCast],
+  concat: [concatOfFew, concatOfSlices],
+  identity: [passThrough],
+  matmul: [matmulOfTranspose],
+  pad: [padOfNothing],
+  reshape: [sameSpecAsOperand, ofConstant, reshapeOfReshape],
+  slice: [sameSpecAsOperand, ofConstant, sliceOfSlice, sliceOfBroadcast, sliceOfConcat],
+  "stop-gradient": [passThrough],
+  transpose: [ofConstant, transposeAsReshape, transposeOfTranspose],
+};

@@ -1,0 +1,53 @@
+import type { DType } from "../dtype.ts";
+import { type Graph, GraphBuilder, type Node, type Params, type ValueRef, valueKey } from "../graph/graph.ts";
+import { operators } from "../ops/table.ts";
+import { elementCount } from "../shape.ts";
+
+/** The one operand that is no constant, if there is exactly one. */
+const onlyVariable = (graph: Graph, node: Node): ValueRef | undefined => {
+  const variables = new Map(node.inputs.filter((ref) => graph.nodes[ref.node]!.op !== "constant").map((ref) => [valueKey(ref), ref]));
+  return variables.size === 1 ? [...variables.values()][0] : undefined;
+};
+
+/**
+ * Cut first, compute after: where only slices read `f(x, constants)`, each becomes `f(slice(x), constants)`. The scaling of a
+ * reduced bucket by 1/P thereby moves behind its unpacking, into the update of each parameter, and saves a pass over all gradients.
+ *
+ * Applied only when the slices together are no larger than what they cut, so no work is added. Exact.
+ */
+export const sinkSlices = (graph: Graph): Graph => {
+  const users: Node[][] = graph.nodes.map(() => []);
+  for (const node of graph.nodes) for (const ref of node.inputs) users[ref.node]!.push(node);
+  const returned = new Set(graph.outputs.map((ref) => ref.node));
+  const variables = new Map<number, ValueRef>();
+  for (const node of graph.nodes) {
+    if (operators[node.op]?.scalar === undefined || returned.has(node.id) || users[node.id]!.length === 0) continue;
+    const size = users[node.id]!.reduce((sum, user) => sum + (user.op === "slice" ? elementCount(user.specs[0]!.shape) : Infinity), 0);
+    const variable = onlyVariable(graph, node);
+    if (variable !== undefined && size <= elementCount(node.specs[0]!.shape)) variables.set(node.id, variable);
+  }
+  if (variables.size === 0) return graph;
+
+  const builder = new GraphBuilder();
+  for (const node of graph.nodes) {
+    if (variables.has(node.id)) continue;
+    const computed = node.op === "slice" ? graph.nodes[node.inputs[0]!.node]! : undefined;
+    const source = computed === undefined ? undefined : variables.get(computed.id);
+    if (computed === undefined || source === undefined) {
+      builder.copy(node);
+      continue;
+    }
+    const { shape } = node.specs[0]!;
+    const add = (from: Node, op: string, inputs: readonly ValueRef[], params: Params, dtype: DType): ValueRef => ({
+      node: builder.add({ op, inputs, params, specs: [{ dtype, shape }], scope: from.scope }),
+      output: 0,
+    });
+    const part = add(node, "slice", [builder.resolve(source)], node.params, graph.nodes[source.node]!.specs[source.output]!.dtype);
+    const inputs = computed.inputs.map((ref) => {
+      const operand = graph.nodes[ref.node]!;
+      return operand.op === "constant" ? add(operand, "constant", [], { ...operand.params, shape }, operand.specs[0]!.dtype) : part;
+    });
+    builder.map({ node: node.id, output: 0 }, add(computed, computed.op, inputs, computed.params, computed.specs[0]!.dtype));
+  }
+  return builder.finish(graph);
+};

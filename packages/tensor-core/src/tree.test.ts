@@ -1,0 +1,34 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { flattenTree, leafPaths, mapTree, unflattenTree, zipTrees } from "./tree.ts";
+
+const trees = fc.letrec((tie) => ({
+  tree: fc.oneof({ depthSize: "small" }, fc.integer(), fc.array(tie("tree"), { maxLength: 3 }), fc.dictionary(fc.stringMatching(/^[a-z]{1,4}$/), tie("tree"), { maxKeys: 3, noNullPrototype: true })),
+})).tree;
+
+test("unflatten undoes flatten", () => {
+  fc.assert(
+    fc.property(trees, (tree) => {
+      const { leaves, structure } = flattenTree(tree);
+      expect(unflattenTree(structure, leaves)).toEqual(tree);
+      expect(leafPaths(tree).length).toBe(leaves.length);
+    }),
+  );
+});
+
+test("the order of record keys does not matter", () => {
+  expect(flattenTree({ b: 2, a: 1 })).toEqual(flattenTree({ a: 1, b: 2 }));
+});
+
+test("mapTree tells each leaf its path", () => {
+  expect(mapTree({ a: [1, 2], b: 3 }, (leaf: number, path) => `${path}=${leaf}`)).toEqual({ a: ["a.0=1", "a.1=2"], b: "b=3" });
+});
+
+test("zipTrees refuses trees of different structure and names both", () => {
+  expect(zipTrees((a: number, b: number) => a + b, { x: 1 }, { x: 2 })).toEqual({ x: 3 });
+  expect(() => zipTrees((a: number) => a, { x: 1 }, { y: 2 })).toThrow(/tree 2 of 2 has leaves \[y\], the first has \[x\]/);
+});
+
+test("a spec counts as a leaf", () => {
+  expect(flattenTree([{ dtype: "f32", shape: [2] }]).leaves).toEqual([{ dtype: "f32", shape: [2] }]);
+});

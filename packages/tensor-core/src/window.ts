@@ -1,0 +1,56 @@
+import { ArgumentError, ShapeError } from "./errors.ts";
+
+/** Rows and columns: `[height, width]`. */
+export type Pair = readonly [number, number];
+
+/** Elements added around an image: `[[top, bottom], [left, right]]`. */
+export type Padding = readonly [Pair, Pair];
+
+/** How a user may write padding: keep the size (divided by the stride), add nothing, or say each side. */
+export type PaddingOption = "same" | "valid" | Padding;
+
+/** Resolved geometry of a window that slides over an image; parameters of convolution and pooling operators. */
+export type Sliding = {
+  readonly stride: Pair;
+  readonly padding: Padding;
+  readonly dilation: Pair;
+};
+
+/** Accept one number for both directions; check that each is a whole number of at least `least`. */
+export const resolvePair = (value: number | Pair, name: string, op: string, least = 1): Pair => {
+  const [height, width] = typeof value === "number" ? [value, value] : value;
+  if (!Number.isInteger(height) || !Number.isInteger(width) || height < least || width < least) {
+    throw new ArgumentError(`${op}: ${name} is [${height}, ${width}], both must be whole numbers of at least ${least}; pass one number or [height, width]`);
+  }
+  return [height, width];
+};
+
+/**
+ * Turn a padding option into elements per side. `"same"` gives ⌈size / stride⌉ positions and, where the padding is odd, puts the
+ * larger half at the bottom and right (the rule of TensorFlow and XLA).
+ */
+export const resolvePadding = (option: PaddingOption, size: Pair, window: Pair, stride: Pair, dilation: Pair, op: string): Padding => {
+  if (option === "valid") return [[0, 0], [0, 0]];
+  if (option === "same") {
+    const side = (dim: 0 | 1): Pair => {
+      const reach = (window[dim] - 1) * dilation[dim] + 1;
+      const total = Math.max((Math.ceil(size[dim] / stride[dim]) - 1) * stride[dim] + reach - size[dim], 0);
+      return [Math.floor(total / 2), Math.ceil(total / 2)];
+    };
+    return [side(0), side(1)];
+  }
+  return [resolvePair(option[0], "padding of rows", op, 0), resolvePair(option[1], "padding of columns", op, 0)];
+};
+
+/** Positions of a window along one direction: ⌊(size + padding − reach) / stride⌋ + 1. Throws where not even one fits. */
+export const slidingPositions = (size: Pair, window: Pair, { stride, padding, dilation }: Sliding, op: string): Pair => {
+  const along = (dim: 0 | 1): number => {
+    const padded = size[dim] + padding[dim][0] + padding[dim][1];
+    const reach = (window[dim] - 1) * dilation[dim] + 1;
+    if (reach > padded) {
+      throw new ShapeError(op, `a window of ${window.join("×")} with dilation ${dilation.join("×")} reaches over ${reach} ${dim === 0 ? "rows" : "columns"}, the padded image has ${padded}; it must fit at least once: pad more or use a smaller window`);
+    }
+    return Math.floor((padded - reach) / stride[dim]) + 1;
+  };
+  return [along(0), along(1)];
+};

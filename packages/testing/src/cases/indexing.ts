@@ -1,0 +1,75 @@
+import { type DType, dtypes, embedding, gather, NdArray, scatterAdd, type Shape } from "@skein/tensor-core";
+import type { ConformanceCase } from "../conformance-case.ts";
+import { normal, uniform } from "../seeded.ts";
+
+const rowsUpTo = (shape: Shape, size: number): NdArray => uniform(shape, 0, size, 5, "i32");
+const integers = (...values: number[]): NdArray => NdArray.from(values, [values.length], "i32");
+
+const gathers: readonly (readonly [name: string, shape: Shape, indices: Shape, dim: number])[] = [
+  ["rows", [7, 5], [4], 0],
+  ["rows of one", [7], [9], 0],
+  ["more picks than rows", [3, 6], [17], 0],
+  ["grid of picks", [5, 3], [2, 3, 2], 0],
+  ["middle dimension", [2, 5, 3], [4], 1],
+  ["last dimension", [4, 6], [5], -1],
+  ["one number", [4, 6], [], 0],
+  ["no picks", [4, 6], [0], 0],
+];
+
+const scatters: readonly (readonly [name: string, base: Shape, indices: Shape, dim: number])[] = [
+  ["rows", [7, 5], [4], 0],
+  ["equal rows many times", [3, 6], [40], 0],
+  ["grid", [5, 3], [2, 3, 2], 0],
+  ["middle dimension", [2, 5, 3], [4], 1],
+  ["last dimension", [4, 6], [9], -1],
+  ["nothing", [4, 6], [0], 0],
+  ["wide rows", [5, 67], [11], 0],
+];
+
+const updatesShape = (base: Shape, indices: Shape, dim: number): Shape => {
+  const at = dim < 0 ? dim + base.length : dim;
+  return [...base.slice(0, at), ...indices, ...base.slice(at + 1)];
+};
+
+const summable: readonly DType[] = ["f32", "i32", "u32"];
+
+export const indexingCases: readonly ConformanceCase[] = [
+  ...gathers.map(([name, shape, indices, dim]): ConformanceCase => ({
+    op: "gather",
+    name,
+    fn: (x, i) => gather(x!, i!, dim),
+    inputs: [normal(shape), rowsUpTo(indices, shape.at(dim)!)],
+    gradient: [0],
+  })),
+  ...dtypes.map((dtype): ConformanceCase => ({
+    op: "gather",
+    name: `rows outside, ${dtype}`,
+    fn: (x, i) => [gather(x!, i!), gather(x!, i!, 1), gather(x!, i!, 1, { outside: "zero" })],
+    inputs: [normal([5, 3], 1, dtype), integers(4, -1, 0, 5, 2, 2 ** 31 - 1, -(2 ** 31))],
+    tolerance: { absolute: 0, relative: 0 },
+  })),
+  { op: "gather", name: "from an empty table", fn: (x, i) => embedding(x!, i!), inputs: [normal([0, 3]), integers(0, 1)] },
+  {
+    op: "gather",
+    name: "rows outside have no gradient",
+    fn: (x, i) => gather(x!, i!, 0, { outside: "zero" }),
+    inputs: [normal([5, 3]), integers(4, -1, 0, 5, 4)],
+    gradient: [0],
+  },
+  ...scatters.flatMap(([name, base, indices, dim]) =>
+    summable.map((dtype): ConformanceCase => ({
+      op: "scatter-add",
+      name: `${name}, ${dtype}`,
+      fn: (x, i, updates) => scatterAdd(x!, i!, updates!, dim),
+      inputs: [normal(base, 1, dtype), rowsUpTo(indices, base.at(dim)!), normal(updatesShape(base, indices, dim), 2, dtype)],
+      ...(dtype === "f32" ? { gradient: [0, 2] } : {}),
+    })),
+  ),
+  {
+    op: "scatter-add",
+    name: "rows outside are left out",
+    fn: (x, i, updates) => scatterAdd(x!, i!, updates!),
+    inputs: [normal([5, 3]), integers(4, -1, 0, 5, 4, 2 ** 31 - 1, -(2 ** 31)), normal([7, 3], 2)],
+    gradient: [0, 2],
+  },
+];

@@ -1,0 +1,36 @@
+import { type DType, formatSpec, type NdArray, type TensorSpec } from "@skein/tensor-core";
+
+export interface Tolerance {
+  readonly absolute: number;
+  readonly relative: number;
+}
+
+/** Rounding of one operation on each storage type; integers and bools must agree exactly. */
+export const defaultTolerance: { readonly [D in DType]: Tolerance } = {
+  f32: { absolute: 1e-5, relative: 1e-5 },
+  f16: { absolute: 1e-3, relative: 2e-3 },
+  bf16: { absolute: 1e-2, relative: 1.6e-2 },
+  i32: { absolute: 0, relative: 0 },
+  u32: { absolute: 0, relative: 0 },
+  u8: { absolute: 0, relative: 0 },
+  bool: { absolute: 0, relative: 0 },
+};
+
+/** The first element that is further from its reference than allowed, as a sentence; undefined when all are close. */
+export const firstDifference = (actual: ArrayLike<number>, expected: ArrayLike<number>, tolerance: Tolerance): string | undefined => {
+  if (actual.length !== expected.length) return `${actual.length} elements instead of ${expected.length}`;
+  for (let i = 0; i < actual.length; i++) {
+    const a = actual[i]!;
+    const e = expected[i]!;
+    if (Number.isNaN(e) ? Number.isNaN(a) : a === e || Math.abs(a - e) <= tolerance.absolute + tolerance.relative * Math.abs(e)) continue;
+    return `element ${i} is ${a}, the reference says ${e} (allowed: ${tolerance.absolute} + ${tolerance.relative}·|reference|)`;
+  }
+  return undefined;
+};
+
+/** Throw unless `actual` has the reference's spec and is close to it everywhere. */
+export const assertClose = (actual: NdArray, expected: { readonly spec: TensorSpec; readonly data: ArrayLike<number> }, label: string, tolerance?: Tolerance): void => {
+  if (formatSpec(actual) !== formatSpec(expected.spec)) throw new Error(`${label}: got ${formatSpec(actual)}, the reference has ${formatSpec(expected.spec)}`);
+  const difference = firstDifference(actual.toNumbers(), expected.data, tolerance ?? defaultTolerance[actual.dtype]);
+  if (difference !== undefined) throw new Error(`${label}: ${difference}`);
+};

@@ -1,0 +1,86 @@
+import { add, type Backend, elementCount, evaluate, flattenTree, full, interpretWorld, isFloat, multiply, type NdArray, type ReferenceArray, sum, type Tensor, trace, type Traced, vjp } from "@skein/tensor-core";
+import { assertClose, firstDifference } from "./closeness.ts";
+import type { ConformanceCase } from "./conformance-case.ts";
+import { normal } from "./seeded.ts";
+
+const toReference = (array: NdArray): ReferenceArray => ({ spec: { dtype: array.dtype, shape: array.shape }, data: Float64Array.from(array.toNumbers()) });
+
+const outputsOf = (row: ConformanceCase, inputs: readonly Tensor[]): Tensor[] => flattenTree<Tensor>(row.fn(...inputs)).leaves;
+
+const caseLabel = (row: ConformanceCase): string => `${row.op} (${row.name})`;
+
+/** Run a row on a backend and compare every output with the f64 reference. */
+export const checkValues = async (row: ConformanceCase, backend: Backend): Promise<void> => {
+  const run = (...inputs: Tensor[]): Tensor[] => outputsOf(row, inputs);
+  const expected = interpretWorld(trace(run, row.inputs as never).graph, [row.inputs.map(toReference)])[0]!;
+  const actual = (await evaluate(run, backend)(...row.inputs)) as readonly NdArray[];
+  if (actual.length !== expected.length) throw new Error(`${caseLabel(row)}: ${actual.length} outputs instead of ${expected.length}`);
+  expected.forEach((output, i) => assertClose(actual[i]!, output, `${caseLabel(row)} output ${i}`, isFloat(output.spec.dtype) ? row.tolerance : undefined));
+};
+
+/** A scalar that every float output of the row moves: fixed random weights, so that no error cancels. */
+const weightedLoss = (row: ConformanceCase, inputs: readonly Tensor[], weights: readonly Tensor[]): Tensor => {
+  const terms = outputsOf(row, inputs).flatMap((output, i) => (output.dtype === "f32" ? [sum(multiply(output, weights[i]!))] : []));
+  return terms.reduce((total, term) => add(total, term));
+};
+
+const gradientProgram = (row: ConformanceCase): { weights: readonly NdArray[]; program: (...args: Tensor[]) => readonly Tensor[]; loss: (...args: Tensor[]) => Tensor } => {
+  const shapes: NdArray[] = [];
+  trace((...inputs: Tensor[]) => {
+    const outputs = outputsOf(row, inputs);
+    outputs.forEach((output, i) => shapes.push(normal(output.shape, 977 + i)));
+    return outputs;
+  }, row.inputs as never);
+  const count = row.inputs.length;
+  const loss = (...args: Tensor[]): Tensor => weightedLoss(row, args.slice(0, count), args.slice(count));
+  const program = (...args: Tensor[]): readonly Tensor[] => {
+    const wrt = row.gradient!.map((position) => args[position]!);
+    const { pullback } = vjp((own: readonly Tensor[]) => {
+      const replaced = args.map((arg, position) => own[row.gradient!.indexOf(position)] ?? arg);
+      return { loss: loss(...replaced) };
+    }, wrt);
+    return pullback({ loss: full([], 1) });
+  };
+  return { weights: shapes, program, loss };
+};
+
+const run = (traced: Traced, inputs: readonly ReferenceArray[]): ReferenceArray[] => interpretWorld(traced.graph, [inputs])[0]!;
+
+/**
+ * Compare the traced gradient with central differences, both in f64 on the reference: error h² against rounding 1e-16/h,
+ * so h = 1e-5 leaves about ten digits.
+ */
+export const checkGradientRule = (row: ConformanceCase): void => {
+  const { weights, program, loss } = gradientProgram(row);
+  const args = [...row.inputs, ...weights];
+  const tracedLoss = trace(loss, args as never);
+  const analytic = run(trace(program, args as never), args.map(toReference));
+  row.gradient!.forEach((position, i) => {
+    const inputs = args.map(toReference);
+    const data = inputs[position]!.data;
+    const step = 1e-5;
+    const numeric = data.map((value, element) => {
+      data[element] = value + step;
+      const above = run(tracedLoss, inputs)[0]!.data[0]!;
+      data[element] = value - step;
+      const below = run(tracedLoss, inputs)[0]!.data[0]!;
+      data[element] = value;
+      return (above - below) / (2 * step);
+    });
+    const difference = firstDifference(analytic[i]!.data, numeric, { absolute: 1e-6, relative: 1e-5 });
+    if (difference !== undefined) throw new Error(`${caseLabel(row)}: gradient of input ${position}: ${difference}`);
+  });
+};
+
+/** Compare the gradient computed on a backend with the reference's. */
+export const checkGradientValues = async (row: ConformanceCase, backend: Backend): Promise<void> => {
+  const { weights, program } = gradientProgram(row);
+  const args = [...row.inputs, ...weights];
+  const expected = run(trace(program, args as never), args.map(toReference));
+  const actual = (await evaluate(program, backend)(...args)) as readonly NdArray[];
+  const tolerance = row.tolerance ?? { absolute: 1e-4, relative: 1e-4 };
+  expected.forEach((gradient, i) => assertClose(actual[i]!, gradient, `${caseLabel(row)} gradient of input ${row.gradient![i]}`, tolerance));
+};
+
+/** Elements of a row's inputs; central differences on large rows take too long. */
+export const inputElements = (row: ConformanceCase): number => row.inputs.reduce((total, input) => total + elementCount(input.shape), 0);

@@ -1,0 +1,107 @@
+const { builtinModules } = require("node:module");
+
+/** Packages, and who may import whom (docs: the table in README.md). A package that is missing here fails the check. */
+const packageGraph = {
+  "tensor-core": [],
+  "cpu-kernels": ["tensor-core"],
+  "gpu-kernels": ["tensor-core"],
+  collectives: ["tensor-core"],
+  mpi: ["tensor-core", "collectives"],
+  compressors: ["tensor-core"],
+  "second-order": ["tensor-core"],
+  "moe-parallel": ["tensor-core"],
+  "cost-model": ["tensor-core", "collectives"],
+  models: ["tensor-core"],
+  data: ["tensor-core"],
+  testing: ["tensor-core"],
+};
+
+const anyOf = (names) => `(${names.join("|")})`;
+const testOrBench = "(\\.test\\.ts$|^packages/[^/]+/(test|bench)/)";
+
+const layers = Object.entries(packageGraph).flatMap(([name, allowed]) => [
+  {
+    name: `layers:${name}`,
+    severity: "error",
+    comment: `packages/${name} may import ${allowed.length === 0 ? "no other package of ours" : allowed.join(", ")}`,
+    from: { path: `^packages/${name}/`, pathNot: testOrBench },
+    to: {
+      path: "^(packages|apps|benchmarks|examples|tooling)/",
+      pathNot: [`^packages/${anyOf([name, ...allowed])}/`, "^tooling/tsup\\.ts$"],
+    },
+  },
+  {
+    name: `layers:${name}:tests`,
+    severity: "error",
+    comment: `tests and benches of packages/${name} may import ${[...allowed, "testing"].join(", ")}`,
+    from: { path: `^packages/${name}/.*` + testOrBench.replace("^packages/[^/]+/", `^packages/${name}/`) },
+    to: { path: "^(packages|apps|benchmarks|examples)/", pathNot: `^packages/${anyOf([name, "testing", ...allowed])}/` },
+  },
+]);
+
+/** @type {import("dependency-cruiser").IConfiguration} */
+module.exports = {
+  forbidden: [
+    ...layers,
+    {
+      name: "unknown-package",
+      severity: "error",
+      comment: "every package has a row in packageGraph of this file",
+      from: { path: "^packages/", pathNot: `^packages/${anyOf(Object.keys(packageGraph))}/` },
+      to: {},
+    },
+    {
+      name: "no-cycle",
+      severity: "error",
+      comment: "imports flow one way, type-only ones too",
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: "one-door",
+      severity: "error",
+      comment: "a package is entered by its src/index.ts or src/node.ts",
+      from: { path: "^(?:packages|apps)/([^/]+)/|^(?:benchmarks|examples|tooling)/" },
+      to: { path: "^packages/", pathNot: ["^packages/$1/", "^packages/[^/]+/src/(index|node)\\.ts$"] },
+    },
+    {
+      name: "one-door-by-name",
+      severity: "error",
+      comment: "another package is imported by its name, not by a path",
+      from: { path: "^(?:packages|apps)/([^/]+)/|^(?:benchmarks|examples)/" },
+      to: { path: "^packages/", pathNot: "^packages/$1/", dependencyTypes: ["local"] },
+    },
+    {
+      name: "apps-are-the-top",
+      severity: "error",
+      comment: "nothing imports an app, a benchmark or an example",
+      from: { path: "^(packages|benchmarks|examples|tooling)/" },
+      to: { path: "^apps/" },
+    },
+    {
+      name: "core-runs-in-a-browser",
+      severity: "error",
+      comment: "nothing that src/index.ts reaches imports from Node; give it an entry of its own, src/node.ts",
+      from: { path: "^packages/[^/]+/src/index\\.ts$", pathNot: "^packages/testing/" },
+      to: { path: `^(node:)?${anyOf(builtinModules)}$`, reachable: true },
+    },
+    {
+      name: "resolvable",
+      severity: "error",
+      comment: "an import leads somewhere",
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    exclude: { path: ["/dist/", "/src/generated/"] },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["import", "types", "node", "default"],
+      extensions: [".ts", ".js", ".cjs", ".mjs", ".json", ".d.ts"],
+    },
+  },
+};

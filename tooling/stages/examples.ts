@@ -1,0 +1,41 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Check, commandCheck, repository } from "../check.ts";
+
+/** TypeScript blocks of a Markdown text, in order. */
+export const typescriptBlocks = (markdown: string): string[] => [...markdown.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1]!);
+
+const workspaceFolders = (): string[] =>
+  ["packages", "apps"].flatMap((parent) => readdirSync(join(repository, parent)).map((name) => join(parent, name)));
+
+/** Run each README's TypeScript examples as a reader would: with that package's dependencies, in its folder. */
+export const readmeStage = async (): Promise<Check[]> => {
+  const checks: Check[] = [];
+  for (const folder of [".", ...workspaceFolders()]) {
+    const path = join(repository, folder, "README.md");
+    const name = join(folder, "README.md");
+    if (!existsSync(path)) {
+      checks.push({ name, status: "failed", detail: "there is no README.md; every package has one with a runnable example" });
+      continue;
+    }
+    const blocks = typescriptBlocks(readFileSync(path, "utf8"));
+    if (blocks.length === 0 && folder.startsWith("packages")) checks.push({ name, status: "failed", detail: "it has no ```ts example" });
+    // The workspace root depends on no package of ours: its examples run where examples/ does.
+    const cwd = join(repository, folder === "." ? "examples" : folder);
+    for (const [index, block] of blocks.entries()) {
+      checks.push(
+        await commandCheck(`${name} example ${index + 1}`, ["node", "--input-type=module-typescript"], { cwd, input: block, seconds: 180 }),
+      );
+    }
+  }
+  return checks;
+};
+
+/** Run the single-file examples. */
+export const examplesStage = async (): Promise<Check[]> => {
+  const checks: Check[] = [];
+  for (const file of readdirSync(join(repository, "examples")).filter((name) => name.endsWith(".ts"))) {
+    checks.push(await commandCheck(`examples/${file}`, ["node", `examples/${file}`], { seconds: 180 }));
+  }
+  return checks;
+};

@@ -1,0 +1,99 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { publint } from "publint";
+import { formatMessage } from "publint/utils";
+import { type Check, commandCheck, repository, run } from "../check.ts";
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly private?: boolean;
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly exports?: Readonly<Record<string, unknown>>;
+}
+
+interface Packed {
+  readonly manifest: Manifest;
+  readonly tarball: string;
+}
+
+const pnpm: string = process.env.npm_execpath ?? "pnpm";
+
+const publicFolders = (): string[] =>
+  ["packages", "apps"]
+    .flatMap((parent) => readdirSync(join(repository, parent)).map((name) => join(repository, parent, name)))
+    .filter((folder) => (JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest).private !== true);
+
+const pack = async (folder: string, destination: string): Promise<Packed> => {
+  const manifest: Manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const { code, output } = await run([pnpm, "pack", "--pack-destination", destination], { cwd: folder });
+  if (code !== 0) throw new Error(`pnpm pack failed in ${folder}:\n${output}`);
+  return { manifest, tarball: join(destination, `${manifest.name.replace("@", "").replace("/", "-")}-${manifest.version}.tgz`) };
+};
+
+const publintCheck = async ({ manifest, tarball }: Packed): Promise<Check> => {
+  const bytes = readFileSync(tarball);
+  const { messages, pkg } = await publint({
+    pack: { tarball: bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer },
+    strict: true,
+  });
+  const name = `publint ${manifest.name}`;
+  if (messages.length === 0) return { name, status: "passed" };
+  return { name, status: "failed", detail: messages.map((message) => formatMessage(message, pkg) ?? message.code).join("\n") };
+};
+
+/** Entries that a consumer may import: the keys of `exports` but the manifest, as specifiers. */
+const doors = ({ name, exports }: Manifest): string[] =>
+  Object.keys(exports ?? {})
+    .filter((key) => key !== "./package.json")
+    .map((key) => name + key.slice(1));
+
+/** Install the tarballs into a project of their own, as a consumer would, and import every door on this Node. */
+const installChecks = async (packed: readonly Packed[], scratch: string): Promise<Check[]> => {
+  const project = join(scratch, "project");
+  mkdirSync(project);
+  const files = Object.fromEntries(packed.map(({ manifest, tarball }) => [manifest.name, `file:${tarball}`]));
+  writeFileSync(join(project, "package.json"), JSON.stringify({ name: "consumer", private: true, type: "module", dependencies: files }));
+  // JSON is YAML: the overrides make packages find each other's tarballs instead of the registry's versions.
+  writeFileSync(join(project, "pnpm-workspace.yaml"), JSON.stringify({ packages: ["."], overrides: files, verifyDepsBeforeRun: false }));
+  const installed = await commandCheck(
+    "install the tarballs together",
+    [pnpm, "install", "--prefer-offline", "--ignore-scripts", "--no-frozen-lockfile"],
+    { cwd: project },
+  );
+  if (installed.status !== "passed") return [installed];
+  const checks = [installed];
+  for (const specifier of packed.flatMap(({ manifest }) => doors(manifest))) {
+    const program = `const names = Object.keys(await import(${JSON.stringify(specifier)})); if (names.length === 0) throw new Error("it exports nothing");`;
+    checks.push(
+      await commandCheck(`import ${specifier} from its tarball`, ["node", "--input-type=module"], { cwd: project, input: program }),
+    );
+  }
+  for (const bin of packed.flatMap(({ manifest }) => Object.keys(manifest.bin ?? {}))) {
+    checks.push(
+      await commandCheck(`${bin} --help from its tarball`, [join(project, "node_modules/.bin", bin), "--help"], { cwd: project }),
+    );
+  }
+  return checks;
+};
+
+/** Pack every public package and look at the tarball as the registry and a consumer would. Needs a build before it. */
+export const packagesStage = async (): Promise<Check[]> => {
+  const scratch = mkdtempSync(join(tmpdir(), "skein-packages-"));
+  try {
+    const packed = await Promise.all(publicFolders().map((folder) => pack(folder, scratch)));
+    const checks: Check[] = [];
+    for (const one of packed) {
+      checks.push(await publintCheck(one));
+      if (doors(one.manifest).length > 0) {
+        checks.push(
+          await commandCheck(`types of ${one.manifest.name} (attw)`, ["attw", "--profile", "esm-only", "--no-emoji", one.tarball]),
+        );
+      }
+    }
+    return [...checks, ...(await installChecks(packed, scratch))];
+  } finally {
+    rmSync(scratch, { recursive: true });
+  }
+};

@@ -1,0 +1,58 @@
+import { type Check, commandCheck } from "./check.ts";
+import { examplesStage, readmeStage } from "./stages/examples.ts";
+import { packagesStage } from "./stages/packages.ts";
+import { vitestStage } from "./stages/vitest.ts";
+
+interface Stage {
+  readonly name: string;
+  run(): Promise<Check[]>;
+}
+
+const command = (name: string, line: string, seconds: number): Stage => ({
+  name,
+  run: async () => [await commandCheck(name, line.split(" "), { seconds })],
+});
+
+const stages: readonly Stage[] = [
+  command("WebAssembly build", "turbo run build:wasm --output-logs=errors-only", 300),
+  command("lint", "oxlint --deny-warnings", 120),
+  command("format", "biome format .", 120),
+  command("import graph", "depcruise --config tooling/dependency-cruiser.cjs packages apps benchmarks examples tooling", 120),
+  command("dead code and dependencies", "knip --no-config-hints", 120),
+  command("types", "tsc --noEmit -p tsconfig.json", 300),
+  { name: "tests", run: vitestStage },
+  { name: "README examples", run: readmeStage },
+  { name: "examples", run: examplesStage },
+  command("build", "turbo run build --output-logs=errors-only", 600),
+  { name: "packages", run: packagesStage },
+];
+
+const runStage = async ({ name, run }: Stage): Promise<readonly Check[]> => {
+  console.log(`\n── ${name}`);
+  const start = performance.now();
+  const checks = await run().catch((error: unknown): Check[] => [
+    { name, status: "failed", detail: error instanceof Error ? (error.stack ?? error.message) : String(error) },
+  ]);
+  const counted: readonly Check[] = checks.length > 0 ? checks : [{ name, status: "failed", detail: "this stage ran nothing" }];
+  for (const { name: title, status, detail } of counted) {
+    if (status !== "passed") console.log(`${status}: ${title}${detail ? `\n${detail.replace(/^/gm, "    ")}` : ""}`);
+  }
+  console.log(`   ${counted.length} checked in ${((performance.now() - start) / 1000).toFixed(1)} s`);
+  return counted;
+};
+
+// `node tooling/test.ts types lint` runs only these stages.
+const wanted = process.argv.slice(2);
+const chosen = wanted.length === 0 ? stages : stages.filter(({ name }) => wanted.includes(name));
+if (chosen.length < Math.max(wanted.length, 1)) {
+  console.error(
+    `there is no stage ${wanted.filter((name) => !stages.some((stage) => stage.name === name)).join(", ")}; stages are ${stages.map(({ name }) => name).join(", ")}`,
+  );
+  process.exit(2);
+}
+
+const checks: Check[] = [];
+for (const stage of chosen) checks.push(...(await runStage(stage)));
+const count = (status: Check["status"]): number => checks.filter((check) => check.status === status).length;
+console.log(`\n${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped`);
+process.exitCode = count("failed") === 0 ? 0 : 1;
