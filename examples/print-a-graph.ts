@@ -17,5 +17,5 @@ const step = (params: Params, x: Tensor, labels: Tensor): Params => {
 };
 
 const f32 = (...shape: number[]) => ({ dtype: "f32", shape }) as const;
-const { graph } = trace(step, [{ weight: f32(784, 10), bias: f32(10) }, f32(64, 784), { dtype: "i32", shape: [64] }] as never);
+const { graph } = trace(step, [{ weight: f32(784, 10), bias: f32(10) }, f32(64, 784), { dtype: "i32", shape: [64] }]);
 console.log(printGraph(graph, { cost: true }));

@@ -25,7 +25,7 @@ const distributed = (w: Tensor, x: Tensor, y: Tensor): Tensor => {
 const alone = (w: Tensor, x: Tensor, y: Tensor): Tensor => subtract(w, multiply(valueAndGrad(loss)(w, x, y)[1], 0.1));
 
 const f32 = (shape: readonly number[]) => ({ dtype: "f32", shape }) as const;
-const { graph } = trace(distributed, [f32([2]), f32([2, 2]), f32([2])] as never, { mesh: { data: 2 } });
+const { graph } = trace(distributed, [f32([2]), f32([2, 2]), f32([2])], { mesh: { data: 2 } });
 
 const value = (shape: readonly number[], data: readonly number[]) => ({ spec: f32(shape), data: Float64Array.from(data) });
 const weight = [0.5, -0.5];

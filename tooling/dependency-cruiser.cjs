@@ -16,28 +16,36 @@ const packageGraph = {
   testing: ["tensor-core"],
 };
 
+/** What tests and benches import beside that, and beside `testing`: a backend to run on. */
+const testGraph = {
+  models: ["cpu-kernels"],
+};
+
 const anyOf = (names) => `(${names.join("|")})`;
 const testOrBench = "(\\.test\\.ts$|^packages/[^/]+/(test|bench)/)";
 
-const layers = Object.entries(packageGraph).flatMap(([name, allowed]) => [
-  {
-    name: `layers:${name}`,
-    severity: "error",
-    comment: `packages/${name} may import ${allowed.length === 0 ? "no other package of ours" : allowed.join(", ")}`,
-    from: { path: `^packages/${name}/`, pathNot: testOrBench },
-    to: {
-      path: "^(packages|apps|benchmarks|examples|tooling)/",
-      pathNot: [`^packages/${anyOf([name, ...allowed])}/`, "^tooling/tsup\\.ts$"],
+const layers = Object.entries(packageGraph).flatMap(([name, allowed]) => {
+  const allowedInTests = [...allowed, "testing", ...(testGraph[name] ?? [])];
+  return [
+    {
+      name: `layers:${name}`,
+      severity: "error",
+      comment: `packages/${name} may import ${allowed.length === 0 ? "no other package of ours" : allowed.join(", ")}`,
+      from: { path: `^packages/${name}/`, pathNot: testOrBench },
+      to: {
+        path: "^(packages|apps|benchmarks|examples|tooling)/",
+        pathNot: [`^packages/${anyOf([name, ...allowed])}/`, "^tooling/tsup\\.ts$"],
+      },
     },
-  },
-  {
-    name: `layers:${name}:tests`,
-    severity: "error",
-    comment: `tests and benches of packages/${name} may import ${[...allowed, "testing"].join(", ")}`,
-    from: { path: `^packages/${name}/.*` + testOrBench.replace("^packages/[^/]+/", `^packages/${name}/`) },
-    to: { path: "^(packages|apps|benchmarks|examples)/", pathNot: `^packages/${anyOf([name, "testing", ...allowed])}/` },
-  },
-]);
+    {
+      name: `layers:${name}:tests`,
+      severity: "error",
+      comment: `tests and benches of packages/${name} may import ${allowedInTests.join(", ")}`,
+      from: { path: `^packages/${name}/(.*\\.test\\.ts$|test/|bench/)` },
+      to: { path: "^(packages|apps|benchmarks|examples)/", pathNot: `^packages/${anyOf([name, ...allowedInTests])}/` },
+    },
+  ];
+});
 
 /** @type {import("dependency-cruiser").IConfiguration} */
 module.exports = {

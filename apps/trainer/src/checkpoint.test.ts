@@ -97,7 +97,7 @@ describe("a disk that fills up", () => {
     save(1);
     expect(() => save(2, { files: fullAfter(writes) })).toThrow("ENOSPC");
     expect(newestCheckpoint(nodeFiles, output, () => expect.unreachable()).manifest.step).toBe(1);
-    discardPartial(nodeFiles, output, 2);
+    discardPartial(nodeFiles, output);
     expect(names()).toEqual(["step-00000001"]);
   });
 });

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import type { DataPosition } from "@skein/data";
 import { formatSpec, type NdArray, readSafetensors, sameSpec, type TensorSpec, writeSafetensors } from "@skein/tensor-core";
 import { z } from "zod";
 import { CheckpointError } from "./errors.ts";
@@ -8,25 +9,39 @@ import type { Files } from "./files.ts";
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.int().min(0);
 
-const savedFile = z.strictObject({ name: z.string().regex(/^[a-z0-9-]+\.safetensors$/), bytes: count, sha256: digest });
+/** A file of a checkpoint, as it was when written. */
+export interface SavedFile {
+  readonly name: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
 
 /** `manifest.json`: what a checkpoint holds. Written last; a folder without one is no checkpoint. */
-const manifestSchema = z.strictObject({
+export interface Manifest {
+  readonly format: "skein-checkpoint";
+  readonly version: 1;
+  /** Steps done. */
+  readonly step: number;
+  readonly data: DataPosition;
+  readonly worldSize: number;
+  /** Of names, dtypes and shapes of the saved tensors. */
+  readonly modelHash: string;
+  /** Of everything in the job that steers the training. */
+  readonly jobHash: string;
+  readonly files: readonly SavedFile[];
+}
+
+const manifestSchema: z.ZodType<Manifest> = z.strictObject({
   format: z.literal("skein-checkpoint"),
   version: z.literal(1),
-  /** Steps done. */
   step: count,
   data: z.strictObject({ epoch: count, step: count }),
   worldSize: z.int().min(1),
-  /** Of names, dtypes and shapes of the parameters. */
   modelHash: digest,
-  /** Of everything in the job that steers the training. */
   jobHash: digest,
-  files: z.array(savedFile).min(1),
+  files: z.array(z.strictObject({ name: z.string().regex(/^[a-z0-9-]+\.safetensors$/), bytes: count, sha256: digest })).min(1),
 });
 
-export type Manifest = z.output<typeof manifestSchema>;
-export type SavedFile = z.output<typeof savedFile>;
 export type NamedTensors = ReadonlyMap<string, NdArray>;
 
 export const sha256 = (bytes: Uint8Array | string): string => createHash("sha256").update(bytes).digest("hex");
@@ -38,7 +53,8 @@ export const sharedFile = "shared.safetensors";
 export const rankFile = (rank: number): string => `rank-${rank}.safetensors`;
 
 const folderName = (step: number): string => `step-${String(step).padStart(8, "0")}`;
-const temporaryName = (step: number): string => `.writing-${folderName(step)}`;
+const temporaryPrefix = ".writing-";
+const temporaryName = (step: number): string => `${temporaryPrefix}${folderName(step)}`;
 const manifestName = "manifest.json";
 
 export const checkpointsFolder = (output: string): string => join(output, "checkpoints");
@@ -59,8 +75,11 @@ export const writePart = (files: Files, output: string, step: number, name: stri
   return { name, bytes: bytes.length, sha256: sha256(bytes) };
 };
 
-/** Throw away a checkpoint that could not be finished. */
-export const discardPartial = (files: Files, output: string, step: number): void => files.remove(join(checkpointsFolder(output), temporaryName(step)));
+/** Throw away checkpoints that were not finished: after a failure, or left by a killed run. */
+export const discardPartial = (files: Files, output: string): void => {
+  const parent = checkpointsFolder(output);
+  for (const name of files.list(parent)) if (name.startsWith(temporaryPrefix)) files.remove(join(parent, name));
+};
 
 /**
  * Finish a checkpoint when all parts are written: manifest, fsync of the folder, rename, fsync of the parent. A crash at any moment leaves

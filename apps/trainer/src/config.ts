@@ -3,7 +3,8 @@ import { type Document, isMap, isNode, isScalar, LineCounter, parse, parseDocume
 import type { z } from "zod";
 import { didYouMean } from "./did-you-mean.ts";
 import { ConfigError } from "./errors.ts";
-import { crossFieldFaults, type Job, jobSchema } from "./job-schema.ts";
+import type { Job } from "./job.ts";
+import { crossFieldFaults, jobSchema } from "./job-schema.ts";
 
 /** A value from the command line that goes before the file's. */
 export interface Override {
@@ -55,13 +56,14 @@ const show = (value: unknown): string => {
 
 /** The keys that the schema has at `path`, with the variant that `root` chose where there are several. */
 const keysAt = (path: Path, root: unknown): string[] => {
-  type Loose = { def: { type: string; innerType?: Loose; options?: Loose[]; shape?: Record<string, Loose>; values?: unknown[] } };
+  type Loose = { def: { type: string; innerType?: Loose; options?: Loose[]; shape?: Record<string, Loose>; values?: unknown[]; entries?: Record<string, unknown> } };
   const unwrap = (schema: Loose): Loose => (schema.def.innerType === undefined ? schema : unwrap(schema.def.innerType));
   const shapeOf = (schema: Loose, value: unknown): Record<string, Loose> => {
     const inner = unwrap(schema);
     if (inner.def.options === undefined) return inner.def.shape ?? {};
     const kind = valueAt(value, ["kind"]);
-    return inner.def.options.find((option) => unwrap(option).def.shape?.["kind"]?.def.values?.includes(kind))?.def.shape ?? {};
+    const names = ({ def }: Loose): unknown[] => def.values ?? Object.values(def.entries ?? {});
+    return inner.def.options.find((option) => names(option.def.shape!["kind"]!).includes(kind))?.def.shape ?? {};
   };
   let shape = shapeOf(jobSchema as unknown as Loose, root);
   for (const [depth, key] of path.entries()) {

@@ -43,9 +43,18 @@ export const describeError = (error: unknown): ErrorReport => {
 
 /** Bring a report from a worker back to life; `where` names the worker. */
 export const reviveError = ({ kind, code, message, stack }: ErrorReport, where: string): SkeinError => {
-  const error = new SkeinError(kind, code, kind === "invariant" ? `${where}: ${message}` : message);
+  const error = new SkeinError(kind, code, `${where}: ${message}`);
   error.stack = `${where}: ${stack}`;
   return error;
+};
+
+/** A full disk, told with what is safe and how to go on; any other error as it is. */
+export const explainDiskFull = (error: unknown, output: string, checkpoint: string | undefined): unknown => {
+  const { code } = describeError(error);
+  if (code !== "ENOSPC" && code !== "EDQUOT") return error;
+  const before = checkpoint === undefined ? "nothing was saved before" : `the one before is intact: ${checkpoint}`;
+  const cure = checkpoint === undefined ? "free some space, or name a folder on another disk with --output" : `free some space and continue with: skein-train resume ${output}`;
+  return new CheckpointError(`the disk of ${output} is full, so the run was stopped (${code}); the unfinished checkpoint was removed, ${before}; ${cure}`, { cause: error });
 };
 
 export const exitCodeOf = (kind: ErrorKind): number => (kind === "user" ? exitCodes.usage : exitCodes.failure);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Job } from "./job.ts";
 
 const count = z.int().min(1);
 const fraction = z.number().gt(0).lt(1);
@@ -25,8 +26,13 @@ const data = z
 const model = z
   .discriminatedUnion("kind", [
     z.strictObject({ kind: z.literal("mlp"), hidden: z.array(count).min(1).default([512, 512]).describe("Width of each hidden layer.") }),
-    z.strictObject({ kind: z.literal("cnn") }),
-    z.strictObject({ kind: z.literal("resnet18") }),
+    z.strictObject({
+      kind: z.literal("cnn"),
+      channels: z.tuple([count, count]).default([32, 64]).describe("Channels of the two convolutions."),
+      hidden: count.default(128).describe("Width of the dense layer."),
+      dropout: z.number().min(0).lt(1).default(0),
+    }),
+    z.strictObject({ kind: z.literal("resnet18"), channels: z.tuple([count, count, count, count]).default([64, 128, 256, 512]).describe("Channels of the four stages.") }),
     z.strictObject({
       kind: z.literal("gpt"),
       layers: count.default(4),
@@ -44,8 +50,7 @@ const adam = { beta1: beta.default(0.9), beta2: beta.default(0.999), epsilon: z.
 const optimizer = z
   .discriminatedUnion("kind", [
     z.strictObject({ kind: z.literal("sgd"), weightDecay: weightDecay.default(0) }),
-    z.strictObject({ kind: z.literal("momentum"), decay: beta.default(0.9), weightDecay: weightDecay.default(0) }),
-    z.strictObject({ kind: z.literal("nesterov"), decay: beta.default(0.9), weightDecay: weightDecay.default(0) }),
+    z.strictObject({ kind: z.enum(["momentum", "nesterov"]), decay: beta.default(0.9), weightDecay: weightDecay.default(0) }),
     z.strictObject({ kind: z.literal("adam"), ...adam }),
     z.strictObject({ kind: z.literal("adamw"), ...adam, weightDecay: weightDecay.default(0.01) }),
   ])
@@ -81,7 +86,7 @@ const buckets = z
   .describe("How gradients are merged into messages.");
 
 /** What a job file may say. */
-export const jobSchema = z
+export const jobSchema: z.ZodType<Job> = z
   .strictObject({
     name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "a name is made of letters, digits, dot, dash and underscore").describe("Names the output folder."),
     seed: z.int().min(0).default(0).describe("Of weights, data order and dropout."),
@@ -112,9 +117,6 @@ export const jobSchema = z
       .describe("What is saved, and when."),
   })
   .describe("A training job of skein-train.");
-
-/** A checked job: every default filled in. */
-export type Job = z.output<typeof jobSchema>;
 
 /** A rule between fields that a job breaks. */
 export interface CrossFieldFault {

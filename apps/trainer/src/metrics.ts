@@ -10,6 +10,8 @@ export interface Measurement {
   readonly [quantity: string]: number | string;
 }
 
+export const metricsFile = "metrics.jsonl";
+
 export interface MetricSink {
   record(measurement: Measurement): void;
   close(): void;
@@ -37,7 +39,7 @@ export class MetricFiles implements MetricSink {
 
   /** @param fromStep steps that were done before; later lines of an earlier run are dropped. */
   constructor(folder: string, fromStep: number) {
-    const path = join(folder, "metrics.jsonl");
+    const path = join(folder, metricsFile);
     keepUpTo(path, fromStep);
     this.lines = openSync(path, "a");
     this.events = new EventFile(folder);

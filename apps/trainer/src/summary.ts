@@ -33,12 +33,6 @@ export const formatSeconds = (seconds: number): string => {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
 };
 
-/**
- * Bytes that each rank sends when `gradientBytes` are all-reduced as a ring in each of `steps` steps: `2(P−1)/P` of them.
- * Source: Patarasuk and Yuan 2009, the lower bound for all-reduce.
- */
-export const denseBytesPerRank = (gradientBytes: number, worldSize: number, steps: number): number => Math.round(((2 * (worldSize - 1)) / worldSize) * gradientBytes * steps);
-
 /** The summary for people, a line per figure. */
 export const formatSummary = (summary: Summary): string[] => {
   const { testAccuracy, testLoss, bitsPerByte, bytesSentPerRank, denseBytesPerRank: dense } = summary;

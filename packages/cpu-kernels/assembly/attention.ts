@@ -4,21 +4,18 @@ import { maxOfRow, scaleRow, sumOfExps } from "./softmax";
 import { expOf, logOf } from "./transcendental";
 import { madd, sumLanes } from "./lanes";
 import { packPanels } from "./pack";
-import { copyTile, tile4, tile6, TILE_BYTES, TILE_COLUMNS, TILE_ROWS, tileRows } from "./tile";
+import { ATTENTION_TILE } from "./attention-blocks";
+import { PRODUCT_HEAD_BYTES, TILE_COLUMNS, TILE_ROWS } from "./blocks";
+import { copyTile, tile4, tile6, tileRows } from "./tile";
 
-const QUERIES: i32 = 64;
-const KEYS: i32 = 64;
-const SCORE_ROW: usize = 256;
-const SCORE_BYTES: usize = 16384;
-
-/** Where the tile product keeps its row addresses and the tiles that do not fit the result. */
-const HEAD_BYTES: usize = 96 + TILE_BYTES;
+const SCORE_ROW: usize = 4 * ATTENTION_TILE;
+const SCORE_BYTES: usize = SCORE_ROW * ATTENTION_TILE;
 
 /** Bytes of a packed operand of 64 sum indices and `width` columns, or the reverse. */
 // @ts-ignore: decorator
 @inline
 function panelBytes(width: i32): usize {
-  return <usize>((width + 7) & ~7) << 8;
+  return <usize>((width + 7) & ~7) * SCORE_ROW;
 }
 
 /** y (+)= a · panels. Row i of `a` lies `aRow` bytes after the one before, its terms `aInner` bytes apart; panels are [inner][8]. */
@@ -65,14 +62,14 @@ export function attention(
   out: usize, logSums: usize, q: usize, k: usize, v: usize, heads: i32, queries: i32, keys: i32, width: i32, causal: bool, scale: f32, scratch: usize,
 ): void {
   const rowBytes = <usize>width << 2;
-  const scores = scratch + HEAD_BYTES;
+  const scores = scratch + PRODUCT_HEAD_BYTES;
   const keyPanels = scores + SCORE_BYTES;
   const valuePanels = keyPanels + panelBytes(width);
   const maxima = valuePanels + panelBytes(width);
   const diagonal = keys - queries;
   for (let h = 0; h < heads; h++) {
-    for (let q0 = 0; q0 < queries; q0 += QUERIES) {
-      const tall = min(QUERIES, queries - q0);
+    for (let q0 = 0; q0 < queries; q0 += ATTENTION_TILE) {
+      const tall = min(ATTENTION_TILE, queries - q0);
       const result = out + <usize>q0 * rowBytes;
       const sums = logSums + (<usize>q0 << 2);
       memory.fill(result, 0, <usize>tall * rowBytes);
@@ -81,8 +78,8 @@ export function attention(
         store<f32>(sums + (i << 2), 0);
       }
       const end = causal ? min(keys, q0 + tall + diagonal) : keys;
-      for (let k0 = 0; k0 < end; k0 += KEYS) {
-        const wide = min(KEYS, keys - k0);
+      for (let k0 = 0; k0 < end; k0 += ATTENTION_TILE) {
+        const wide = min(ATTENTION_TILE, keys - k0);
         packPanels(k + <usize>k0 * rowBytes, rowBytes, 4, wide, width, keyPanels, <usize>width << 5);
         packPanels(v + <usize>k0 * rowBytes, 4, rowBytes, width, wide, valuePanels, <usize>wide << 5);
         multiplyPanels(q + <usize>q0 * rowBytes, rowBytes, 4, keyPanels, scores, SCORE_ROW, tall, wide, width, false, scratch);
@@ -171,7 +168,7 @@ export function attentionBackward(
 ): void {
   const rowBytes = <usize>width << 2;
   const packed = panelBytes(width);
-  const weights = scratch + HEAD_BYTES;
+  const weights = scratch + PRODUCT_HEAD_BYTES;
   const gradients = weights + SCORE_BYTES;
   const keyPanels = gradients + SCORE_BYTES;
   const keyRowPanels = keyPanels + packed;
@@ -187,16 +184,16 @@ export function attentionBackward(
   memory.fill(dv, 0, <usize>heads * keyBytes);
   for (let h = 0; h < heads; h++) {
     deltas(delta, g, out, queries, rowBytes);
-    for (let k0 = 0; k0 < keys; k0 += KEYS) {
-      const wide = min(KEYS, keys - k0);
+    for (let k0 = 0; k0 < keys; k0 += ATTENTION_TILE) {
+      const wide = min(ATTENTION_TILE, keys - k0);
       const key = <usize>k0 * rowBytes;
       packPanels(k + key, rowBytes, 4, wide, width, keyPanels, <usize>width << 5);
       packPanels(v + key, rowBytes, 4, wide, width, valuePanels, <usize>width << 5);
       packPanels(k + key, 4, rowBytes, width, wide, keyRowPanels, <usize>wide << 5);
       // The first query that sees key k0 is k0 − diagonal.
-      const first = causal ? max(0, k0 - diagonal) / QUERIES * QUERIES : 0;
-      for (let q0 = first; q0 < queries; q0 += QUERIES) {
-        const tall = min(QUERIES, queries - q0);
+      const first = causal ? max(0, k0 - diagonal) / ATTENTION_TILE * ATTENTION_TILE : 0;
+      for (let q0 = first; q0 < queries; q0 += ATTENTION_TILE) {
+        const tall = min(ATTENTION_TILE, queries - q0);
         const query = <usize>q0 * rowBytes;
         multiplyPanels(q + query, rowBytes, 4, keyPanels, weights, SCORE_ROW, tall, wide, width, false, scratch);
         multiplyPanels(g + query, rowBytes, 4, valuePanels, gradients, SCORE_ROW, tall, wide, width, false, scratch);

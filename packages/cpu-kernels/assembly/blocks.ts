@@ -13,6 +13,12 @@ export const INNER_BLOCK = 512;
 export const COLUMN_BLOCK = 512;
 /** Matrix product, rows per block: at most 240 KiB of the other operand pass over each panel. */
 export const ROW_BLOCK = 120;
+/**
+ * Matrix product, panels up to which the rows are read where they lie, however far apart, instead of copied together.
+ * GFLOP/s copied against read in place: 8×512×512 39 / 62, 16×512×512 50 / 64, 8×4096×1024 36 / 46; with four panels 32×512×512 gains
+ * (56 / 65) but rows 4 KiB apart, which share cache sets, lose (32×1024×1024 55 / 46). So two.
+ */
+export const READ_ONCE_PANELS = 2;
 /** Matrix product, bytes before the panels: three tables of 6 addresses and a tile. */
 export const PRODUCT_HEAD_BYTES = 288;
 
@@ -22,9 +28,7 @@ export const TAP_BLOCK = 768;
 export const PIXEL_BLOCK = 120;
 /** Convolution, channels below which the columns of a block are copied: a tap is then shorter than loading its six addresses. */
 export const FEW_CHANNELS = 8;
-/** Weight gradient, the same for its tiles, which hold 4 or 6 channels of one tap: fewer channels would leave rows idle. */
-export const FEW_ROWS = 4;
 /** Weight gradient, pixels per block: a packed panel of 8 output channels is at most 16 KiB. */
 export const SUM_BLOCK = 512;
-/** Convolution, bytes per entry of the list of taps: weight address, row offset, column offset. */
-export const TAP_BYTES = 12;
+/** Convolution, bytes per entry of the list of taps: weight address, row offset, column offset, both offsets in bytes. */
+export const TAP_BYTES = 16;

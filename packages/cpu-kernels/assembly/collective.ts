@@ -1,5 +1,7 @@
 // Reductions between buffers of different ranks. Each export name says operation and dtype; @skein/collectives looks them up.
 // `accumulate*`: target ← a ∘ b, where target may be a or b. `exchange*`: a and b ← a ∘ b, the whole all-reduce of two ranks in one pass.
+import { decodeF16, encodeF16, roundToBf16, roundToF16 } from "./half";
+import { addF, maxF, minF, shlI, shrU } from "./vectors";
 
 const SUM: i32 = 0;
 const MAX: i32 = 1;
@@ -69,61 +71,43 @@ function exchange<T>(operation: i32, a: usize, b: usize, count: i32): void {
   }
 }
 
+/** Bits of 16-bit floats, low in each lane: decode both, apply, round, encode. */
 // @ts-ignore: decorator
 @inline
-function halfToFloat(bits: u32): f32 {
-  const sign: u32 = (bits & 0x8000) << 16;
-  const magnitude: u32 = bits & 0x7fff;
-  if (magnitude >= 0x7c00) return reinterpret<f32>(sign | 0x7f800000 | ((magnitude & 0x3ff) << 13));
-  if (magnitude < 0x0400) return reinterpret<f32>(sign | reinterpret<u32>(<f32>magnitude * 5.9604644775390625e-8)); // subnormal: units of 2^-24
-  return reinterpret<f32>(sign | ((magnitude << 13) + 0x38000000));
-}
-
-/** Round to nearest half, ties to even. */
-// @ts-ignore: decorator
-@inline
-function floatToHalf(value: f32): u32 {
-  const bits = reinterpret<u32>(value);
-  const sign = (bits >>> 16) & 0x8000;
-  const magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) return sign | 0x7e00;
-  if (magnitude >= 0x477ff000) return sign | 0x7c00;
-  // 0.5 has a unit in the last place of 2^-24, so adding it leaves the rounded count of half subnormal units in the low bits.
-  if (magnitude < 0x38800000) return sign | (reinterpret<u32>(reinterpret<f32>(magnitude) + 0.5) - 0x3f000000);
-  const rebased = magnitude - 0x38000000;
-  return sign | ((rebased + 0xfff + ((rebased >>> 13) & 1)) >>> 13);
+function applyHalf<T>(operation: i32, a: T, b: T): T {
+  const x = decodeF16<T>(a);
+  const y = decodeF16<T>(b);
+  const r = operation == SUM ? addF<T>(x, y) : operation == MAX ? maxF<T>(x, y) : minF<T>(x, y);
+  return encodeF16<T>(roundToF16<T>(r));
 }
 
 // @ts-ignore: decorator
 @inline
-function brainToFloat(bits: u32): f32 {
-  return reinterpret<f32>(bits << 16);
-}
-
-/** Round to nearest bfloat16, ties to even. */
-// @ts-ignore: decorator
-@inline
-function floatToBrain(value: f32): u32 {
-  const bits = reinterpret<u32>(value);
-  if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fc0 | ((bits >>> 16) & 0x8000);
-  return (bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16;
+function applyBrain<T>(operation: i32, a: T, b: T): T {
+  const x = shlI<T>(a, 16);
+  const y = shlI<T>(b, 16);
+  const r = operation == SUM ? addF<T>(x, y) : operation == MAX ? maxF<T>(x, y) : minF<T>(x, y);
+  return shrU<T>(roundToBf16<T>(r), 16);
 }
 
 // @ts-ignore: decorator
 @inline
-function accumulateHalf(operation: i32, target: usize, a: usize, b: usize, count: i32): void {
+function accumulate16(operation: i32, brain: bool, target: usize, a: usize, b: usize, count: i32): void {
+  let i: usize = 0;
   const bytes: usize = (<usize>count) << 1;
-  for (let i: usize = 0; i < bytes; i += 2) {
-    store<u16>(target + i, <u16>floatToHalf(apply<f32>(operation, halfToFloat(load<u16>(a + i)), halfToFloat(load<u16>(b + i)))));
+  if (ASC_FEATURE_SIMD) {
+    for (; i + 8 <= bytes; i += 8) {
+      const x = v128.load16x4_u(a + i);
+      const y = v128.load16x4_u(b + i);
+      const r = brain ? applyBrain<v128>(operation, x, y) : applyHalf<v128>(operation, x, y);
+      store<u64>(target + i, i64x2.extract_lane(i16x8.narrow_i32x4_u(r, r), 0));
+    }
   }
-}
-
-// @ts-ignore: decorator
-@inline
-function accumulateBrain(operation: i32, target: usize, a: usize, b: usize, count: i32): void {
-  const bytes: usize = (<usize>count) << 1;
-  for (let i: usize = 0; i < bytes; i += 2) {
-    store<u16>(target + i, <u16>floatToBrain(apply<f32>(operation, brainToFloat(load<u16>(a + i)), brainToFloat(load<u16>(b + i)))));
+  for (; i < bytes; i += 2) {
+    const x = reinterpret<f32>(<u32>load<u16>(a + i));
+    const y = reinterpret<f32>(<u32>load<u16>(b + i));
+    const r = brain ? applyBrain<f32>(operation, x, y) : applyHalf<f32>(operation, x, y);
+    store<u16>(target + i, <u16>reinterpret<u32>(r));
   }
 }
 
@@ -149,11 +133,11 @@ export function exchangeSumU32(a: usize, b: usize, count: i32): void {
 }
 
 export function accumulateSumF16(target: usize, a: usize, b: usize, count: i32): void {
-  accumulateHalf(SUM, target, a, b, count);
+  accumulate16(SUM, false, target, a, b, count);
 }
 
 export function accumulateSumBF16(target: usize, a: usize, b: usize, count: i32): void {
-  accumulateBrain(SUM, target, a, b, count);
+  accumulate16(SUM, true, target, a, b, count);
 }
 
 export function accumulateMaxF32(target: usize, a: usize, b: usize, count: i32): void {
@@ -178,11 +162,11 @@ export function exchangeMaxU32(a: usize, b: usize, count: i32): void {
 }
 
 export function accumulateMaxF16(target: usize, a: usize, b: usize, count: i32): void {
-  accumulateHalf(MAX, target, a, b, count);
+  accumulate16(MAX, false, target, a, b, count);
 }
 
 export function accumulateMaxBF16(target: usize, a: usize, b: usize, count: i32): void {
-  accumulateBrain(MAX, target, a, b, count);
+  accumulate16(MAX, true, target, a, b, count);
 }
 
 export function accumulateMinF32(target: usize, a: usize, b: usize, count: i32): void {
@@ -207,11 +191,11 @@ export function exchangeMinU32(a: usize, b: usize, count: i32): void {
 }
 
 export function accumulateMinF16(target: usize, a: usize, b: usize, count: i32): void {
-  accumulateHalf(MIN, target, a, b, count);
+  accumulate16(MIN, false, target, a, b, count);
 }
 
 export function accumulateMinBF16(target: usize, a: usize, b: usize, count: i32): void {
-  accumulateBrain(MIN, target, a, b, count);
+  accumulate16(MIN, true, target, a, b, count);
 }
 
 /** Copy bytes between regions that may overlap. */

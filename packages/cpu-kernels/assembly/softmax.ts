@@ -1,6 +1,6 @@
 // Softmax, log-softmax and cross-entropy over rows of `width` f32. A row is read from the first-level cache after its first pass.
 import { madd, sumLanes } from "./lanes";
-import { expNegative, expOf, logOf } from "./transcendental";
+import { expOf, logOf } from "./transcendental";
 
 /** Largest of a row; NaN when it holds one. */
 // @ts-ignore: decorator
@@ -30,8 +30,8 @@ export function sumOfExps(output: usize, row: usize, bytes: usize, shift: f32, k
     let even = f32x4.splat(0);
     let odd = f32x4.splat(0);
     for (; i + 32 <= bytes; i += 32) {
-      const a = expNegative<v128>(f32x4.sub(v128.load(row + i), shifts));
-      const b = expNegative<v128>(f32x4.sub(v128.load(row + i, 16), shifts));
+      const a = expOf<v128>(f32x4.sub(v128.load(row + i), shifts));
+      const b = expOf<v128>(f32x4.sub(v128.load(row + i, 16), shifts));
       if (keep) {
         v128.store(output + i, a);
         v128.store(output + i, b, 16);
@@ -40,14 +40,14 @@ export function sumOfExps(output: usize, row: usize, bytes: usize, shift: f32, k
       odd = f32x4.add(odd, b);
     }
     for (; i + 16 <= bytes; i += 16) {
-      const a = expNegative<v128>(f32x4.sub(v128.load(row + i), shifts));
+      const a = expOf<v128>(f32x4.sub(v128.load(row + i), shifts));
       if (keep) v128.store(output + i, a);
       even = f32x4.add(even, a);
     }
     total = sumLanes(f32x4.add(even, odd));
   }
   for (; i < bytes; i += 4) {
-    const a = expNegative<f32>(load<f32>(row + i) - shift);
+    const a = expOf<f32>(load<f32>(row + i) - shift);
     if (keep) store<f32>(output + i, a);
     total += a;
   }

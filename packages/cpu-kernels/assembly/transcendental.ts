@@ -1,7 +1,7 @@
 // Elementary functions on lanes, accurate to about two units in the last place (see test/transcendental.test.ts). Polynomials are
 // least-squares fits on Chebyshev nodes, weighted for relative error.
 import {
-  absF, addF, addI, andB, divF, eqF, fromI, leF, ltF, maddF, mulF, nearestF, negF, nmaddF, orB, pmaxF, pminF, select, shlI, shrI, splat,
+  absF, addF, addI, andB, divF, eqF, fromI, leF, ltF, maddF, mulF, nearestF, negF, nmaddF, notB, orB, pmaxF, pminF, select, shlI, shrI, splat,
   splatBits, sqrtF, subF, subI, truncI, xorB,
 } from "./vectors";
 
@@ -128,18 +128,17 @@ function erfNear<T>(a: T): T {
   return maddF<T>(near, a, a);
 }
 
-/** `1 - erf x` for x ≥ 1, as the exponential of a polynomial; from 4 on it stays at 1.5e-8. */
+/** `1 - erf x` for x ≥ 1, as the exponential of a polynomial; taken as 0 above 4. */
 // @ts-ignore: decorator
 @inline
-function erfcFar<T>(x: T): T {
-  const t = pminF<T>(x, splat<T>(4.0));
+function erfcFar<T>(t: T): T {
   let far = maddF<T>(splat<T>(0.00018655170962095024), t, splat<T>(-0.002948945949771149));
   far = maddF<T>(far, t, splat<T>(0.021841707116382194));
   far = maddF<T>(far, t, splat<T>(-0.10311145663614078));
   far = maddF<T>(far, t, splat<T>(-0.6381424864129416));
   far = maddF<T>(far, t, splat<T>(-1.1270889234983537));
   far = maddF<T>(far, t, splat<T>(-0.0003419623430263999));
-  return expModerate<T>(far);
+  return andB<T>(expModerate<T>(far), notB<T>(ltF<T>(splat<T>(4.0), t)));
 }
 
 /** Error function. */

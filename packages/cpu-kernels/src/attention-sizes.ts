@@ -1,3 +1,5 @@
+import { ATTENTION_TILE } from "../assembly/attention-blocks.ts";
+import { PRODUCT_HEAD_BYTES, TILE_COLUMNS } from "../assembly/blocks.ts";
 import type { KernelNode } from "./kernel.ts";
 
 /** Sizes and options as both attention kernels take them: heads, queries, keys, width, causal, scale. */
@@ -6,11 +8,8 @@ export const attentionArguments = ({ inputs, params }: KernelNode): readonly num
   return [batch * heads, queries, inputs[1]!.shape[2]!, width, params["causal"] === true ? 1 : 0, params["scale"] as number];
 };
 
-/** Row addresses and edge tile of the tile product; see HEAD_BYTES in assembly/attention.ts. */
-const headBytes = 288;
-
-/** Scratch bytes: squares of 64 × 64 scores, panels of 64 rows of the width (rounded up to whole panels of 8 columns), and further words. */
+/** Scratch bytes: squares of scores, tiles of positions × width (rounded up to whole panels of columns), and further words. */
 export const attentionScratch = ({ inputs }: KernelNode, { squares, panels, words }: { squares: number; panels: number; words: number }): number => {
-  const width = Math.ceil(inputs[0]!.shape[3]! / 8) * 8;
-  return headBytes + squares * 4 * 64 * 64 + panels * 4 * 64 * width + 4 * words;
+  const width = Math.ceil(inputs[0]!.shape[3]! / TILE_COLUMNS) * TILE_COLUMNS;
+  return PRODUCT_HEAD_BYTES + 4 * ATTENTION_TILE * (squares * ATTENTION_TILE + panels * width) + 4 * words;
 };

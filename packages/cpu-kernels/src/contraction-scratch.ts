@@ -1,7 +1,6 @@
 import {
   COLUMN_BLOCK,
   FEW_CHANNELS,
-  FEW_ROWS,
   INNER_BLOCK,
   PIXEL_BLOCK,
   PRODUCT_HEAD_BYTES,
@@ -74,7 +73,7 @@ export const inputGradientScratchBytes = (sizes: ConvolutionSizes): number => {
   return align16(TAP_BYTES * all) + Math.max(0, ...bytes);
 };
 
-/** Scratch bytes of `conv2d-backward-weight`: edge addresses, results, tile, addresses, padded image block, columns, panels. */
+/** Scratch bytes of `conv2d-backward-weight`: edge addresses, results, tile, addresses, padded image block, panels. */
 export const weightGradientScratchBytes = (sizes: ConvolutionSizes): number => {
   const { batch, kernelHeight, kernelWidth, outHeight, outWidth, strideY, strideX, dilationY, dilationX, groups } = sizes;
   if (isPlainProduct(sizes)) return productScratchBytes(sizes.channels, sizes.outChannels, batch * sizes.height * sizes.width);
@@ -84,9 +83,8 @@ export const weightGradientScratchBytes = (sizes: ConvolutionSizes): number => {
   const pixels = images * rows * outWidth;
   const paddedRows = (rows - 1) * strideY + (kernelHeight - 1) * dilationY + 1;
   const paddedWidth = (outWidth - 1) * strideX + (kernelWidth - 1) * dilationX + 1;
-  const columns = perGroup < FEW_ROWS ? pixels * kernelHeight * kernelWidth * perGroup : 0;
   return (
-    64 + TILE_BYTES + align16(4 * TILE_ROWS * images * rows) + align16(4 * (images * paddedRows * paddedWidth * perGroup + 2)) + align16(4 * columns) +
+    64 + TILE_BYTES + align16(4 * TILE_ROWS * images * rows) + align16(4 * (images * paddedRows * paddedWidth * perGroup)) +
     4 * pixels * wholePanels(sizes.outChannels / groups)
   );
 };

@@ -1,4 +1,6 @@
 import type { Kernel } from "./kernel.ts";
+import { argmaxKernel } from "./ops/argmax.ts";
+import { argminKernel } from "./ops/argmin.ts";
 import { attentionBackwardKernel } from "./ops/attention-backward.ts";
 import { attentionKernel } from "./ops/attention.ts";
 import { avgPool2dBackwardKernel } from "./ops/avg-pool2d-backward.ts";
@@ -7,20 +9,30 @@ import { batchNormBackwardKernel } from "./ops/batch-norm-backward.ts";
 import { batchNormKernel } from "./ops/batch-norm.ts";
 import { broadcastToKernel } from "./ops/broadcast-to.ts";
 import { concatKernel } from "./ops/concat.ts";
+import { constantKernel } from "./ops/constant.ts";
 import { conv2dBackwardInputKernel } from "./ops/conv2d-backward-input.ts";
 import { conv2dBackwardWeightKernel } from "./ops/conv2d-backward-weight.ts";
 import { conv2dKernel } from "./ops/conv2d.ts";
 import { crossEntropyBackwardKernel } from "./ops/cross-entropy-backward.ts";
 import { crossEntropyKernel } from "./ops/cross-entropy.ts";
+import { cumsumKernel } from "./ops/cumsum.ts";
+import { foldInKernel } from "./ops/fold-in.ts";
+import { fusedKernel } from "./ops/fused.ts";
 import { gatherKernel } from "./ops/gather.ts";
+import { iotaKernel } from "./ops/iota.ts";
 import { layerNormBackwardKernel } from "./ops/layer-norm-backward.ts";
 import { layerNormKernel } from "./ops/layer-norm.ts";
+import { literalKernel } from "./ops/literal.ts";
 import { logSoftmaxBackwardKernel } from "./ops/log-softmax-backward.ts";
 import { logSoftmaxKernel } from "./ops/log-softmax.ts";
 import { matmulKernel } from "./ops/matmul.ts";
 import { maxPool2dBackwardKernel } from "./ops/max-pool2d-backward.ts";
 import { maxPool2dKernel } from "./ops/max-pool2d.ts";
+import { oneHotKernel } from "./ops/one-hot.ts";
 import { padKernel } from "./ops/pad.ts";
+import { randomBitsKernel } from "./ops/random-bits.ts";
+import { reduceMaxKernel } from "./ops/reduce-max.ts";
+import { reduceMinKernel } from "./ops/reduce-min.ts";
 import { reshapeKernel } from "./ops/reshape.ts";
 import { rmsNormBackwardKernel } from "./ops/rms-norm-backward.ts";
 import { rmsNormKernel } from "./ops/rms-norm.ts";
@@ -29,9 +41,13 @@ import { scatterAddKernel } from "./ops/scatter-add.ts";
 import { sliceKernel } from "./ops/slice.ts";
 import { softmaxBackwardKernel } from "./ops/softmax-backward.ts";
 import { softmaxKernel } from "./ops/softmax.ts";
+import { sumKernel } from "./ops/sum.ts";
+import { topKKernel } from "./ops/top-k.ts";
 import { transposeKernel } from "./ops/transpose.ts";
 
 const rows: readonly Kernel[] = [
+  argmaxKernel,
+  argminKernel,
   attentionBackwardKernel,
   attentionKernel,
   avgPool2dBackwardKernel,
@@ -40,20 +56,30 @@ const rows: readonly Kernel[] = [
   batchNormKernel,
   broadcastToKernel,
   concatKernel,
+  constantKernel,
   conv2dBackwardInputKernel,
   conv2dBackwardWeightKernel,
   conv2dKernel,
   crossEntropyBackwardKernel,
   crossEntropyKernel,
+  cumsumKernel,
+  foldInKernel,
+  fusedKernel,
   gatherKernel,
+  iotaKernel,
   layerNormBackwardKernel,
   layerNormKernel,
+  literalKernel,
   logSoftmaxBackwardKernel,
   logSoftmaxKernel,
   matmulKernel,
   maxPool2dBackwardKernel,
   maxPool2dKernel,
+  oneHotKernel,
   padKernel,
+  randomBitsKernel,
+  reduceMaxKernel,
+  reduceMinKernel,
   reshapeKernel,
   rmsNormBackwardKernel,
   rmsNormKernel,
@@ -62,6 +88,8 @@ const rows: readonly Kernel[] = [
   sliceKernel,
   softmaxBackwardKernel,
   softmaxKernel,
+  sumKernel,
+  topKKernel,
   transposeKernel,
 ];
 

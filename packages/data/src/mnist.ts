@@ -8,15 +8,11 @@ export interface NamedBytes {
   readonly bytes: Uint8Array;
 }
 
-/** Mean and standard deviation of the 60,000 training images, as fractions of 255; computed from the files. */
-export const mnistMean = 0.1307;
-export const mnistDeviation = 0.3081;
-
 export const mnistClasses = 10;
 
 /**
- * Handwritten digits from a pair of IDX files: fields `images` u8 [28, 28, 1] and `labels` u8 []. Pixels stay bytes, a quarter of the
- * traffic of floats; the traced model function casts and normalises them.
+ * Handwritten digits from a pair of IDX files: fields `inputs` u8 [28, 28, 1] and `labels` u8 []. Pixels stay bytes, a quarter of the
+ * traffic of floats; the traced model function casts and scales them.
  *
  * @throws DataError for truncated or altered files, unequal counts, or a label above 9.
  */
@@ -29,7 +25,7 @@ export const mnistRecords = (imageFile: NamedBytes, labelFile: NamedBytes): Reco
   const bad = labels.data.findIndex((label) => label >= mnistClasses);
   if (bad >= 0) throw new DataError(`${labelFile.name}: label ${bad} is ${labels.data[bad]}, but digits go from 0 to 9; the file is damaged, install the data set again`);
   return makeRecords(count, {
-    images: { bytes: images.data, offsetBytes: 0, strideBytes: height * width, dtype: "u8", shape: [height, width, 1] },
+    inputs: { bytes: images.data, offsetBytes: 0, strideBytes: height * width, dtype: "u8", shape: [height, width, 1] },
     labels: { bytes: labels.data, offsetBytes: 0, strideBytes: 1, dtype: "u8", shape: [] },
   });
 };

@@ -9,9 +9,9 @@ describe("textRecords", () => {
     expect(count).toBe(3);
     const batch = gatherBatch({ count, fields }, [2, 0]);
     const text = (name: string): string => new TextDecoder().decode(batch[name]!.bytes());
-    expect(batch["tokens"]!.shape).toEqual([2, 4]);
-    expect(text("tokens")).toBe("ishmcall");
-    expect(text("targets")).toBe("shmaall ");
+    expect(batch["inputs"]!.shape).toEqual([2, 4]);
+    expect(text("inputs")).toBe("ishmcall");
+    expect(text("labels")).toBe("shmaall ");
   });
 
   test("each byte but the first is a target at most once, and only a rest is left out", () => {
@@ -19,7 +19,7 @@ describe("textRecords", () => {
       fc.property(fc.integer({ min: 2, max: 300 }), fc.integer({ min: 1, max: 40 }), (length, window) => {
         fc.pre(length > window);
         const records = textRecords(Uint8Array.from({ length }, (_, i) => i % 251), window);
-        const seen = gatherBatch(records, Array.from({ length: records.count }, (_, i) => i))["targets"]!.toNumbers();
+        const seen = gatherBatch(records, Array.from({ length: records.count }, (_, i) => i))["labels"]!.toNumbers();
         expect(seen).toEqual(Array.from({ length: records.count * window }, (_, i) => (i + 1) % 251));
         expect(length - 1 - seen.length).toBeLessThan(window);
       }),

@@ -3,7 +3,7 @@ import { DataError } from "./errors.ts";
 import { makeRecords, type Records } from "./records.ts";
 
 /**
- * Windows of T + 1 bytes for a byte-level language model: fields `tokens` u8 [T] and `targets` u8 [T], the same bytes one further.
+ * Windows of T + 1 bytes for a byte-level language model: fields `inputs` u8 [T] and `labels` u8 [T], the same bytes one further.
  * Windows follow each other without overlap of their targets, so one epoch predicts every byte but the first once; a rest shorter than T is left out.
  *
  * @throws DataError when the text is shorter than one window.
@@ -13,7 +13,7 @@ export const textRecords = (text: Uint8Array, windowLength: number): Records => 
   const count = Math.floor((text.length - 1) / windowLength);
   if (count < 1) throw new DataError(`the text has ${text.length} bytes, but one window takes ${windowLength + 1}; use a longer text or a shorter window`);
   const window = { bytes: text, strideBytes: windowLength, dtype: "u8", shape: [windowLength] } as const;
-  return makeRecords(count, { tokens: { ...window, offsetBytes: 0 }, targets: { ...window, offsetBytes: 1 } });
+  return makeRecords(count, { inputs: { ...window, offsetBytes: 0 }, labels: { ...window, offsetBytes: 1 } });
 };
 
 /**

@@ -17,63 +17,10 @@ import {
   unflattenTree,
   valueAndGradWithAux,
 } from "@skein/tensor-core";
-import { normal, seeded, uniform } from "@skein/testing";
+import { normal, seeded } from "@skein/testing";
 import { describe, expect, it } from "vitest";
-import { cnn, gpt, type GptOptions, type LabelledBatch, mlp, type Model, resnet18 } from "../src/index.ts";
-
-interface HostBatch {
-  readonly inputs: NdArray;
-  readonly labels: NdArray;
-  readonly mask?: NdArray;
-}
-
-interface Row {
-  readonly name: string;
-  readonly model: Model;
-  readonly batch: HostBatch;
-  readonly numClasses: number;
-  /** Closed formula. */
-  readonly parameters: number;
-}
-
-const tinyGpt = (options: Partial<GptOptions> = {}): Model => gpt({ vocabulary: 7, contextLength: 6, width: 8, numLayers: 2, numHeads: 2, ...options });
-const tokens = { inputs: uniform([2, 5], 0, 7, 3, "i32"), labels: uniform([2, 5], 0, 7, 4, "i32") };
-const attentionSize = 4 * 8 * 8;
-
-// Every model of this package, and each of its variants, earns its place by one row.
-const rows: readonly Row[] = [
-  {
-    name: "mlp",
-    model: mlp({ sizes: [6, 5, 4, 3] }),
-    batch: { inputs: normal([4, 2, 3], 1), labels: NdArray.from([0, 1, 2, 1], [4], "i32") },
-    numClasses: 3,
-    parameters: 7 * 5 + 6 * 4 + 5 * 3,
-  },
-  {
-    name: "cnn",
-    model: cnn({ imageSize: [8, 9], inputChannels: 2, channels: [3, 4], hidden: 5, numClasses: 3 }),
-    batch: { inputs: normal([3, 8, 9, 2], 1), labels: NdArray.from([2, 0, 1], [3], "i32") },
-    numClasses: 3,
-    parameters: (9 * 2 + 1) * 3 + (9 * 3 + 1) * 4 + (2 * 2 * 4 + 1) * 5 + 6 * 3,
-  },
-  {
-    name: "resnet18",
-    model: resnet18({ numClasses: 4, inputChannels: 2, channels: [2, 2, 3, 4] }),
-    batch: { inputs: normal([4, 9, 8, 2], 1), labels: NdArray.from([3, 0, 1, 2], [4], "i32") },
-    numClasses: 4,
-    parameters:
-      // stem; each stage: its convolutions, 1×1 shortcuts and two values of each normalisation per channel; head
-      (9 * 2 * 2 + 4) + 4 * (9 * 2 * 2 + 4) + (9 * 2 * 2 + 4 + 3 * (9 * 2 * 2 + 4) + 2 * 2 + 4) + (9 * 2 * 3 + 6 + 3 * (9 * 3 * 3 + 6) + 2 * 3 + 6) + (9 * 3 * 4 + 8 + 3 * (9 * 4 * 4 + 8) + 3 * 4 + 8) + 5 * 4,
-  },
-  { name: "gpt", model: tinyGpt(), batch: tokens, numClasses: 7, parameters: 7 * 8 + 2 * (attentionSize + 2 * 8 * 32 + 16) + 8 },
-  {
-    name: "gpt with learned positions, layer norm, SwiGLU and its own head",
-    model: tinyGpt({ positions: "learned", norm: "layer", activation: "swiglu", tiedHead: false }),
-    batch: tokens,
-    numClasses: 7,
-    parameters: 7 * 8 + 6 * 8 + 2 * (attentionSize + 3 * 8 * 24 + 32) + 16 + 8 * 7,
-  },
-];
+import { cnn, gpt, type LabelledBatch, mlp, type Model, resnet18 } from "../src/index.ts";
+import { type HostBatch, modelRows } from "./model-rows.ts";
 
 const keySpec: TensorSpec = { dtype: "u32", shape: [2] };
 const initSpecs = (model: Model): { params: TensorSpec[]; state: TensorSpec[] } => {
@@ -96,7 +43,7 @@ const initialise = async (model: Model, seed = 5): Promise<{ params: unknown; st
 const lossOf = async (model: Model, params: unknown, state: unknown, batch: HostBatch): Promise<number> =>
   ((await evaluate((p: unknown, s: unknown, b: LabelledBatch) => model.loss(p, s, b, { train: true })[0], referenceBackend())(params as never, state as never, batch as never)) as NdArray).item();
 
-describe.each(rows)("$name", ({ model, batch, numClasses, parameters }) => {
+describe.each(modelRows)("$name", ({ model, batch, numClasses, parameters }) => {
   it("has as many parameters as the formula says", () => {
     expect(countParameters(model)).toBe(parameters);
   });

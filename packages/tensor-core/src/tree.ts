@@ -4,7 +4,15 @@ import { ArgumentError } from "./errors.ts";
 export type Tree<Leaf> = Leaf | readonly Tree<Leaf>[] | { readonly [key: string]: Tree<Leaf> };
 
 /** The same tree with every leaf of type `From` replaced by `To`. */
-export type MapTree<T, From, To> = T extends From ? To : T extends object ? { [K in keyof T]: MapTree<T[K], From, To> } : T;
+export type MapTree<T, From, To> = T extends From
+  ? To
+  : T extends readonly (infer Item)[]
+    ? number extends T["length"]
+      ? readonly MapTree<Item, From, To>[] // spelled out, since a mapped type over a recursive list never ends
+      : { [K in keyof T]: MapTree<T[K], From, To> }
+    : T extends object
+      ? { [K in keyof T]: MapTree<T[K], From, To> }
+      : T;
 
 /** Where the leaves of a flat list belong. Plain data; two trees fit together when these are equal. */
 export type TreeStructure = "leaf" | { readonly list: readonly TreeStructure[] } | { readonly record: readonly (readonly [string, TreeStructure])[] };

@@ -1,10 +1,11 @@
+import { ATTENTION_TILE } from "../../assembly/attention-blocks.ts";
 import { attentionArguments, attentionScratch } from "../attention-sizes.ts";
 import type { Kernel } from "../kernel.ts";
 
 export const attentionKernel: Kernel = {
   op: "attention",
   // Scores, packed keys and values, one maximum per query of a tile.
-  scratchBytes: (node) => attentionScratch(node, { squares: 1, panels: 2, words: 64 }),
+  scratchBytes: (node) => attentionScratch(node, { squares: 1, panels: 2, words: ATTENTION_TILE }),
   bind: (node, wasm) => {
     const attention = wasm["attention"]!;
     const numbers = attentionArguments(node);

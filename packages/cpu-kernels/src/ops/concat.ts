@@ -28,12 +28,16 @@ export const concatKernel: Kernel = {
   bind: (node, wasm) => {
     let offset = 0;
     const copies = plans(node).map((plan) => {
-      const copy = { run: bindCopy(plan, wasm), offset };
+      const copy = { run: bindCopy(plan, wasm), offset, place: plan.outputOffset };
       offset += copyTable(plan).length;
       return copy;
     });
     return (inputs, outputs, _, constants) => {
-      for (let i = 0; i < copies.length; i++) copies[i]!.run(outputs[0]!, inputs[i]!, constants + copies[i]!.offset);
+      for (let i = 0; i < copies.length; i++) {
+        const { run, offset, place } = copies[i]!;
+        // The plan may have had an operand computed where it belongs.
+        if (inputs[i] !== outputs[0]! + place) run(outputs[0]!, inputs[i]!, constants + offset);
+      }
     };
   },
 };

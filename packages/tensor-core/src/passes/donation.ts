@@ -15,7 +15,7 @@ const suitability = (graph: Graph, blocks: Blocks, rule: InPlaceRule, donated: B
       const node = graph.nodes[output.begin]!;
       const opener = output.values.find((other) => other.node === node.id && other.offset === 0 && other.bytes === output.bytes && blocks.values[node.id]!.includes(other));
       const isWhole = value.offset === 0 && value.bytes === donated.bytes;
-      if (read.by !== node.id || read.until > node.id || opener === undefined || !isWhole) return undefined;
+      if (read.by !== node.id || opener === undefined || !isWhole) return undefined;
       if (!mayTakeOver(graph, blocks, rule, node, read.input, opener.output)) return undefined;
       if (node.op === "fused") latest += ((node.params as unknown as FusedParams).instructions.findLastIndex(({ args }) => args.includes(read.input)) + 1) / 1e6;
     }

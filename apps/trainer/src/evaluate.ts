@@ -1,0 +1,28 @@
+import { evaluationBatches, type Records } from "@skein/data";
+import type { LabelledBatch, Model } from "@skein/models";
+import { type Backend, type DeviceArray, jit } from "@skein/tensor-core";
+import type { DeviceState } from "./train-state.ts";
+
+/** Sums over this rank's part of the held-out samples. */
+export interface EvaluationSums {
+  readonly correct: number;
+  readonly lossSum: number;
+  readonly count: number;
+}
+
+/** Compile the evaluation of a model. Ranks work on their own parts and need no collective; the main thread adds the sums up. */
+export const makeEvaluation = (model: Model, backend: Backend): ((state: DeviceState, records: Records, shard: { batchSize: number; rank: number; worldSize: number }) => Promise<EvaluationSums>) => {
+  const compiled = jit((params: unknown, modelState: unknown, batch: LabelledBatch) => model.evaluate(params, modelState, batch), backend);
+  const call = compiled as unknown as (...args: unknown[]) => Promise<Record<keyof EvaluationSums, DeviceArray>>;
+  return async (state, records, shard) => {
+    const sums = { correct: 0, lossSum: 0, count: 0 };
+    for (const { batch, mask } of evaluationBatches(records, shard)) {
+      const metrics = await call(state.params, state.model, { ...batch, mask });
+      for (const name of ["correct", "lossSum", "count"] as const) {
+        sums[name] += (await backend.download(metrics[name])).item();
+        backend.free(metrics[name]);
+      }
+    }
+    return sums;
+  };
+};

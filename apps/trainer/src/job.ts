@@ -1,0 +1,60 @@
+/** A checked job: every default filled in, every rule kept. What a job file may say stands in `job-schema.ts`. */
+export interface Job {
+  readonly name: string;
+  readonly seed: number;
+  readonly ranks: number;
+  /** Samples per step, of all ranks together. */
+  readonly batch: number;
+  /** Exactly one of epochs and steps is given. */
+  readonly epochs?: number | undefined;
+  readonly steps?: number | undefined;
+  readonly data: DataJob;
+  readonly model: ModelJob;
+  readonly optimizer: OptimizerJob;
+  readonly learningRate: LearningRateJob;
+  readonly clipNorm?: number | undefined;
+  readonly compression: CompressionJob;
+  readonly buckets: BucketsJob;
+  readonly evaluation: { readonly batch: number; readonly everyEpochs?: number | undefined };
+  readonly checkpoint: { readonly everySteps?: number | undefined; readonly keep: number };
+}
+
+interface Limits {
+  readonly trainSamples?: number | undefined;
+  readonly testSamples?: number | undefined;
+}
+
+export type DataJob =
+  | ({ readonly kind: "mnist"; readonly folder?: string | undefined } & Limits)
+  | ({ readonly kind: "moby-dick"; readonly file?: string | undefined; readonly window: number; readonly testFraction: number } & Limits);
+
+export type ModelJob =
+  | { readonly kind: "mlp"; readonly hidden: readonly number[] }
+  | { readonly kind: "cnn"; readonly channels: readonly [number, number]; readonly hidden: number; readonly dropout: number }
+  | { readonly kind: "resnet18"; readonly channels: readonly [number, number, number, number] }
+  | { readonly kind: "gpt"; readonly layers: number; readonly heads: number; readonly width: number; readonly dropout: number };
+
+interface AdamJob {
+  readonly beta1: number;
+  readonly beta2: number;
+  readonly epsilon: number;
+}
+
+export type OptimizerJob =
+  | { readonly kind: "sgd"; readonly weightDecay: number }
+  | { readonly kind: "momentum" | "nesterov"; readonly decay: number; readonly weightDecay: number }
+  | ({ readonly kind: "adam" } & AdamJob)
+  | ({ readonly kind: "adamw"; readonly weightDecay: number } & AdamJob);
+
+export interface LearningRateJob {
+  readonly peak: number;
+  readonly warmupSteps: number;
+  readonly decay: "constant" | "cosine" | "step";
+  readonly final: number;
+  readonly factor: number;
+  readonly everySteps?: number | undefined;
+}
+
+export type CompressionJob = { readonly kind: "identity" } | { readonly kind: "top-k"; readonly density: number; readonly errorFeedback: boolean };
+
+export type BucketsJob = { readonly kind: "per-tensor" } | { readonly kind: "fixed-size"; readonly bytes: number };

@@ -1,0 +1,56 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { type Override, parseJob } from "./config.ts";
+import { CheckpointError, ConfigError } from "./errors.ts";
+import type { Job } from "./job.ts";
+import { metricsFile } from "./metrics.ts";
+
+const jobFile = "job.json";
+
+/** The output folder of a new run. */
+export interface ClaimedFolder {
+  readonly path: string;
+  /** Whether it is ours alone: it did not exist before. */
+  readonly created: boolean;
+}
+
+/** Make a new folder: the one asked for, or `runs/<job name>/<1, 2, …>` below the working folder. @throws ConfigError when it holds a run already. */
+export const claimOutput = (name: string, asked: string | undefined): ClaimedFolder => {
+  if (asked !== undefined) {
+    if (existsSync(join(asked, jobFile))) throw new ConfigError([`--output ${asked}: the folder holds a run already; continue it with skein-train resume ${asked}, or name another folder`]);
+    return { path: asked, created: mkdirSync(asked, { recursive: true }) !== undefined };
+  }
+  mkdirSync(join("runs", name), { recursive: true });
+  for (let number = 1; ; number++) {
+    const path = join("runs", name, String(number));
+    try {
+      mkdirSync(path); // fails where another run was faster, so that two never share a folder
+      return { path, created: true };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+  }
+};
+
+/** Undo `claimOutput` and `saveJob` where a run failed before its first step; what was in the folder before stays. */
+export const dropUnusedOutput = ({ path, created }: ClaimedFolder): void => {
+  const metrics = join(path, metricsFile);
+  if (existsSync(metrics) && statSync(metrics).size > 0) return;
+  if (created) rmSync(path, { recursive: true });
+  else for (const name of [jobFile, metricsFile]) rmSync(join(path, name), { force: true });
+};
+
+/** Keep the job beside its results, every default filled in, so that a later default cannot change a resumed run. */
+export const saveJob = (output: string, job: Job): void => writeFileSync(join(output, jobFile), `${JSON.stringify(job, undefined, 2)}\n`);
+
+/** The job of a run. @throws CheckpointError when the folder holds none. */
+export const savedJob = (output: string, overrides: readonly Override[]): Job => {
+  const path = join(output, jobFile);
+  if (!existsSync(path)) {
+    const run = dirname(dirname(output));
+    const hint = existsSync(join(run, jobFile)) ? `skein-train resume ${run}` : "the output folder of a run, such as runs/mnist/1";
+    throw new CheckpointError(`${output} holds no run: ${path} is not there; name ${hint}`);
+  }
+  return parseJob(readFileSync(path, "utf8"), path, overrides);
+};
+

@@ -1,0 +1,62 @@
+import { type Records, stepsPerEpoch } from "@skein/data";
+import type { TensorSpec } from "@skein/tensor-core";
+import { buildData, type DataSet } from "./build.ts";
+import { type Checkpoint, rankFile, requireSameTensors, sha256, sharedFile, specsText } from "./checkpoint.ts";
+import { CheckpointError, ConfigError } from "./errors.ts";
+import type { Job } from "./job.ts";
+import { buildParts, splitLeaves, stateSpecs, totalStepsOf } from "./train-state.ts";
+
+/** A job with its data loaded and every rule checked that needs them. Nothing is written yet. */
+export interface Prepared {
+  readonly job: Job;
+  readonly data: DataSet;
+  readonly stepsPerEpoch: number;
+  readonly totalSteps: number;
+  /** Specs of what a checkpoint holds, by name. */
+  readonly shared: ReadonlyMap<string, TensorSpec>;
+  readonly own: ReadonlyMap<string, TensorSpec>;
+  /** Specs of the parameters. */
+  readonly params: unknown;
+  readonly modelHash: string;
+  readonly jobHash: string;
+}
+
+/** Hash of what steers the training: same hash and same step, same bits. */
+export const jobHashOf = ({ seed, ranks, batch, epochs, steps, data, model, optimizer, learningRate, clipNorm, compression, buckets }: Job): string =>
+  sha256(JSON.stringify({ seed, ranks, batch, epochs, steps, data, model, optimizer, learningRate, clipNorm, compression, buckets }));
+
+const requireFull = (train: Records, batch: number): void => {
+  if (batch > train.count) throw new ConfigError([`batch: ${batch} samples cannot be drawn from ${train.count} training samples; use a batch of at most ${train.count}`]);
+};
+
+/** @throws DataError, ConfigError. */
+export const prepare = (job: Job): Prepared => {
+  const data = buildData(job.data);
+  requireFull(data.train, job.batch);
+  const perEpoch = stepsPerEpoch(data.train.count, job.batch);
+  const totalSteps = totalStepsOf(job, perEpoch);
+  if (job.learningRate.decay === "cosine" && job.learningRate.warmupSteps >= totalSteps) {
+    throw new ConfigError([`learningRate.warmupSteps: a warm-up of ${job.learningRate.warmupSteps} steps leaves nothing of the run's ${totalSteps}; use fewer`]);
+  }
+  const specs = stateSpecs(buildParts(job, data.train.fields["inputs"]!, totalSteps));
+  const { shared, own } = splitLeaves(specs);
+  return { job, data, stepsPerEpoch: perEpoch, totalSteps, shared, own, params: specs.params, modelHash: sha256(specsText(shared)), jobHash: jobHashOf(job) };
+};
+
+/**
+ * Check that a run can go on from a checkpoint.
+ *
+ * @returns remarks for people: what will not be as if the run had never stopped.
+ * @throws CheckpointError for another model, or another number of ranks where ranks have a state of their own.
+ */
+export const checkResumable = ({ job, shared, own, jobHash }: Prepared, { manifest, tensors, folder }: Checkpoint): string[] => {
+  const saved = tensors.get(sharedFile);
+  if (saved === undefined) throw new CheckpointError(`${folder} has no ${sharedFile}; resume from another run`);
+  requireSameTensors(saved, shared, folder);
+  const hasOwn = own.size > 0 || [...tensors.keys()].some((name) => name !== sharedFile);
+  if (hasOwn && manifest.worldSize !== job.ranks) {
+    throw new CheckpointError(`${folder} was written by ${manifest.worldSize} ranks, each with residuals of its own, but the job has ${job.ranks}; resume with ${manifest.worldSize} ranks`);
+  }
+  if (hasOwn) for (let rank = 0; rank < job.ranks; rank++) requireSameTensors(tensors.get(rankFile(rank)) ?? new Map(), own, `${folder} (rank ${rank})`);
+  return manifest.jobHash === jobHash ? [] : ["the job differs from the one that wrote the checkpoint: this run will not equal an uninterrupted one"];
+};

@@ -1,0 +1,100 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parentPort, workerData } from "node:worker_threads";
+import { joinThreadWorld } from "@skein/collectives/node";
+import { createCpuBackend } from "@skein/cpu-kernels";
+import { type Backend, type DeviceArray, flattenTree, jit, leafPaths, type NdArray, randomKey, readSafetensors, type Span, SpanRecorder, type Tracer, unflattenTree } from "@skein/tensor-core";
+import { rankFile, sharedFile, writePart } from "./checkpoint.ts";
+import { describeError } from "./errors.ts";
+import { makeEvaluation } from "./evaluate.ts";
+import { nodeFiles } from "./files.ts";
+import type { RankInput, RankMessage } from "./messages.ts";
+import { StopSignal } from "./stop-signal.ts";
+import { trainLoop } from "./train-loop.ts";
+import { buildParts, dataAxis, type DeviceState, initState, type Parts, splitLeaves } from "./train-state.ts";
+
+/** A trace holds the first steps of a run: enough to see where time goes, small enough to open. */
+const tracedSteps = 20;
+
+/** Records spans in the name of `rank`, while told to. */
+class RankTracer implements Tracer {
+  recording = true;
+  private readonly recorder: SpanRecorder;
+  private readonly rank: number;
+
+  constructor(rank: number, origin: number) {
+    this.recorder = new SpanRecorder(() => performance.timeOrigin + performance.now(), origin); // one clock for all threads
+    this.rank = rank;
+  }
+
+  get spans(): readonly Span[] {
+    return this.recorder.spans;
+  }
+
+  now(): number {
+    return this.recorder.now();
+  }
+
+  record(span: Span): void {
+    if (this.recording) this.recorder.record({ ...span, rank: this.rank });
+  }
+}
+
+const download = async (leaves: ReadonlyMap<string, DeviceArray>, backend: Backend): Promise<Map<string, NdArray>> => {
+  const downloaded = new Map<string, NdArray>();
+  for (const [path, leaf] of leaves) downloaded.set(path, await backend.download(leaf));
+  return downloaded;
+};
+
+/** A new state, or that of a checkpoint. All ranks make the same one, but for residuals. */
+const firstState = async ({ job, resume }: RankInput, rank: number, parts: Parts, backend: Backend): Promise<DeviceState> => {
+  const compiled = jit(initState(parts), backend, { mesh: { [dataAxis]: job.ranks } });
+  const fresh = (await compiled(randomKey(job.seed) as never)) as unknown as DeviceState;
+  compiled.release();
+  if (resume === undefined) return fresh;
+  const read = (name: string): ReadonlyMap<string, NdArray> => readSafetensors(readFileSync(join(resume.folder, name))).tensors;
+  const saved = new Map([...read(sharedFile), ...(splitLeaves(fresh).own.size > 0 ? read(rankFile(rank)) : [])]);
+  const { leaves, structure } = flattenTree<DeviceArray>(fresh);
+  for (const leaf of leaves) backend.free(leaf);
+  return unflattenTree(structure, leafPaths(fresh).map((path) => backend.upload(saved.get(path)!)));
+};
+
+const run = async (input: RankInput, post: (message: RankMessage) => void): Promise<void> => {
+  const { job, connection, module, train, test, totalSteps, output, resume, traceOrigin } = input;
+  const { rank, worldSize } = connection;
+  const backend = await createCpuBackend({ memory: connection.memory, module });
+  const communicators = { [dataAxis]: joinThreadWorld(connection) };
+  const parts = buildParts(job, train.fields["inputs"]!, totalSteps);
+  const tracer = traceOrigin === undefined ? undefined : new RankTracer(rank, traceOrigin);
+  const evaluation = makeEvaluation(parts.model, backend);
+  const firstStep = resume?.step ?? 0;
+  const step = await trainLoop(
+    await firstState(input, rank, parts, backend),
+    { job, parts, backend, communicators, rank, train, totalSteps, firstStep, stop: new StopSignal(input.stop), tracer },
+    {
+      stepped: ({ step: done, position, loss, seconds }) => {
+        if (tracer !== undefined) tracer.recording = done < firstStep + tracedSteps;
+        if (rank === 0) post({ type: "step", step: done, epoch: position.epoch, loss, seconds });
+      },
+      save: async (state, done) => {
+        const { shared, own } = splitLeaves(state);
+        const files = [];
+        if (rank === 0) files.push(writePart(nodeFiles, output, done, sharedFile, await download(shared, backend)));
+        if (own.size > 0) files.push(writePart(nodeFiles, output, done, rankFile(rank), await download(own, backend)));
+        post({ type: "saved", step: done, files });
+      },
+      evaluate: async (state, done) => {
+        const began = performance.now();
+        const sums = await evaluation(state, test, { batchSize: job.evaluation.batch, rank, worldSize });
+        post({ type: "evaluated", step: done, ...sums, seconds: (performance.now() - began) / 1000 });
+        return sums;
+      },
+    },
+  );
+  if (tracer !== undefined) post({ type: "spans", spans: tracer.spans });
+  post({ type: "done", step, bytesSent: communicators[dataAxis]!.bytesSent() });
+};
+
+// Entry of a rank's thread. It reports every error itself, so that the main thread can name the rank.
+const post = (message: RankMessage): void => parentPort!.postMessage(message);
+run(workerData as RankInput, post).catch((error: unknown) => post({ type: "failed", error: describeError(error) }));

@@ -1,0 +1,91 @@
+import { type DataPosition, positionOf, type Records, stepsPerEpoch } from "@skein/data";
+import { Prefetcher } from "@skein/data/node";
+import type { LabelledBatch } from "@skein/models";
+import { type Backend, type Communicators, type DeviceArray, jit, type Tracer } from "@skein/tensor-core";
+import { RunError } from "./errors.ts";
+import type { EvaluationSums } from "./evaluate.ts";
+import type { Job } from "./job.ts";
+import type { StopSignal } from "./stop-signal.ts";
+import { dataAxis, type DeviceState, type Parts } from "./train-state.ts";
+import { finiteNames, trainStep } from "./train-step.ts";
+
+export interface LoopInput {
+  readonly job: Job;
+  readonly parts: Parts;
+  readonly backend: Backend;
+  readonly communicators: Communicators;
+  readonly rank: number;
+  readonly train: Records;
+  readonly totalSteps: number;
+  readonly firstStep: number;
+  readonly stop: StopSignal;
+  readonly tracer?: Tracer | undefined;
+}
+
+/** What happens beside the steps; the loop itself touches neither disk nor messages. */
+export interface LoopEvents {
+  stepped(done: { readonly step: number; readonly position: DataPosition; readonly loss: number; readonly seconds: number }): void;
+  save(state: DeviceState, step: number): Promise<void>;
+  evaluate(state: DeviceState, step: number): Promise<EvaluationSums>;
+}
+
+interface DeviceResult {
+  readonly state: DeviceState;
+  readonly loss: DeviceArray;
+  readonly finite: DeviceArray;
+}
+
+/**
+ * Train from `firstStep` to the end, or until the stop signal; save and evaluate when due. Saves at the end in any case, unless that very step
+ * was where it began.
+ *
+ * @returns the steps done.
+ * @throws RunError for a non-finite loss or gradient, naming the tensor; the state is then that of the step before.
+ */
+export const trainLoop = async (initial: DeviceState, input: LoopInput, events: LoopEvents): Promise<number> => {
+  const { job, parts, backend, communicators, rank, train, totalSteps, firstStep, stop, tracer } = input;
+  const perEpoch = stepsPerEpoch(train.count, job.batch);
+  const compiled = jit(trainStep(parts), backend, { donate: [0], mesh: { [dataAxis]: job.ranks }, communicators, ...(tracer && { tracer }) });
+  const step = compiled as unknown as (state: DeviceState, batch: LabelledBatch | object) => Promise<DeviceResult>;
+  const names = finiteNames(initial.params);
+  const read = async (array: DeviceArray): Promise<number[]> => {
+    const values = (await backend.download(array)).toNumbers();
+    backend.free(array);
+    return values;
+  };
+
+  let state = initial;
+  let done = firstStep;
+  if (done >= totalSteps) {
+    await events.evaluate(state, done);
+    return done;
+  }
+  const prefetcher = new Prefetcher(train, { batchSize: job.batch, seed: job.seed, rank, worldSize: job.ranks, position: positionOf(done, perEpoch) });
+  try {
+    for (let stopped = false; done < totalSteps && !stopped; ) {
+      if (rank === 0) stop.answer(done);
+      const began = performance.now();
+      const waited = tracer?.now() ?? 0;
+      const { batch, position } = await prefetcher.next();
+      tracer?.record({ name: "next batch", category: "data", rank, stream: "data", startSeconds: waited, durationSeconds: tracer.now() - waited });
+      const result = await step(state, batch);
+      state = result.state;
+      const [loss] = await read(result.loss);
+      const bad = (await read(result.finite)).indexOf(0);
+      if (bad >= 0) {
+        throw new RunError("non-finite", `step ${done + 1}: ${names[bad]} is not finite (loss ${loss}); the update was not made. Lower learningRate.peak, lengthen the warm-up, or set clipNorm`);
+      }
+      done++;
+      events.stepped({ step: done, position, loss: loss!, seconds: (performance.now() - began) / 1000 });
+      stopped = stop.stopsAfter(done);
+      const last = done === totalSteps;
+      const { everySteps } = job.checkpoint;
+      const { everyEpochs } = job.evaluation;
+      if (last || stopped || (everySteps !== undefined && done % everySteps === 0)) await events.save(state, done);
+      if (last || (!stopped && everyEpochs !== undefined && done % (everyEpochs * perEpoch) === 0)) await events.evaluate(state, done);
+    }
+  } finally {
+    await prefetcher.close();
+  }
+  return done;
+};

@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+
+/** A run of the command line that has ended. */
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Running {
+  readonly child: ChildProcess;
+  readonly stderr: () => string;
+  readonly ended: Promise<Ended>;
+}
+
+/** Start skein-train in `folder`. */
+export const start = (folder: string, ...args: string[]): Running => {
+  const child = spawn(process.execPath, [main, ...args], { cwd: folder, env: { ...process.env, NO_COLOR: "1" } });
+  const written = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) child[name].setEncoding("utf8").on("data", (text: string) => void (written[name] += text));
+  const ended = new Promise<Ended>((resolve) => child.once("close", (code, signal) => resolve({ code, signal, ...written })));
+  return { child, stderr: () => written.stderr, ended };
+};
+
+export const skeinTrain = (folder: string, ...args: string[]): Promise<Ended> => start(folder, ...args).ended;
+
+/** A folder of its own, with a tiny job in `job.yaml`: 2 ranks, 640 digits, a small MLP, top-k with error feedback. */
+export const jobFolder = (): { readonly folder: string; readonly remove: () => void } => {
+  const folder = mkdtempSync(join(tmpdir(), "skein-train-"));
+  writeFileSync(join(folder, "job.yaml"), tinyJob);
+  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+};
+
+const tinyJob = `name: tiny
+seed: 3
+ranks: 2
+batch: 32
+steps: 30
+data: { kind: mnist, trainSamples: 640, testSamples: 203 }
+model: { kind: mlp, hidden: [16] }
+optimizer: { kind: adamw }
+learningRate: { peak: 0.005, warmupSteps: 5, decay: cosine }
+compression: { kind: top-k, density: 0.05 }
+evaluation: { batch: 100 }
+checkpoint: { everySteps: 10, keep: 3 }
+`;
+
+export interface Line {
+  readonly type: string;
+  readonly step: number;
+  readonly loss: number;
+  readonly accuracy: number;
+}
+
+export const metricLines = (output: string): Line[] =>
+  readFileSync(join(output, "metrics.jsonl"), "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Line);
+
+export const stepLosses = (output: string): number[] => metricLines(output).filter(({ type }) => type === "step").map(({ loss }) => loss);
+
+export const checkpointNames = (output: string): string[] => {
+  const folder = join(output, "checkpoints");
+  return existsSync(folder) ? readdirSync(folder).sort() : [];
+};
+
+/** The tensors of a checkpoint's files, as they lie on disk. */
+export const checkpointBytes = (output: string, step: number): Record<string, string> => {
+  const folder = join(output, "checkpoints", `step-${String(step).padStart(8, "0")}`);
+  return Object.fromEntries(
+    readdirSync(folder)
+      .filter((name) => name.endsWith(".safetensors"))
+      .sort()
+      .map((name) => [name, readFileSync(join(folder, name)).toString("base64")]),
+  );
+};
+
+/** Wait until `condition` holds; fails when the process ends before. */
+export const until = async (running: Running, condition: () => boolean): Promise<void> => {
+  let over = false;
+  void running.ended.then(() => {
+    over = true;
+  });
+  while (!condition()) {
+    if (over) throw new Error(`the run ended before what was waited for: ${running.stderr()}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+};

@@ -1,0 +1,166 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { checkpointBytes, checkpointNames, jobFolder, metricLines, skeinTrain, start, stepLosses, until } from "./cli.ts";
+
+let folder: string;
+let remove: () => void;
+beforeEach(() => ({ folder, remove } = jobFolder()));
+afterEach(() => remove());
+
+const long = ["--steps", "400", "--set", "checkpoint.keep=100"];
+/** Far enough from the end that the run is still going when the test acts. */
+const reached = (output: string, step: number) => (): boolean => checkpointNames(join(folder, output)).includes(`step-${String(step).padStart(8, "0")}`);
+
+describe("a run that was cut off and resumed ends with the bits of one left alone", () => {
+  const expectSame = (output: string): void => {
+    expect(checkpointBytes(join(folder, output), 400)).toEqual(checkpointBytes(join(folder, "whole"), 400));
+    expect(stepLosses(join(folder, output))).toEqual(stepLosses(join(folder, "whole")));
+  };
+  const leaveAlone = async (): Promise<void> => {
+    expect((await skeinTrain(folder, "run", "job.yaml", ...long, "--output", "whole")).code).toBe(0);
+    expect(Object.keys(checkpointBytes(join(folder, "whole"), 400))).toEqual(["rank-0.safetensors", "rank-1.safetensors", "shared.safetensors"]);
+  };
+
+  test("by kill -9", async () => {
+    const running = start(folder, "run", "job.yaml", ...long, "--output", "cut");
+    await until(running, reached("cut", 30));
+    running.child.kill("SIGKILL");
+    expect((await running.ended).signal).toBe("SIGKILL");
+    const resumed = await skeinTrain(folder, "resume", "cut");
+    expect(resumed.stderr).toContain("going on from cut/checkpoints/step-");
+    expect(resumed.code).toBe(0);
+    await leaveAlone();
+    expectSame("cut");
+  });
+
+  test.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)("by %s, which saves and exits %i", async (signal, expected) => {
+    const running = start(folder, "run", "job.yaml", ...long, "--set", "checkpoint.everySteps=30", "--output", "cut");
+    await until(running, reached("cut", 30));
+    running.child.kill(signal);
+    const { code, stderr, stdout } = await running.ended;
+    expect(stderr).toContain("stopping after this step and saving");
+    expect(stderr).toMatch(/stopped after step \d+ of 400; saved cut\/checkpoints\/step-\d{8}; continue with: skein-train resume cut\n$/);
+    expect(code).toBe(expected);
+    expect(stdout).toBe("");
+    const last = metricLines(join(folder, "cut")).at(-1)!;
+    expect(last).toMatchObject({ type: "checkpoint", step: Number(/after step (\d+)/.exec(stderr)![1]) });
+    expect((await skeinTrain(folder, "resume", "cut")).code).toBe(0);
+    await leaveAlone();
+    expectSame("cut");
+  });
+});
+
+test("a second Ctrl-C exits at once, without saving", async () => {
+  const slow = ["--set", "model.hidden=[4096, 4096]", "--set", "batch=640", "--set", "compression={kind: identity}"];
+  const running = start(folder, "run", "job.yaml", "--output", "cut", ...slow);
+  await until(running, () => running.stderr().includes("step  1/30"));
+  running.child.kill("SIGINT");
+  await until(running, () => running.stderr().includes("once more to exit at once"));
+  running.child.kill("SIGINT");
+  const { code, stderr } = await running.ended;
+  expect(code).toBe(130);
+  expect(stderr).not.toContain("saved");
+  expect(checkpointNames(join(folder, "cut")).filter((name) => name.startsWith("step-"))).toEqual([]);
+});
+
+describe("resuming", () => {
+  beforeEach(async () => {
+    expect((await skeinTrain(folder, "run", "job.yaml", "--quiet", "--output", "done")).code).toBe(0);
+  });
+
+  test("passes over a torn checkpoint, and says so", async () => {
+    truncateSync(join(folder, "done/checkpoints/step-00000030/shared.safetensors"), 1000);
+    const { code, stderr } = await skeinTrain(folder, "resume", "done");
+    expect(stderr).toContain("passed over a damaged checkpoint: done/checkpoints/step-00000030/shared.safetensors has 1000 bytes, but its manifest says");
+    expect(stderr).toContain("going on from done/checkpoints/step-00000020, step 20 of 30");
+    expect(code).toBe(0);
+  });
+
+  test("a finished run evaluates it again, and can go on longer", async () => {
+    const [again, longer] = [await skeinTrain(folder, "resume", "done", "--json"), await skeinTrain(folder, "resume", "done", "--json", "--steps", "40")];
+    expect([again.code, longer.code]).toEqual([0, 0]);
+    expect(JSON.parse(again.stdout)).toMatchObject({ checkpoint: "done/checkpoints/step-00000030" });
+    expect(JSON.parse(longer.stdout)).toMatchObject({ checkpoint: "done/checkpoints/step-00000040" });
+    expect(longer.stderr).toContain("this run will not equal an uninterrupted one"); // a longer cosine
+  });
+
+  test.each([
+    ["another model", ["--set", "model.hidden=[24]"], ["done/checkpoints/step-00000030 is of another model or optimizer", "params.layers.0.weight: f32[784, 16] in the checkpoint, f32[784, 24] in the job's model"]],
+    ["another number of ranks", ["--ranks", "1"], ["was written by 2 ranks, each with residuals of its own, but the job has 1; resume with 2 ranks"]],
+    ["another compressor", ["--set", "compression={kind: identity}"], ["residuals.0.residual: f32[12730] in the checkpoint, not in the job's model"]],
+  ])("refuses a checkpoint of %s", async (_, args, texts) => {
+    const { code, stderr } = await skeinTrain(folder, "resume", "done", ...args);
+    for (const text of texts) expect(stderr).toContain(text);
+    expect(stderr).not.toMatch(/^\s+at /m);
+    expect(code).toBe(2);
+  });
+
+  test("a new run does not overwrite it", async () => {
+    const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", "done");
+    expect(stderr).toContain("--output done: the folder holds a run already; continue it with skein-train resume done");
+    expect(code).toBe(2);
+  });
+});
+
+test("a non-finite loss stops before the update and names the tensor", async () => {
+  const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", "bad", "--set", "learningRate={peak: 1.0e+30}", "--set", "checkpoint.everySteps=1");
+  expect(stderr).toMatch(/step \d+: the (loss|gradient of params?.*) is not finite \(loss .*\); the update was not made/);
+  expect(stderr).not.toMatch(/^\s+at /m);
+  expect(code).toBe(1);
+});
+
+test("a rank that fails ends the run, is named, and leaves nothing behind", async () => {
+  const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--set", "model.hidden=[40000, 40000]");
+  expect(stderr).toMatch(/rank [01]: .*bytes were asked for, but the shared memory/);
+  expect(code).toBe(1);
+  expect(readdirSync(join(folder, "runs/tiny"))).toEqual([]);
+});
+
+describe("a disk that fills up while saving", () => {
+  const disk = (...options: string[]): void => void execFileSync("mount", ["-t", "tmpfs", "-o", options.join(","), "tmpfs", join(folder, "small")], { stdio: "ignore" });
+  let mounted = false;
+  beforeEach(() => {
+    mkdirSync(join(folder, "small"));
+    try {
+      disk("size=640k");
+      mounted = true;
+    } catch {
+      mounted = false; // needs the right to mount
+    }
+  });
+  afterEach(() => {
+    if (mounted) execFileSync("umount", [join(folder, "small")]);
+  });
+
+  test("the run says so in one line and keeps the checkpoint before; with room again it goes on", async (context) => {
+    if (!mounted) return context.skip("mounting a small tmpfs is not permitted here");
+    // A checkpoint takes about 250 KiB, so two fit and the third does not.
+    const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", "small/run");
+    expect(stderr.trimEnd().split("\n").at(-1)).toMatch(
+      /^the disk of small\/run is full, so the run was stopped \(ENOSPC\); the unfinished checkpoint was removed, the one before is intact: small\/run\/checkpoints\/step-000000[12]0; free some space and continue with: skein-train resume small\/run$/,
+    );
+    expect(stderr).not.toMatch(/^\s+at /m);
+    expect(code).toBe(2);
+    expect(checkpointNames(join(folder, "small/run")).every((name) => name.startsWith("step-"))).toBe(true);
+    disk("remount", "size=8m");
+    const resumed = await skeinTrain(folder, "resume", "small/run");
+    expect(resumed.code).toBe(0);
+    expect((await skeinTrain(folder, "run", "job.yaml", "--quiet", "--output", "whole")).code).toBe(0);
+    expect(checkpointBytes(join(folder, "small/run"), 30)).toEqual(checkpointBytes(join(folder, "whole"), 30));
+  });
+
+  test("a disk that is full from the start", async (context) => {
+    if (!mounted) return context.skip("mounting a small tmpfs is not permitted here");
+    disk("remount", "size=40k");
+    writeFileSync(join(folder, "small/filler"), new Uint8Array(30_000));
+    const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", "small/run");
+    expect(stderr).toContain("the disk of small/run is full");
+    expect(stderr).toContain("nothing was saved before; free some space, or name a folder on another disk with --output");
+    expect(code).toBe(2);
+  });
+});

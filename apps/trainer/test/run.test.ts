@@ -1,0 +1,87 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { checkpointNames, jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
+
+let folder: string;
+let remove: () => void;
+beforeEach(() => ({ folder, remove } = jobFolder()));
+afterEach(() => remove());
+
+test("a run learns, and leaves metrics, events, checkpoints and a summary", async () => {
+  const { code, stdout, stderr } = await skeinTrain(folder, "run", "job.yaml", "--json", "--set", "evaluation.everyEpochs=1", "--", "--trace", "trace.json");
+  expect(stderr).toContain("tiny: 30 steps on 2 ranks, output in runs/tiny/1");
+  expect(code).toBe(0);
+  const summary = JSON.parse(stdout.trimEnd().split("\n").at(-1)!) as Record<string, number | string>;
+  expect(Object.keys(summary)).toEqual(["testAccuracy", "testLoss", "samplesPerSecond", "bytesSentPerRank", "denseBytesPerRank", "peakMemoryBytes", "seconds", "checkpoint"]);
+  const output = join(folder, "runs/tiny/1");
+  expect(summary["checkpoint"]).toBe("runs/tiny/1/checkpoints/step-00000030");
+  expect(JSON.parse(readFileSync(join(output, "summary.json"), "utf8"))).toEqual(summary);
+
+  const parameters = 784 * 16 + 16 + 16 * 10 + 10;
+  expect(summary["denseBytesPerRank"]).toBe(4 * parameters * 30); // 2(P-1)/P = 1 for two ranks
+  const sentPerStep = 8 * Math.floor(0.05 * parameters) + 4; // one bucket of (value, position) pairs, and the loss
+  expect(summary["bytesSentPerRank"]).toBe(sentPerStep * 30);
+
+  const lines = metricLines(output);
+  expect(lines.filter(({ type }) => type === "step").map(({ step }) => step)).toEqual(Array.from({ length: 30 }, (_, i) => i + 1));
+  const evaluations = lines.filter(({ type }) => type === "evaluation");
+  expect(evaluations.map(({ step }) => step)).toEqual([20, 30]);
+  expect(evaluations.at(-1)!.accuracy).toBe(summary["testAccuracy"]);
+  expect(Math.round((summary["testAccuracy"] as number) * 203)).toBeCloseTo((summary["testAccuracy"] as number) * 203, 9); // of 203 digits, padding left out
+  const losses = stepLosses(output);
+  expect(losses[0]).toBeCloseTo(Math.log(10), 0);
+  expect(losses.at(-1)).toBeLessThan(0.7 * losses[0]!);
+
+  expect(checkpointNames(output)).toEqual(["step-00000010", "step-00000020", "step-00000030"]);
+  expect(readdirSync(join(output, "checkpoints/step-00000030")).sort()).toEqual(["manifest.json", "rank-0.safetensors", "rank-1.safetensors", "shared.safetensors"]);
+  expect(readdirSync(output).filter((name) => name.startsWith("events.out.tfevents."))).toHaveLength(1);
+  const { traceEvents } = JSON.parse(readFileSync(join(folder, "trace.json"), "utf8")) as { traceEvents: { ph: string; pid: number; cat: string }[] };
+  expect(new Set(traceEvents.filter(({ ph }) => ph === "X").map(({ pid, cat }) => `${pid} ${cat}`))).toEqual(
+    new Set(["0 compute", "0 communication", "0 data", "1 compute", "1 communication", "1 data"]),
+  );
+});
+
+test("the same job gives the same losses, bit for bit; another seed does not", async () => {
+  const run = async (output: string, ...args: string[]): Promise<number[]> => {
+    expect((await skeinTrain(folder, "run", "job.yaml", "--quiet", "--steps", "8", "--output", output, ...args)).code).toBe(0);
+    return stepLosses(join(folder, output));
+  };
+  const [first, second, other] = [await run("a"), await run("b"), await run("c", "--set", "seed=4")];
+  expect(second).toEqual(first);
+  expect(other).not.toEqual(first);
+});
+
+// Dense, so that both sum the same gradients; only the order of the f32 additions differs.
+test("2 ranks × 32 samples give the losses of 1 rank × 64, within 1e-4", async () => {
+  const run = async (ranks: string): Promise<number[]> => {
+    const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--ranks", ranks, "--output", ranks, "--set", "batch=64", "--set", "compression={kind: identity}");
+    expect(stderr).not.toContain("error");
+    expect(code).toBe(0);
+    return stepLosses(join(folder, ranks));
+  };
+  const [alone, together] = [await run("1"), await run("2")];
+  expect(together).toHaveLength(30);
+  together.forEach((loss, i) => expect(Math.abs(loss - alone[i]!)).toBeLessThan(1e-4 * alone[i]!));
+});
+
+test("--quiet says nothing but the summary", async () => {
+  const { code, stdout, stderr } = await skeinTrain(folder, "run", "job.yaml", "--quiet", "--steps", "2");
+  expect(stderr).toBe("");
+  expect(stdout).toMatch(/^test accuracy {2}\d+\.\d\d %\n/);
+  expect(code).toBe(0);
+});
+
+test("a language model tells bits per byte", async () => {
+  const { code, stdout } = await skeinTrain(
+    folder,
+    ...["run", "job.yaml", "--json", "--quiet", "--steps", "3", "--set", "data={kind: moby-dick, window: 16, trainSamples: 64, testSamples: 10}"],
+    ...["--set", "model={kind: gpt, layers: 1, heads: 2, width: 16}", "--set", "evaluation.batch=4"],
+  );
+  expect(code).toBe(0);
+  const summary = JSON.parse(stdout) as { testLoss: number; bitsPerByte: number; testAccuracy?: number };
+  expect(summary.testAccuracy).toBeUndefined();
+  expect(summary.bitsPerByte).toBeCloseTo(summary.testLoss / Math.log(2), 12);
+  expect(summary.bitsPerByte).toBeGreaterThan(6); // three steps from uniform over 256 bytes
+  expect(summary.bitsPerByte).toBeLessThan(8.2);
+});

@@ -1,0 +1,125 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { bytesPerElement, type CollectiveKind, type CollectiveRequest, type DType, type Reduction } from "@skein/tensor-core";
+import { type Algorithm, algorithms, Control, executeBlocking, plainArithmetic, scratchBytes, ThreadTransport } from "../src/index.ts";
+import { joinThreadWorld, type ThreadConnection } from "../src/node.ts";
+import { operand, placeOf, regionElements, toBytes } from "./world.ts";
+
+/** What a test asks of each rank. */
+export type Job =
+  | { readonly name: "algorithm"; readonly algorithm: string; readonly sizes: readonly number[]; readonly inPlace: boolean }
+  | { readonly name: "requests"; readonly requests: readonly Ask[]; readonly startAllFirst: boolean; readonly repeats?: number }
+  | { readonly name: "die"; readonly how: "throw" | "never start" | "other size" }
+  | { readonly name: "full queue"; readonly count: number };
+
+export interface Ask {
+  readonly kind: CollectiveKind;
+  readonly n: number;
+  readonly dtype?: DType;
+  readonly reduction?: Reduction;
+  readonly root?: number;
+  readonly inPlace?: boolean;
+}
+
+export interface Answer {
+  readonly outputs: readonly Uint8Array[];
+  readonly bytesSent: number;
+  readonly error?: { readonly code: string; readonly message: string; readonly peer: number };
+}
+
+export interface RankData {
+  readonly connection: ThreadConnection;
+  readonly job: Job;
+  /** Where this rank's part of the memory begins, and how long it is. */
+  readonly address: number;
+  readonly length: number;
+}
+
+const { connection, job, address, length } = workerData as RankData;
+const { rank, worldSize, memory } = connection;
+
+let next = address;
+const allocate = (bytes: number): Uint8Array => {
+  const region = new Uint8Array(memory.buffer, next, bytes);
+  next += Math.ceil(bytes / 16) * 16;
+  if (next > address + length) throw new Error("the test gave this rank too little memory");
+  return region;
+};
+
+const regions = ({ kind, n, dtype = "f32", inPlace = false }: Ask): { input: Uint8Array; output: Uint8Array; dtype: DType } => {
+  const counts = regionElements(kind, worldSize, n);
+  const input = allocate(counts.input * bytesPerElement[dtype]);
+  input.set(toBytes(operand(rank, counts.input, dtype), dtype));
+  const output = inPlace ? input : allocate(counts.output * bytesPerElement[dtype]).fill(0x55);
+  return { input, output, dtype };
+};
+
+const requestOf = (ask: Ask): CollectiveRequest => {
+  const { kind, n, reduction, root } = ask;
+  const place = placeOf(rank, worldSize, n);
+  return { kind, ...regions(ask), ...(reduction && { reduction }), ...(root !== undefined && { root }), ...(kind === "send-receive" && { to: place.to!, from: place.from! }) };
+};
+
+const runAlgorithm = (algorithm: Algorithm, n: number, inPlace: boolean, tag: number, transport: ThreadTransport): Uint8Array => {
+  next = address;
+  const ask = { kind: algorithm.kind, n, inPlace };
+  const { input, output } = regions(ask);
+  const schedule = algorithm.schedule(placeOf(rank, worldSize, n));
+  const scratch = allocate(scratchBytes(schedule, "f32"));
+  executeBlocking(schedule, { input, output, scratch, dtype: "f32", tag }, transport, plainArithmetic());
+  return output.slice();
+};
+
+const run = (): Answer => {
+  if (job.name === "algorithm") {
+    const algorithm = algorithms.find(({ name }) => name === job.algorithm)!;
+    const transport = new ThreadTransport(new Control(connection), memory);
+    return { outputs: job.sizes.map((n, i) => runAlgorithm(algorithm, n, job.inPlace, 8 * (i + 1), transport)), bytesSent: 0 };
+  }
+  const communicator = joinThreadWorld(connection);
+  if (job.name === "requests") {
+    let outputs: Uint8Array[] = [];
+    for (let repeat = 0; repeat < (job.repeats ?? 1); repeat++) {
+      next = address;
+      const requests = job.requests.map(requestOf);
+      if (job.startAllFirst) for (const handle of requests.map((request) => communicator.start(request))) communicator.wait(handle);
+      else for (const request of requests) communicator.wait(communicator.start(request));
+      const now = requests.map(({ output }) => output.slice());
+      if (repeat > 0 && JSON.stringify(now) !== JSON.stringify(outputs)) throw new Error(`repeat ${repeat} gave other bits than the one before`);
+      outputs = now;
+    }
+    return { outputs, bytesSent: communicator.bytesSent() };
+  }
+  if (job.name === "full queue") {
+    const region = allocate(4 * job.count);
+    const words = new Int32Array(region.buffer, region.byteOffset, job.count).fill(rank + 1);
+    const handles = Array.from(words, (_, i) => communicator.start({ kind: "all-reduce", dtype: "i32", input: region.subarray(4 * i, 4 * i + 4), output: region.subarray(4 * i, 4 * i + 4) }));
+    communicator.wait(handles.at(-1)!);
+    return { outputs: [region.slice()], bytesSent: communicator.bytesSent() };
+  }
+  communicator.wait(communicator.start(requestOf({ kind: "barrier", n: 0 })));
+  if (rank === worldSize - 1 && job.how === "throw") throw new Error("this rank dies");
+  if (rank === worldSize - 1 && job.how === "never start") return { outputs: [], bytesSent: 0 };
+  communicator.wait(communicator.start(requestOf({ kind: "all-reduce", n: rank === worldSize - 1 && job.how === "other size" ? 9 : 8, inPlace: true })));
+  throw new Error("a collective without one rank came to an end");
+};
+
+const attempt = (): Answer => {
+  try {
+    return run();
+  } catch (error) {
+    const { code, message, peer } = error as { code?: string; message: string; peer: number };
+    if (code === undefined) throw error;
+    const communicator = joinThreadWorld(connection);
+    const empty = allocate(0);
+    let after = "";
+    try {
+      communicator.start({ kind: "barrier", dtype: "u8", input: empty, output: empty });
+    } catch (second) {
+      after = (second as { code: string }).code;
+    }
+    if (after !== code) throw new Error(`after ${code} the group still took a request (${after})`);
+    return { outputs: [], bytesSent: 0, error: { code, message, peer } };
+  }
+};
+
+parentPort!.postMessage(attempt());

@@ -1,0 +1,121 @@
+import { Worker } from "node:worker_threads";
+import { bytesPerElement } from "@skein/tensor-core";
+import { describe, expect, test } from "vitest";
+import { algorithms } from "../src/algorithms/table.ts";
+import { sentElements } from "../src/schedule.ts";
+import { createThreadWorld, type ThreadWorldOptions } from "../src/node.ts";
+import { selectAlgorithm } from "../src/select.ts";
+import type { Answer, Ask, Job, RankData } from "./rank-worker.ts";
+import { closedForm, fromBytes, operand, placeOf, regionElements } from "./world.ts";
+
+/** Run a job on real threads, a worker per rank. A rank that dies answers with its error. */
+const runWorld = async (worldSize: number, job: Job, options: Partial<ThreadWorldOptions> = {}): Promise<Answer[]> => {
+  const length = 2 ** 20;
+  const memory = new WebAssembly.Memory({ initial: (worldSize * length) / 65_536, maximum: 65_536, shared: true });
+  const world = createThreadWorld({ worldSize, memory, kernels: "none", timeoutMilliseconds: 30_000, ...options });
+  try {
+    return await Promise.all(
+      Array.from({ length: worldSize }, (_, rank) => {
+        const workerData: RankData = { connection: world.connection(rank), job, address: rank * length, length };
+        const worker = new Worker(new URL("./rank-worker.ts", import.meta.url), { workerData });
+        world.watch(rank, worker);
+        return new Promise<Answer>((resolve) => {
+          worker.once("message", resolve);
+          worker.once("error", (error: Error) => resolve({ outputs: [], bytesSent: 0, error: { code: "died", message: error.message, peer: rank } }));
+        });
+      }),
+    );
+  } finally {
+    await world.close();
+  }
+};
+
+describe.each([1, 2, 3, 5])("%i thread ranks", (worldSize) => {
+  test.each(algorithms.map(({ name }) => name))("%s equals the closed form", async (name) => {
+    const { kind } = algorithms.find((algorithm) => algorithm.name === name)!;
+    const sizes = [0, 1, worldSize - 1, worldSize, 1009];
+    for (const inPlace of kind === "all-reduce" ? [true, false] : [false]) {
+      const answers = await runWorld(worldSize, { name: "algorithm", algorithm: name, sizes, inPlace });
+      sizes.forEach((n, i) => {
+        const inputs = answers.map((_, rank) => operand(rank, regionElements(kind, worldSize, n).input, "f32"));
+        answers.forEach(({ outputs, error }, rank) => {
+          expect(error).toBeUndefined();
+          expect(fromBytes(outputs[i]!, "f32")).toEqual(closedForm(kind, placeOf(rank, worldSize, n), inputs));
+        });
+      });
+    }
+  });
+
+  test.each([true, false])("several requests in flight; started before the first wait: %s", async (startAllFirst) => {
+    const requests: Ask[] = [
+      { kind: "all-reduce", n: 1003, inPlace: true },
+      { kind: "all-gather", n: 7, dtype: "u8" },
+      { kind: "barrier", n: 0 },
+      { kind: "all-reduce", n: 501, dtype: "i32", reduction: "max" },
+      { kind: "reduce-scatter", n: 33 },
+      { kind: "all-to-all", n: 12, dtype: "f16" },
+      { kind: "broadcast", n: 100, root: worldSize - 1, inPlace: true },
+      { kind: "send-receive", n: 5 },
+      { kind: "all-reduce", n: 19, dtype: "bf16" },
+    ];
+    const answers = await runWorld(worldSize, { name: "requests", requests, startAllFirst, repeats: 30 });
+    requests.forEach(({ kind, n, dtype = "f32", reduction, root }, i) => {
+      const inputs = answers.map((_, rank) => operand(rank, regionElements(kind, worldSize, n).input, dtype));
+      answers.forEach(({ outputs, error }, rank) => {
+        expect(error).toBeUndefined();
+        expect(fromBytes(outputs[i]!, dtype), `${kind} on rank ${rank}`).toEqual(closedForm(kind, placeOf(rank, worldSize, n, root), inputs, reduction));
+      });
+    });
+    answers.forEach(({ bytesSent }, rank) => {
+      const perRound = requests.reduce((sum, { kind, n, dtype = "f32", root }) => {
+        const place = placeOf(rank, worldSize, n, root);
+        return sum + sentElements(selectAlgorithm({ kind, worldSize, byteLength: n, sharesMemory: true }).schedule(place)) * bytesPerElement[dtype];
+      }, 0);
+      expect(bytesSent).toBe(30 * perRound);
+    });
+  });
+});
+
+test("two ranks send half of the vector each way and back: 2·(P − 1)/P·S bytes", async () => {
+  const answers = await runWorld(2, { name: "requests", requests: [{ kind: "all-reduce", n: 1000, inPlace: true }], startAllFirst: true });
+  expect(answers.map(({ bytesSent }) => bytesSent)).toEqual([4000, 4000]);
+});
+
+test("more requests than the queue holds", async () => {
+  const answers = await runWorld(3, { name: "full queue", count: 1000 });
+  for (const { outputs } of answers) expect(fromBytes(outputs[0]!, "i32")).toEqual(Array.from({ length: 1000 }, () => 6));
+});
+
+describe("failures are typed, name the rank, and leave the group unusable", () => {
+  test("a rank that never takes part", async () => {
+    const answers = await runWorld(3, { name: "die", how: "never start" }, { timeoutMilliseconds: 300 });
+    for (const { error } of answers.slice(0, 2)) {
+      expect(error?.code).toBe("collective-timeout");
+      expect(error?.message).toMatch(/rank 2 did not take part in all-reduce #2 within 300 ms/);
+      expect(error?.peer).toBe(2);
+    }
+  });
+
+  test("a rank whose thread dies is named long before the timeout", async () => {
+    const answers = await runWorld(3, { name: "die", how: "throw" });
+    expect(answers[2]!.error?.code).toBe("died");
+    for (const { error } of answers.slice(0, 2)) {
+      expect(error?.code).toBe("peer-lost");
+      expect(error?.message).toMatch(/rank 2 was lost during all-reduce #2: its thread ended/);
+    }
+  });
+
+  test("ranks that start different sizes", async () => {
+    const answers = await runWorld(2, { name: "die", how: "other size" });
+    expect(answers.map(({ error }) => error?.code)).toEqual(["ranks-disagree", "ranks-disagree"]);
+    expect(answers[0]!.error?.message).toMatch(/all ranks must start the same requests/);
+  });
+});
+
+test("a module without the reductions is refused at the door", () => {
+  const empty = new WebAssembly.Module(Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0));
+  const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
+  expect(() => createThreadWorld({ worldSize: 2, memory, kernels: empty })).toThrow(/lacks copyBytes, accumulateSumF32/);
+  const own = new WebAssembly.Memory({ initial: 1 });
+  expect(() => createThreadWorld({ worldSize: 2, memory: own, kernels: "none" })).toThrow(/shared WebAssembly.Memory/);
+});

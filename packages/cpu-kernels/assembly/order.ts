@@ -1,0 +1,38 @@
+// Keys: u32 whose order is the order of the values. NaN is above everything, -0 equals +0.
+
+export const enum Order {
+  Float = 0,
+  Signed = 1,
+  Unsigned = 2,
+  Byte = 3,
+  Magnitude = 4,
+}
+
+/** Key of an f32 by value, from its bits. */
+// @ts-ignore: decorator
+@inline
+export function floatKey(bits: u32, flip: u32): u32 {
+  const magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return 0xffffffff;
+  const key: u32 = magnitude == 0 || bits == magnitude ? magnitude | 0x80000000 : ~bits;
+  return key ^ flip;
+}
+
+/** Key of an f32 by magnitude, from its bits. */
+// @ts-ignore: decorator
+@inline
+export function magnitudeKey(bits: u32): u32 {
+  const magnitude = bits & 0x7fffffff;
+  return magnitude > 0x7f800000 ? 0xffffffff : magnitude;
+}
+
+/** Key of the element at an address; `flip` of all ones turns the order of all but NaN around. */
+// @ts-ignore: decorator
+@inline
+export function keyOf(kind: i32, at: usize, flip: u32): u32 {
+  if (kind == Order.Float) return floatKey(load<u32>(at), flip);
+  if (kind == Order.Signed) return (load<u32>(at) ^ 0x80000000) ^ flip;
+  if (kind == Order.Unsigned) return load<u32>(at) ^ flip;
+  if (kind == Order.Byte) return (<u32>load<u8>(at)) ^ flip;
+  return magnitudeKey(load<u32>(at));
+}

@@ -1,0 +1,59 @@
+// Threefry2x32-20, several counters at once. Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC'11, §4.
+import { addI, orB, shlI, shrU, splatBits, xorB } from "./vectors";
+
+// @ts-ignore: decorator
+@inline
+function rotate<T>(y: T, by: i32, x: T): T {
+  return xorB<T>(orB<T>(shlI<T>(y, by), shrU<T>(y, 32 - by)), x);
+}
+
+/** Encrypt the counters (first, first + 1, …; `high`) and write both words of each, side by side. */
+// @ts-ignore: decorator
+@inline
+function threefry<T>(key0: i32, key1: i32, low: T, high: i32, output: usize): void {
+  const key2 = 0x1bd11bda ^ key0 ^ key1;
+  let x = addI<T>(low, splatBits<T>(key0));
+  let y = addI<T>(splatBits<T>(high), splatBits<T>(key1));
+  for (let round = 0; round < 5; round++) {
+    const even = (round & 1) == 0;
+    x = addI<T>(x, y);
+    y = even ? rotate<T>(y, 13, x) : rotate<T>(y, 17, x);
+    x = addI<T>(x, y);
+    y = even ? rotate<T>(y, 15, x) : rotate<T>(y, 29, x);
+    x = addI<T>(x, y);
+    y = even ? rotate<T>(y, 26, x) : rotate<T>(y, 16, x);
+    x = addI<T>(x, y);
+    y = even ? rotate<T>(y, 6, x) : rotate<T>(y, 24, x);
+    // Keys are injected in turn, with the number of the injection added.
+    const turn = (round + 1) % 3;
+    x = addI<T>(x, splatBits<T>(turn == 0 ? key0 : turn == 1 ? key1 : key2));
+    y = addI<T>(y, splatBits<T>((turn == 0 ? key1 : turn == 1 ? key2 : key0) + round + 1));
+  }
+  if (isVector<T>()) {
+    v128.store(output, v128.shuffle<i32>(x, y, 0, 4, 1, 5));
+    v128.store(output, v128.shuffle<i32>(x, y, 2, 6, 3, 7), 16);
+  } else {
+    store<T>(output, x);
+    store<T>(output, y, 4);
+  }
+}
+
+/** `count` random words: word i is word `i mod 2` at counter `(⌊i/2⌋, 0)`. `scratch` holds 16 bytes. */
+export function randomBits(key: usize, output: usize, count: i32, scratch: usize): void {
+  const key0 = load<i32>(key);
+  const key1 = load<i32>(key, 4);
+  let i = 0;
+  if (ASC_FEATURE_SIMD) {
+    for (; i + 8 <= count; i += 8) threefry<v128>(key0, key1, i32x4.add(i32x4.splat(i >> 1), i32x4(0, 1, 2, 3)), 0, output + ((<usize>i) << 2));
+  }
+  for (; i + 2 <= count; i += 2) threefry<f32>(key0, key1, reinterpret<f32>(i >> 1), 0, output + ((<usize>i) << 2));
+  if (i < count) {
+    threefry<f32>(key0, key1, reinterpret<f32>(i >> 1), 0, scratch);
+    store<u32>(output + ((<usize>i) << 2), load<u32>(scratch));
+  }
+}
+
+/** The key at counter `(data, 1)`. */
+export function foldIn(key: usize, data: usize, output: usize): void {
+  threefry<f32>(load<i32>(key), load<i32>(key, 4), load<f32>(data), 1, output);
+}

@@ -1,0 +1,69 @@
+// What depends on order along the middle dimension of [outer, size, inner]: running sums, positions of extremes.
+import { keyOf } from "./order";
+
+/** Columns that run together; their f64 totals lie in 4 KiB of scratch memory. */
+const COLUMNS: i32 = 512;
+
+/** Running sum of f32 along the middle, totals in f64; from the end if `reverse`. `scratch` holds 4 KiB. */
+export function cumsumF32(x: usize, output: usize, outer: i32, size: i32, inner: i32, reverse: i32, scratch: usize): void {
+  const stride = (<usize>inner) << 2;
+  const start: usize = reverse && size > 0 ? <usize>(size - 1) * stride : 0;
+  for (let o = 0; o < outer; o++) {
+    for (let first = 0; first < inner; first += COLUMNS) {
+      const columns = min<i32>(COLUMNS, inner - first);
+      memory.fill(scratch, 0, (<usize>columns) << 3);
+      let at = start + ((<usize>first) << 2);
+      for (let row = 0; row < size; row++) {
+        for (let i = 0; i < columns; i++) {
+          const total = scratch + ((<usize>i) << 3);
+          const sum = load<f64>(total) + <f64>load<f32>(x + at + ((<usize>i) << 2));
+          store<f64>(total, sum);
+          store<f32>(output + at + ((<usize>i) << 2), <f32>sum);
+        }
+        at = reverse ? at - stride : at + stride;
+      }
+    }
+    x += <usize>size * stride;
+    output += <usize>size * stride;
+  }
+}
+
+/** Running sum of i32 or u32 along the middle, wrapping. */
+export function cumsumI32(x: usize, output: usize, outer: i32, size: i32, inner: i32, reverse: i32): void {
+  const stride = (<usize>inner) << 2;
+  for (let o = 0; o < outer; o++) {
+    let at: usize = reverse && size > 0 ? <usize>(size - 1) * stride : 0;
+    for (let row = 0; row < size; row++) {
+      const before = reverse ? at + stride : at - stride;
+      for (let i: usize = 0; i < stride; i += 4) {
+        store<i32>(output + at + i, load<i32>(x + at + i) + (row == 0 ? 0 : load<i32>(output + before + i)));
+      }
+      at = reverse ? at - stride : at + stride;
+    }
+    x += <usize>size * stride;
+    output += <usize>size * stride;
+  }
+}
+
+/** Position of the greatest (`flip` = 0) or least (`flip` = -1) element along the middle, the first among equals; `kind` as in order.ts. */
+export function argExtreme(x: usize, output: usize, outer: i32, size: i32, inner: i32, kind: i32, flip: u32): void {
+  const width: usize = kind == 3 ? 1 : 4;
+  const stride = <usize>inner * width;
+  for (let o = 0; o < outer; o++) {
+    for (let i = 0; i < inner; i++) {
+      let at = x + <usize>i * width;
+      let best: u32 = 0;
+      let position = 0;
+      for (let row = 0; row < size; row++, at += stride) {
+        const key = keyOf(kind, at, flip);
+        if (row == 0 || key > best) {
+          best = key;
+          position = row;
+        }
+      }
+      store<i32>(output, position);
+      output += 4;
+    }
+    x += <usize>size * stride;
+  }
+}

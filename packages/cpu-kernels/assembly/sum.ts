@@ -1,0 +1,108 @@
+// Sums of f32 in two levels, so that the error stays near one rounding however many terms there are: short blocks add up in f32, the
+// blocks in f64. The order of additions depends on the shape alone.
+
+/** Terms of a block. Each lane of a block sum adds 16 of them one after the other. */
+const BLOCK: i32 = 512;
+/** Rows of a block of column sums. */
+const ROWS: i32 = 128;
+/** Columns that are summed together: f32 and f64 totals of so many lie in 12 KiB of scratch memory. */
+const COLUMNS: i32 = 1024;
+
+/** Sum of at most BLOCK neighbours. */
+function sumBlock(x: usize, n: i32): f32 {
+  const end = x + ((<usize>n) << 2);
+  let total: f32 = 0;
+  if (ASC_FEATURE_SIMD) {
+    if (n >= 16) {
+      const zero = f32x4.splat(0);
+      let a = zero, b = zero, c = zero, d = zero, e = zero, f = zero, g = zero, h = zero;
+      for (const blocks = x + ((<usize>(n & ~31)) << 2); x < blocks; x += 128) {
+        a = f32x4.add(a, v128.load(x));
+        b = f32x4.add(b, v128.load(x, 16));
+        c = f32x4.add(c, v128.load(x, 32));
+        d = f32x4.add(d, v128.load(x, 48));
+        e = f32x4.add(e, v128.load(x, 64));
+        f = f32x4.add(f, v128.load(x, 80));
+        g = f32x4.add(g, v128.load(x, 96));
+        h = f32x4.add(h, v128.load(x, 112));
+      }
+      for (; x + 16 <= end; x += 16) a = f32x4.add(a, v128.load(x));
+      a = f32x4.add(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)), f32x4.add(f32x4.add(e, f), f32x4.add(g, h)));
+      total = f32x4.extract_lane(a, 0) + f32x4.extract_lane(a, 1) + (f32x4.extract_lane(a, 2) + f32x4.extract_lane(a, 3));
+    }
+    for (; x < end; x += 4) total += load<f32>(x);
+  } else {
+    let a: f32 = 0, b: f32 = 0, c: f32 = 0, d: f32 = 0;
+    for (const blocks = x + ((<usize>(n & ~3)) << 2); x < blocks; x += 16) {
+      a += load<f32>(x);
+      b += load<f32>(x, 4);
+      c += load<f32>(x, 8);
+      d += load<f32>(x, 12);
+    }
+    for (; x < end; x += 4) total += load<f32>(x);
+    total += a + b + (c + d);
+  }
+  return total;
+}
+
+function sumRow(x: usize, n: i32): f32 {
+  if (n <= BLOCK) return sumBlock(x, n);
+  let total: f64 = 0;
+  for (; n > 0; n -= BLOCK, x += BLOCK * 4) total += <f64>sumBlock(x, min<i32>(n, BLOCK));
+  return <f32>total;
+}
+
+/** `total[i] = Σ x[row][i]` over `rows` ≤ ROWS rows that lie `stride` bytes apart. Four rows at a time, so that totals are touched a quarter as often. */
+function sumRowsBlock(x: usize, total: usize, rows: i32, columns: i32, stride: usize): void {
+  memory.fill(total, 0, (<usize>columns) << 2);
+  const bytes = (<usize>columns) << 2;
+  for (; rows >= 4; rows -= 4, x += 4 * stride) {
+    let i: usize = 0;
+    if (ASC_FEATURE_SIMD) {
+      for (const blocks = bytes & ~15; i < blocks; i += 16) {
+        const at = x + i;
+        const front = f32x4.add(v128.load(at), v128.load(at + stride));
+        const back = f32x4.add(v128.load(at + 2 * stride), v128.load(at + 3 * stride));
+        v128.store(total + i, f32x4.add(v128.load(total + i), f32x4.add(front, back)));
+      }
+    }
+    for (; i < bytes; i += 4) {
+      const at = x + i;
+      const four = load<f32>(at) + load<f32>(at + stride) + (load<f32>(at + 2 * stride) + load<f32>(at + 3 * stride));
+      store<f32>(total + i, load<f32>(total + i) + four);
+    }
+  }
+  for (; rows > 0; rows--, x += stride) {
+    for (let i: usize = 0; i < bytes; i += 4) store<f32>(total + i, load<f32>(total + i) + load<f32>(x + i));
+  }
+}
+
+/** Sum over the middle of [outer, size, inner]. `scratch` holds 12 KiB. */
+export function sumF32(x: usize, output: usize, outer: i32, size: i32, inner: i32, scratch: usize): void {
+  if (inner == 1) {
+    for (let o = 0; o < outer; o++, x += (<usize>size) << 2, output += 4) store<f32>(output, sumRow(x, size));
+    return;
+  }
+  const stride = (<usize>inner) << 2;
+  const wide = scratch + COLUMNS * 4;
+  for (let o = 0; o < outer; o++, x += <usize>size * stride, output += stride) {
+    for (let first = 0; first < inner; first += COLUMNS) {
+      const columns = min<i32>(COLUMNS, inner - first);
+      const from = x + ((<usize>first) << 2);
+      const to = output + ((<usize>first) << 2);
+      if (size <= ROWS) {
+        sumRowsBlock(from, to, size, columns, stride);
+        continue;
+      }
+      memory.fill(wide, 0, (<usize>columns) << 3);
+      for (let row = 0; row < size; row += ROWS) {
+        sumRowsBlock(from + <usize>row * stride, scratch, min<i32>(ROWS, size - row), columns, stride);
+        for (let i = 0; i < columns; i++) {
+          const total = wide + ((<usize>i) << 3);
+          store<f64>(total, load<f64>(total) + <f64>load<f32>(scratch + ((<usize>i) << 2)));
+        }
+      }
+      for (let i = 0; i < columns; i++) store<f32>(to + ((<usize>i) << 2), <f32>load<f64>(wide + ((<usize>i) << 3)));
+    }
+  }
+}

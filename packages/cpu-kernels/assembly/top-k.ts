@@ -1,0 +1,249 @@
+// The k greatest of a row by radix selection: histograms of the keys, 11 bits at a time, find the k-th key; one pass in order of
+// position then takes everything above it and as many equals as are still wanted. A long row is first thinned out by a bound guessed
+// from a sample, so that it is read twice whatever its length; a wrong guess only costs time.
+import { floatKey, magnitudeKey } from "./order";
+
+const BINS: i32 = 2048;
+/** Rows with k up to this keep a sorted list instead. */
+const LIST: i32 = 32;
+/** Rows from this length on are thinned out first. */
+const LONG: i32 = 16384;
+
+// @ts-ignore: decorator
+@inline
+function keyAt(values: usize, i: i32, magnitude: i32): u32 {
+  const bits = load<u32>(values + ((<usize>i) << 2));
+  return magnitude ? magnitudeKey(bits) : floatKey(bits, 0);
+}
+
+// @ts-ignore: decorator
+@inline
+function wordAt(base: usize, i: i32): usize {
+  return base + ((<usize>i) << 2);
+}
+
+/** How many the bound is meant to let pass: enough more than k that a sample hardly ever says too few. */
+// @ts-ignore: decorator
+@inline
+function aimOf(k: i32): i32 {
+  return max<i32>(2 * k, 2048);
+}
+
+/** Candidates that a thinned row may leave. */
+// @ts-ignore: decorator
+@inline
+function capacityOf(k: i32): i32 {
+  return 2 * aimOf(k);
+}
+
+// @ts-ignore: decorator
+@inline
+function thins(n: i32, k: i32): bool {
+  return n >= LONG && k <= n >> 3;
+}
+
+/** Scratch memory of one row, bytes. */
+export function topKScratchBytes(n: i32, k: i32): i32 {
+  if (k <= LIST) return 2 * LIST * 4;
+  // Histogram; then either candidates or the buffers of the sort, whichever is larger.
+  return BINS * 4 + max<i32>(thins(n, k) ? 8 * capacityOf(k) : 0, 8 * k);
+}
+
+/** `rows` rows of `n`; the results of each are `k` values and positions. */
+export function topK(x: usize, values: usize, indices: usize, rows: i32, n: i32, k: i32, sorted: i32, magnitude: i32, scratch: usize): void {
+  if (k == 0) return;
+  for (let row = 0; row < rows; row++) {
+    if (k <= LIST) byList(x, values, indices, n, k, sorted, magnitude, scratch);
+    else {
+      byRadix(x, values, indices, n, k, magnitude, scratch);
+      if (sorted) sortSelected(values, indices, k, magnitude, scratch);
+    }
+    x += (<usize>n) << 2;
+    values += (<usize>k) << 2;
+    indices += (<usize>k) << 2;
+  }
+}
+
+/** Keep the k best so far, greatest first. */
+function byList(x: usize, values: usize, indices: usize, n: i32, k: i32, sorted: i32, magnitude: i32, scratch: usize): void {
+  const keys = scratch;
+  const places = scratch + LIST * 4;
+  let held = 0;
+  for (let i = 0; i < n; i++) {
+    const key = keyAt(x, i, magnitude);
+    if (held == k && key <= load<u32>(wordAt(keys, k - 1))) continue;
+    let at = held < k ? held++ : k - 1;
+    for (; at > 0 && load<u32>(wordAt(keys, at - 1)) < key; at--) {
+      store<u32>(wordAt(keys, at), load<u32>(wordAt(keys, at - 1)));
+      store<i32>(wordAt(places, at), load<i32>(wordAt(places, at - 1)));
+    }
+    store<u32>(wordAt(keys, at), key);
+    store<i32>(wordAt(places, at), i);
+  }
+  if (!sorted) {
+    for (let i = 1; i < k; i++) {
+      const place = load<i32>(wordAt(places, i));
+      let at = i;
+      for (; at > 0 && load<i32>(wordAt(places, at - 1)) > place; at--) store<i32>(wordAt(places, at), load<i32>(wordAt(places, at - 1)));
+      store<i32>(wordAt(places, at), place);
+    }
+  }
+  for (let i = 0; i < k; i++) {
+    const place = load<i32>(wordAt(places, i));
+    store<i32>(wordAt(indices, i), place);
+    store<u32>(wordAt(values, i), load<u32>(wordAt(x, place)));
+  }
+}
+
+function byRadix(x: usize, values: usize, indices: usize, n: i32, k: i32, magnitude: i32, scratch: usize): void {
+  let source = x;
+  let places: usize = 0; // 0: position i is i itself
+  let count = n;
+  if (thins(n, k)) {
+    const capacity = capacityOf(k);
+    const kept = scratch + BINS * 4;
+    const keptPlaces = wordAt(kept, capacity);
+    const bound = guessBound(x, n, k, magnitude, scratch);
+    const passed = bound == 0 ? -1 : thin(x, n, bound, magnitude, kept, keptPlaces, capacity);
+    if (passed >= k) {
+      source = kept;
+      places = keptPlaces;
+      count = passed;
+    }
+  }
+
+  // The k-th key, from its highest bits to its lowest; `wanted` of the keys that share the bits found so far are still to be taken.
+  let prefix: u32 = 0;
+  let mask: u32 = 0;
+  let wanted = k;
+  for (let shift = 21; ; ) {
+    const width: u32 = shift == 0 ? 0x3ff : 0x7ff;
+    memory.fill(scratch, 0, BINS * 4);
+    for (let i = 0; i < count; i++) {
+      const key = keyAt(source, i, magnitude);
+      if ((key & mask) != prefix) continue;
+      const bin = wordAt(scratch, <i32>((key >> shift) & width));
+      store<i32>(bin, load<i32>(bin) + 1);
+    }
+    let bin = <i32>width;
+    for (let size = load<i32>(wordAt(scratch, bin)); size < wanted; size = load<i32>(wordAt(scratch, bin))) {
+      wanted -= size;
+      bin--;
+    }
+    prefix |= (<u32>bin) << shift;
+    mask |= width << shift;
+    if (shift == 0) break;
+    shift = shift == 21 ? 10 : 0;
+  }
+
+  let taken = 0;
+  for (let i = 0; taken < k; i++) {
+    const key = keyAt(source, i, magnitude);
+    if (key < prefix || (key == prefix && wanted == 0)) continue;
+    if (key == prefix) wanted--;
+    store<u32>(wordAt(values, taken), load<u32>(wordAt(source, i)));
+    store<i32>(wordAt(indices, taken), places == 0 ? i : load<i32>(wordAt(places, i)));
+    taken++;
+  }
+}
+
+/**
+ * A key that about `aimOf(k)` of the row reach, from evenly spread samples; 0 where nothing is gained. The samples hold about 128 that
+ * reach it, so that the number in the row is within a third of the aim (4 standard deviations).
+ */
+function guessBound(x: usize, n: i32, k: i32, magnitude: i32, scratch: usize): u32 {
+  const aim = <i64>aimOf(k);
+  const step = <i32>max<i64>(1, min<i64>(n >> 13, aim >> 7));
+  const samples = (n + step - 1) / step;
+  let target = <i32>((aim * <i64>samples) / <i64>n);
+  let bound: u32 = 0;
+  let mask: u32 = 0;
+  for (let shift = 21; shift >= 10; shift -= 11) {
+    memory.fill(scratch, 0, BINS * 4);
+    for (let i = 0; i < n; i += step) {
+      const key = keyAt(x, i, magnitude);
+      if ((key & mask) != bound) continue;
+      const bin = wordAt(scratch, <i32>(key >> shift) & (BINS - 1));
+      store<i32>(bin, load<i32>(bin) + 1);
+    }
+    let bin = BINS - 1;
+    for (; bin > 0 && load<i32>(wordAt(scratch, bin)) < target; bin--) target -= load<i32>(wordAt(scratch, bin));
+    bound |= (<u32>bin) << shift;
+    mask |= <u32>(BINS - 1) << shift;
+  }
+  return bound;
+}
+
+/** Copy values whose key reaches `bound`, and their positions; returns how many, or -1 where they do not fit. */
+function thin(x: usize, n: i32, bound: u32, magnitude: i32, kept: usize, places: usize, capacity: i32): i32 {
+  let count = 0;
+  let i = 0;
+  if (ASC_FEATURE_SIMD) {
+    // The f32 whose key is the bound. Whatever is not below it passes, NaN included.
+    const edge = f32x4.splat(reinterpret<f32>(magnitude ? bound : bound >> 31 ? bound & 0x7fffffff : ~bound));
+    const bits = i32x4.splat(magnitude ? 0x7fffffff : -1);
+    const last = capacity - 16;
+    for (; i + 16 <= n; i += 16) {
+      const at = wordAt(x, i);
+      const a = f32x4.lt(v128.and(v128.load(at), bits), edge);
+      const b = f32x4.lt(v128.and(v128.load(at, 16), bits), edge);
+      const c = f32x4.lt(v128.and(v128.load(at, 32), bits), edge);
+      const d = f32x4.lt(v128.and(v128.load(at, 48), bits), edge);
+      if (i32x4.all_true(v128.and(v128.and(a, b), v128.and(c, d)))) continue;
+      if (count > last) return -1;
+      let open = ~(i32x4.bitmask(a) | (i32x4.bitmask(b) << 4) | (i32x4.bitmask(c) << 8) | (i32x4.bitmask(d) << 12)) & 0xffff;
+      while (open != 0) {
+        const j = i + ctz<i32>(open);
+        store<u32>(wordAt(kept, count), load<u32>(wordAt(x, j)));
+        store<i32>(wordAt(places, count), j);
+        count++;
+        open &= open - 1;
+      }
+    }
+  }
+  for (; i < n; i++) {
+    if (keyAt(x, i, magnitude) < bound) continue;
+    if (count == capacity) return -1;
+    store<u32>(wordAt(kept, count), load<u32>(wordAt(x, i)));
+    store<i32>(wordAt(places, count), i);
+    count++;
+  }
+  return count;
+}
+
+/** Order the selected from greatest to least. Stable and least significant digit first, so equals stay in order of position. */
+function sortSelected(values: usize, indices: usize, k: i32, magnitude: i32, scratch: usize): void {
+  const otherValues = scratch + BINS * 4;
+  const otherIndices = wordAt(otherValues, k);
+  let fromValues = values;
+  let fromIndices = indices;
+  let toValues = otherValues;
+  let toIndices = otherIndices;
+  for (let shift = 0; shift < 32; shift += 8) {
+    memory.fill(scratch, 0, 1024);
+    for (let i = 0; i < k; i++) {
+      const bin = wordAt(scratch, <i32>((~keyAt(fromValues, i, magnitude) >> shift) & 0xff));
+      store<i32>(bin, load<i32>(bin) + 1);
+    }
+    let begin = 0;
+    for (let bin = 0; bin < 256; bin++) {
+      const size = load<i32>(wordAt(scratch, bin));
+      store<i32>(wordAt(scratch, bin), begin);
+      begin += size;
+    }
+    for (let i = 0; i < k; i++) {
+      const bin = wordAt(scratch, <i32>((~keyAt(fromValues, i, magnitude) >> shift) & 0xff));
+      const at = load<i32>(bin);
+      store<i32>(bin, at + 1);
+      store<u32>(wordAt(toValues, at), load<u32>(wordAt(fromValues, i)));
+      store<i32>(wordAt(toIndices, at), load<i32>(wordAt(fromIndices, i)));
+    }
+    const swapValues = fromValues;
+    const swapIndices = fromIndices;
+    fromValues = toValues;
+    fromIndices = toIndices;
+    toValues = swapValues;
+    toIndices = swapIndices;
+  }
+  // Four rounds: the last one wrote back to where the first one read.
+}

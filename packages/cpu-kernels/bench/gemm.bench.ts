@@ -1,0 +1,35 @@
+// How near to the peak of one core is the matrix product, at the shapes of training? Run: node bench/gemm.bench.ts
+import { productScratchBytes } from "../src/contraction-scratch.ts";
+import { openBench, report, time } from "./measure.ts";
+
+const shapes: readonly (readonly [what: string, rows: number, columns: number, inner: number, transposeA: number, transposeB: number])[] = [
+  ["square", 512, 512, 512, 0, 0],
+  ["square, second transposed", 512, 512, 512, 0, 1],
+  ["square, first transposed", 512, 512, 512, 1, 0],
+  ["square, both transposed", 512, 512, 512, 1, 1],
+  ["dense forward, batch 64", 64, 512, 784, 0, 0],
+  ["dense input gradient, batch 64", 64, 784, 512, 0, 1],
+  ["dense weight gradient, batch 64", 784, 512, 64, 1, 0],
+  ["dense forward, batch 8", 8, 512, 784, 0, 0],
+  ["classes forward", 64, 10, 512, 0, 0],
+  ["classes weight gradient", 512, 10, 64, 1, 0],
+  ["attention scores, one head", 128, 128, 64, 0, 1],
+  ["attention values, one head", 128, 64, 128, 0, 0],
+  ["one row", 1, 1024, 1024, 0, 0],
+  ["one column", 1024, 1, 1024, 0, 0],
+];
+
+const { wasm, floats, view, clear } = await openBench();
+for (const [what, rows, columns, inner, transposeA, transposeB] of shapes) {
+  clear();
+  const [a, b, y, expected] = [floats(rows * inner), floats(inner * columns), floats(rows * columns), floats(rows * columns)];
+  const scratch = floats(productScratchBytes(rows, columns, inner) / 4);
+  const call = (): void => void wasm["gemm"]!(a, b, y, rows, columns, inner, transposeA, transposeB, 0, scratch);
+  call();
+  wasm["gemmNaive"]!(a, b, expected, rows, columns, inner, transposeA, transposeB);
+  const naive = view(expected, rows * columns);
+  view(y, rows * columns).forEach((value, i) => {
+    if (!(Math.abs(value - naive[i]!) <= 1e-3)) throw new Error(`${what}: element ${i} is ${value}, the naive product says ${naive[i]}`);
+  });
+  report(`${what} ${rows}×${columns}×${inner} ${transposeA ? "T" : "N"}${transposeB ? "T" : "N"}`, 2 * rows * columns * inner, time(call));
+}

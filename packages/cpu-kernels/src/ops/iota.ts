@@ -1,0 +1,12 @@
+import { alongDim } from "../along-dim.ts";
+import type { Kernel } from "../kernel.ts";
+
+export const iotaKernel: Kernel = {
+  op: "iota",
+  bind: (node, wasm) => {
+    const iota = wasm["iota"]!;
+    const { outer, size, inner } = alongDim(node.outputs[0]!.shape, node.params["dim"] as number);
+    const float = node.outputs[0]!.dtype === "f32" ? 1 : 0;
+    return (_, outputs) => void iota(outputs[0]!, outer, size, inner, float);
+  },
+};

@@ -1,0 +1,90 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { productScratchBytes } from "../contraction-scratch.ts";
+import type { WasmExports } from "../kernel.ts";
+import { compileWasm, instantiateWasm, type WasmBuild } from "../wasm-build.ts";
+
+const builds: readonly WasmBuild[] = ["relaxed", "simd", "scalar"];
+
+/** Memory with operands, two results and scratch one after the other, each followed by a guard, none aligned to 16 bytes. */
+const layOut = (rows: number, columns: number, inner: number) => {
+  const memory = new WebAssembly.Memory({ initial: 256, maximum: 65536, shared: true });
+  const floats = new Float32Array(memory.buffer);
+  let next = 1025;
+  const place = (count: number): number => {
+    const at = next;
+    next += count + 3;
+    floats.fill(777, at + count, next);
+    return at;
+  };
+  const [a, b, y, naive] = [place(rows * inner), place(inner * columns), place(rows * columns), place(rows * columns)];
+  next = Math.ceil(next / 4) * 4;
+  const scratchFloats = productScratchBytes(rows, columns, inner) / 4;
+  const scratch = place(scratchFloats);
+  const guards = [a + rows * inner, b + inner * columns, y + rows * columns, naive + rows * columns, scratch + scratchFloats];
+  let state = 1;
+  for (const [at, count] of [[a, rows * inner], [b, inner * columns]] as const) {
+    for (let i = 0; i < count; i++) {
+      state = (state * 16807) % 2147483647;
+      floats[at + i] = (state % 2001) / 1000 - 1;
+    }
+  }
+  floats.fill(NaN, y, y + rows * columns);
+  floats.fill(NaN, scratch, scratch + scratchFloats);
+  return { memory, floats, a, b, y, naive, scratch, intact: () => guards.every((at) => floats.subarray(at, at + 3).every((value) => value === 777)) };
+};
+
+describe.each(builds)("gemm of the %s build", async (build) => {
+  const module = await compileWasm(build);
+  const sizes = fc.record({
+    rows: fc.integer({ min: 0, max: 140 }),
+    columns: fc.integer({ min: 0, max: 140 }),
+    inner: fc.integer({ min: 0, max: 70 }),
+    transposeA: fc.integer({ min: 0, max: 1 }),
+    transposeB: fc.integer({ min: 0, max: 1 }),
+    accumulate: fc.integer({ min: 0, max: 1 }),
+  });
+
+  test("equals the naive product and stays inside of its memory", () => {
+    fc.assert(
+      fc.property(sizes, ({ rows, columns, inner, transposeA, transposeB, accumulate }) => {
+        const { memory, floats, a, b, y, naive, scratch, intact } = layOut(rows, columns, inner);
+        const wasm: WasmExports = instantiateWasm(module, memory);
+        if (accumulate) floats.fill(3, y, y + rows * columns);
+        wasm["gemm"]!(4 * a, 4 * b, 4 * y, rows, columns, inner, transposeA, transposeB, accumulate, 4 * scratch);
+        wasm["gemmNaive"]!(4 * a, 4 * b, 4 * naive, rows, columns, inner, transposeA, transposeB);
+        const worst = floats.subarray(y, y + rows * columns).reduce((most, value, i) => Math.max(most, Math.abs(value - floats[naive + i]! - 3 * accumulate)), 0);
+        expect(worst).toBeLessThan(1e-4);
+        expect(intact()).toBe(true);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test.each([
+    [7, 600, 1030],
+    [130, 9, 1030],
+    [37, 1030, 6],
+  ])("cuts %d × %d × %d into blocks", (rows, columns, inner) => {
+    for (const [transposeA, transposeB] of [[0, 0], [0, 1], [1, 0], [1, 1]] as const) {
+      const { memory, floats, a, b, y, naive, scratch, intact } = layOut(rows, columns, inner);
+      const wasm = instantiateWasm(module, memory);
+      wasm["gemm"]!(4 * a, 4 * b, 4 * y, rows, columns, inner, transposeA, transposeB, 0, 4 * scratch);
+      wasm["gemmNaive"]!(4 * a, 4 * b, 4 * naive, rows, columns, inner, transposeA, transposeB);
+      const worst = floats.subarray(y, y + rows * columns).reduce((most, value, i) => Math.max(most, Math.abs(value - floats[naive + i]!)), 0);
+      expect(worst).toBeLessThan(1e-3);
+      expect(intact()).toBe(true);
+    }
+  });
+
+  test("an infinity stays in its row and column: idle rows and padded columns do not leak", () => {
+    const [rows, columns, inner] = [13, 11, 9];
+    const { memory, floats, a, b, y, scratch } = layOut(rows, columns, inner);
+    floats[a + 12 * inner + 3] = Infinity;
+    floats[b + 3 * columns + 10] = Infinity;
+    instantiateWasm(module, memory)["gemm"]!(4 * a, 4 * b, 4 * y, rows, columns, inner, 0, 0, 0, 4 * scratch);
+    for (let m = 0; m < rows; m++) {
+      for (let n = 0; n < columns; n++) expect(Number.isFinite(floats[y + m * columns + n]!)).toBe(m !== 12 && n !== 10);
+    }
+  });
+});

@@ -1,0 +1,24 @@
+import { elementCount } from "@skein/tensor-core";
+import type { Kernel, KernelNode } from "../kernel.ts";
+
+/** Must cover what `assembly/top-k.ts` lays out: a list of 32 pairs, or a histogram and the larger of candidates and sort buffers. */
+const scratchBytesOf = ({ inputs, params }: KernelNode): number => {
+  const n = inputs[0]!.shape.at(-1)!;
+  const k = params["k"] as number;
+  const thins = n >= 16384 && k <= Math.floor(n / 8);
+  return 8192 + Math.max(thins ? 16 * Math.max(2 * k, 2048) : 0, 8 * k);
+};
+
+export const topKKernel: Kernel = {
+  op: "top-k",
+  scratchBytes: scratchBytesOf,
+  bind: (node, wasm) => {
+    const topK = wasm["topK"]!;
+    const { shape } = node.inputs[0]!;
+    const rows = elementCount(shape.slice(0, -1));
+    const n = shape.at(-1)!;
+    const { k, sorted, by } = node.params as { k: number; sorted: boolean; by: string };
+    const magnitude = by === "magnitude" ? 1 : 0;
+    return (inputs, outputs, scratch) => void topK(inputs[0]!, outputs[0]!, outputs[1]!, rows, n, k, sorted ? 1 : 0, magnitude, scratch);
+  },
+};

@@ -1,0 +1,4 @@
+import { type DType, NdArray } from "@skein/tensor-core";
+
+/** The bits of `value` as an element of `dtype`, as an unsigned number. */
+export const storageBits = (value: number, dtype: DType): number => NdArray.scalar(value, dtype).bytes().reduceRight((bits, byte) => bits * 256 + byte, 0);

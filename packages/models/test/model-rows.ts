@@ -1,0 +1,57 @@
+import { NdArray } from "@skein/tensor-core";
+import { normal, uniform } from "@skein/testing";
+import { cnn, gpt, type GptOptions, mlp, type Model, resnet18 } from "../src/index.ts";
+
+export interface HostBatch {
+  readonly inputs: NdArray;
+  readonly labels: NdArray;
+  readonly mask?: NdArray;
+}
+
+export interface ModelRow {
+  readonly name: string;
+  readonly model: Model;
+  readonly batch: HostBatch;
+  readonly numClasses: number;
+  /** Closed formula. */
+  readonly parameters: number;
+}
+
+const tinyGpt = (options: Partial<GptOptions> = {}): Model => gpt({ vocabulary: 7, contextLength: 6, width: 8, numLayers: 2, numHeads: 2, ...options });
+const tokens = { inputs: uniform([2, 5], 0, 7, 3, "i32"), labels: uniform([2, 5], 0, 7, 4, "i32") };
+const attentionSize = 4 * 8 * 8;
+
+// Every model of this package, and each of its variants, earns its place by one row.
+export const modelRows: readonly ModelRow[] = [
+  {
+    name: "mlp",
+    model: mlp({ sizes: [6, 5, 4, 3] }),
+    batch: { inputs: normal([4, 2, 3], 1), labels: NdArray.from([0, 1, 2, 1], [4], "i32") },
+    numClasses: 3,
+    parameters: 7 * 5 + 6 * 4 + 5 * 3,
+  },
+  {
+    name: "cnn",
+    model: cnn({ imageSize: [8, 9], inputChannels: 2, channels: [3, 4], hidden: 5, numClasses: 3 }),
+    batch: { inputs: normal([3, 8, 9, 2], 1), labels: NdArray.from([2, 0, 1], [3], "i32") },
+    numClasses: 3,
+    parameters: (9 * 2 + 1) * 3 + (9 * 3 + 1) * 4 + (2 * 2 * 4 + 1) * 5 + 6 * 3,
+  },
+  {
+    name: "resnet18",
+    model: resnet18({ numClasses: 4, inputChannels: 2, channels: [2, 2, 3, 4] }),
+    batch: { inputs: normal([4, 9, 8, 2], 1), labels: NdArray.from([3, 0, 1, 2], [4], "i32") },
+    numClasses: 4,
+    parameters:
+      // stem; each stage: its convolutions, 1×1 shortcuts and two values of each normalisation per channel; head
+      (9 * 2 * 2 + 4) + 4 * (9 * 2 * 2 + 4) + (9 * 2 * 2 + 4 + 3 * (9 * 2 * 2 + 4) + 2 * 2 + 4) + (9 * 2 * 3 + 6 + 3 * (9 * 3 * 3 + 6) + 2 * 3 + 6) + (9 * 3 * 4 + 8 + 3 * (9 * 4 * 4 + 8) + 3 * 4 + 8) + 5 * 4,
+  },
+  { name: "gpt", model: tinyGpt(), batch: tokens, numClasses: 7, parameters: 7 * 8 + 2 * (attentionSize + 2 * 8 * 32 + 16) + 8 },
+  {
+    name: "gpt with learned positions, layer norm, SwiGLU and its own head",
+    model: tinyGpt({ positions: "learned", norm: "layer", activation: "swiglu", tiedHead: false }),
+    batch: tokens,
+    numClasses: 7,
+    parameters: 7 * 8 + 6 * 8 + 2 * (attentionSize + 3 * 8 * 24 + 32) + 16 + 8 * 7,
+  },
+];

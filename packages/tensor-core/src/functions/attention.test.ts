@@ -1,0 +1,68 @@
+import { describe, expect, test } from "vitest";
+import type { Tensor } from "../graph/tensor.ts";
+import { evaluate } from "../jit.ts";
+import { NdArray } from "../nd-array.ts";
+import { referenceBackend } from "../reference/reference-backend.ts";
+import type { Shape } from "../shape.ts";
+import { attention, rotary } from "./attention.ts";
+import { multiply } from "./elementwise.ts";
+import { slice } from "./movement.ts";
+import { sum } from "./reduce.ts";
+
+const reference = referenceBackend();
+const wave = (shape: Shape, seed: number): NdArray =>
+  NdArray.from(Array.from({ length: shape.reduce((product, size) => product * size, 1) }, (_, i) => Math.sin((i + 1) * seed)), shape);
+const run = async (fn: (...inputs: Tensor[]) => Tensor, ...inputs: NdArray[]): Promise<number[]> => ((await evaluate(fn, reference)(...inputs)) as NdArray).toNumbers();
+
+describe("attention", () => {
+  const [q, k, v] = [wave([1, 1, 4, 3], 1.3), wave([1, 1, 4, 3], 0.7), wave([1, 1, 4, 3], 2.1)];
+
+  test("with scores of zero is the mean of the values seen", async () => {
+    const out = await run((q, k, v) => attention(q!, k!, v!, { causal: true }), NdArray.zeros("f32", [1, 1, 4, 3]), k, v);
+    const values = v.toNumbers();
+    for (let d = 0; d < 3; d++) {
+      expect(out[d]).toBeCloseTo(values[d]!, 6);
+      expect(out[9 + d]).toBeCloseTo((values[d]! + values[3 + d]! + values[6 + d]! + values[9 + d]!) / 4, 6);
+    }
+  });
+
+  test("causal: a later key changes no earlier query", async () => {
+    const changed = NdArray.from(k.toNumbers().map((value, i) => (i >= 9 ? value + 5 : value)), k.shape);
+    const causal = (q?: Tensor, k?: Tensor, v?: Tensor): Tensor => attention(q!, k!, v!, { causal: true });
+    const [before, after] = [await run(causal, q, k, v), await run(causal, q, changed, v)];
+    expect(after.slice(0, 9)).toEqual(before.slice(0, 9));
+    expect(after.slice(9)).not.toEqual(before.slice(9));
+  });
+
+  test("causal with one query at the end sees all keys: decoding equals the last row of the whole", async () => {
+    const whole = await run((q, k, v) => attention(q!, k!, v!, { causal: true }), q, k, v);
+    const last = await run((q, k, v) => attention(slice(q!, [0, 0, 3]), k!, v!, { causal: true }), q, k, v);
+    last.forEach((value, i) => expect(value).toBeCloseTo(whole[9 + i]!, 6));
+  });
+
+  test("names the shapes that do not fit", async () => {
+    await expect(run((q, k, v) => attention(q!, k!, v!), q, wave([1, 2, 4, 3], 1), v)).rejects.toThrow(/q \[1, 1, 4, 3\], k \[1, 2, 4, 3\] and v \[1, 1, 4, 3\] do not fit/);
+  });
+});
+
+describe("rotary", () => {
+  test("keeps lengths, and products depend on the distance of positions only", async () => {
+    const [x, y] = [wave([1, 8], 1.1), wave([1, 8], 0.3)];
+    const product = (first: number, second: number): Promise<number[]> => run((x, y) => sum(multiply(rotary(x!, 100, first), rotary(y!, 100, second))), x, y);
+    expect((await product(9, 4))[0]).toBeCloseTo((await product(5, 0))[0]!, 5);
+    expect((await product(9, 4))[0]).not.toBeCloseTo((await product(9, 3))[0]!, 3);
+    const squares = (values: readonly number[]): number => values.reduce((total, value) => total + value ** 2, 0);
+    expect(squares(await run((x) => rotary(x!, 100, 3), x))).toBeCloseTo(squares(x.toNumbers()), 5);
+  });
+
+  test("position t with offset o is position t + o", async () => {
+    const x = wave([5, 4], 1.7);
+    const whole = await run((x) => rotary(x!), x);
+    const tail = await run((x) => rotary(slice(x!, [2]), 10_000, 2), x);
+    tail.forEach((value, i) => expect(value).toBeCloseTo(whole[8 + i]!, 6));
+  });
+
+  test("an odd width is refused", async () => {
+    await expect(run((x) => rotary(x!), wave([2, 3], 1))).rejects.toThrow(/f32\[2, 3\] was given, it takes f32 \[\.\.\., positions, D\] with D even/);
+  });
+});

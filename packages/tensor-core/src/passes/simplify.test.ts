@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import { add, cast, divide, full, identity, multiply, negate, stopGradient, where } from "../functions/elementwise.ts";
+import { matmul } from "../functions/linear.ts";
+import { broadcastTo, concat, pad, reshape, slice, transpose } from "../functions/movement.ts";
+import { sum } from "../functions/reduce.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { trace } from "../graph/trace.ts";
+import { printGraph } from "../graph/print.ts";
+import { validateGraph } from "../graph/validate.ts";
+import { eliminateDeadCode } from "./dead-code.ts";
+import { simplify } from "./simplify.ts";
+import { sinkSlices } from "./sink-slices.ts";
+
+const matrix = { dtype: "f32", shape: [3, 4] } as unknown as Tensor;
+
+/** The graph of a function of two 3×4 matrices after `simplify`, one line per node, inputs left out. */
+const simplified = (fn: (x: Tensor, y: Tensor) => Tensor | readonly Tensor[], pass = simplify): string[] => {
+  const graph = eliminateDeadCode(pass(trace(fn, [matrix, matrix]).graph));
+  validateGraph(graph);
+  return printGraph(graph).split("\n").filter((line) => !line.includes("input()"));
+};
+
+const becomesOperand: { readonly [name: string]: (x: Tensor, y: Tensor) => Tensor } = {
+  "identity and stop-gradient": (x) => identity(stopGradient(x)),
+  "reshape there and back": (x) => reshape(reshape(x, [12]), [3, 4]),
+  "transpose there and back": (x) => transpose(transpose(x)),
+  "cast there and back through a wider dtype": (x) => sum(reshape(cast(cast(cast(x, "bool"), "i32"), "bool"), [1, 3, 4]).dtype === "bool" ? reshape(x, [1, 3, 4]) : x, { dims: [0] }),
+  "x · 1, x / 1, x + 0": (x) => add(divide(multiply(1, x), 1), 0),
+  "double negation": (x) => negate(negate(x)),
+  "where with a known condition": (x, y) => where(full([3, 4], 1, "bool"), x, y),
+  "where with equal branches": (x, y) => where(cast(y, "bool"), x, x),
+  "sum over a dimension of size 1": (x) => reshape(sum(reshape(x, [3, 1, 4]), { dims: [1] }), [3, 4]),
+  "a bucket unpacked": (x, y) => reshape(slice(concat([reshape(y, [12]), reshape(x, [12])], 0), [12], [24]), [3, 4]),
+  "slices packed again": (x) => concat([slice(x, [0], [1]), slice(x, [1], [3])], 0),
+  "concat with nothing": (x) => concat([slice(x, [0], [0]), x], 0),
+};
+
+describe("simplify", () => {
+  it.each(Object.entries(becomesOperand))("sees through %s", (_, fn) => {
+    expect(simplified(fn)).toEqual(["return %0"]);
+  });
+
+  it("does not take a cast through a narrower dtype for nothing", () => {
+    expect(simplified((x) => cast(cast(x, "f16"), "f32"))).toHaveLength(3);
+  });
+
+  it("hands transposed operands to the product as flags", () => {
+    expect(simplified((x, y) => matmul(transpose(x), y))).toEqual(["%2 = matmul(%0, %1) f32[4,4] {transposeA: true}", "return %2"]);
+    expect(simplified((x, y) => matmul(x, transpose(y)))).toEqual(["%2 = matmul(%0, %1) f32[3,3] {transposeB: true}", "return %2"]);
+    expect(simplified((x, y) => matmul(transpose(transpose(x)), y, { transposeB: true }))).toEqual(["%2 = matmul(%0, %1) f32[3,3] {transposeB: true}", "return %2"]);
+  });
+
+  it("folds constants through arithmetic, movement and sums", () => {
+    expect(simplified(() => sum(add(transpose(multiply(full([3, 4], 2), 3)), broadcastTo(full([], 0.5), [4, 3]))))).toEqual(["%2 = constant() f32[] {value: 78}", "return %2"]);
+  });
+
+  it("rounds folded integers as the dtype does", () => {
+    expect(simplified(() => add(full([], 2 ** 31 - 1, "i32"), full([], 1, "i32")))).toEqual(["%2 = constant() i32[] {value: -2147483648}", "return %2"]);
+  });
+
+  it("composes slices with strides, and turns a stretch without stretching into a reshape", () => {
+    expect(simplified((x) => slice(slice(x, [0, 1], [3, 4], [2, 1]), [1, 0], [2, 3], [1, 2]))[0]).toBe("%2 = slice(%0) f32[1,2] {starts: [2, 1], ends: [3, 4], strides: [2, 2]}");
+    expect(simplified((x) => broadcastTo(x, [1, 3, 4]))[0]).toBe("%2 = reshape(%0) f32[1,3,4]");
+  });
+
+  it("computes before it stretches", () => {
+    const lines = simplified((x) => {
+      const row = slice(x, [0, 0], [1, 4]);
+      return multiply(broadcastTo(row, [3, 4]), 2);
+    });
+    expect(lines).toEqual(["%2 = slice(%0) f32[1,4] {starts: [0, 0], ends: [1, 4], strides: [1, 1]}", "%3 = constant() f32[1,4] {value: 2}", "%4 = multiply(%2, %3) f32[1,4]", "%5 = broadcast-to(%4) f32[3,4]", "return %5"]);
+  });
+
+  it("leaves a pad that pads, and a product with zero, which could be NaN", () => {
+    expect(simplified((x) => multiply(pad(x, [[0, 1], [0, 0]]), 0))).toHaveLength(4);
+  });
+});
+
+describe("sinkSlices", () => {
+  it("moves the scaling of a bucket behind its unpacking", () => {
+    const lines = simplified((x, y) => {
+      const mean = multiply(concat([reshape(x, [12]), reshape(y, [12])], 0), 0.5);
+      return [slice(mean, [0], [12]), slice(mean, [12], [24])];
+    }, sinkSlices);
+    expect(lines.filter((line) => line.includes("multiply"))).toEqual([expect.stringContaining("f32[12]"), expect.stringContaining("f32[12]")]);
+  });
+
+  it("adds no work: overlapping slices and other users leave the order as it is", () => {
+    const scaled = (x: Tensor): Tensor => multiply(reshape(x, [12]), 0.5);
+    const overlapping = (x: Tensor): Tensor[] => [slice(scaled(x), [0], [12]), slice(scaled(x), [1], [12])];
+    const shared = (x: Tensor): Tensor[] => {
+      const value = scaled(x);
+      return [slice(value, [0], [8]), slice(value, [1], [8])];
+    };
+    expect(simplified(shared, sinkSlices).filter((line) => line.includes("multiply"))).toEqual([expect.stringContaining("f32[12]")]);
+    expect(simplified(overlapping, sinkSlices).filter((line) => line.includes("multiply"))).toHaveLength(2);
+  });
+});

@@ -1,0 +1,54 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { byteLength, fuseElementwise, interpretWorld, optimize, planMemory, printGraph } from "../src/index.ts";
+import { buildGraph, graphRecipe, inputsFor } from "./random-graph.ts";
+import { runPlanned } from "./simulated-memory.ts";
+
+const planned = fc.record({ recipe: graphRecipe(40), donated: fc.array(fc.nat(3), { maxLength: 4 }), pass: fc.constantFrom("optimize", "fuse", "none") });
+
+describe("planMemory", () => {
+  it("lets a careless executor compute what the interpreter computes, and leaves undonated inputs alone", () => {
+    fc.assert(
+      fc.property(planned, ({ recipe, donated, pass }) => {
+        const source = buildGraph(recipe);
+        const graph = pass === "optimize" ? optimize(source) : pass === "fuse" ? fuseElementwise(source) : source;
+        const donate = [...new Set(donated.map((index) => index % graph.inputs.length))];
+        const inputs = inputsFor(graph);
+        const plan = planMemory(graph, { donate });
+        const { outputs, kept } = runPlanned(graph, plan, inputs, donate);
+        expect(outputs, printGraph(graph)).toEqual(interpretWorld(graph, inputs));
+        expect(kept).toEqual(inputs.map((own) => own.filter((_, index) => !donate.includes(index))));
+      }),
+      { numRuns: 1500 },
+    );
+  });
+
+  it("gives every output memory of its own, and takes each donated input at most once", () => {
+    fc.assert(
+      fc.property(planned, ({ recipe, donated }) => {
+        const graph = optimize(buildGraph(recipe));
+        const donate = [...new Set(donated.map((index) => index % graph.inputs.length))];
+        const plan = planMemory(graph, { donate });
+        const regions = plan.outputs.map(({ region, index }) => `${region} ${index}`);
+        expect(new Set(regions).size).toBe(regions.length);
+        plan.outputs.forEach((place, index) => {
+          expect(place.offset).toBe(0);
+          if (place.region === "output") expect(place.index).toBe(index);
+          else expect([place.region, donate.includes(place.index)]).toEqual(["input", true]);
+        });
+      }),
+    );
+  });
+
+  it("needs no less than what is alive at once and no more than all values apart", () => {
+    fc.assert(
+      fc.property(graphRecipe(40), (recipe) => {
+        const graph = optimize(buildGraph(recipe));
+        const plan = planMemory(graph);
+        const apart = graph.nodes.flatMap((node) => node.specs.map((spec) => Math.ceil(byteLength(spec) / 64) * 64)).reduce((total, bytes) => total + bytes, 0);
+        expect(plan.workspaceBytes).toBeGreaterThanOrEqual(plan.lowerBoundBytes);
+        expect(plan.workspaceBytes).toBeLessThanOrEqual(apart);
+      }),
+    );
+  });
+});

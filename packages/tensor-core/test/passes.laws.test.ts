@@ -1,0 +1,47 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { eliminateCommonSubexpressions, eliminateDeadCode, fuseElementwise, type Graph, interpretWorld, optimize, printGraph, scheduleCollectives, simplify, validateGraph } from "../src/index.ts";
+import { sinkSlices } from "../src/passes/sink-slices.ts";
+import { buildGraph, graphRecipe, inputsFor } from "./random-graph.ts";
+
+const passes: { readonly [name: string]: (graph: Graph) => Graph } = {
+  eliminateCommonSubexpressions,
+  eliminateDeadCode,
+  fuseElementwise: (graph) => fuseElementwise(graph),
+  "fuseElementwise, tight bounds": (graph) => fuseElementwise(graph, { maxRegisters: 5, maxOperands: 4 }),
+  scheduleCollectives,
+  simplify,
+  sinkSlices,
+  optimize: (graph) => optimize(graph),
+};
+
+// Values are multiples of small powers of two, so passes that keep the arithmetic keep every bit; -0 and 0 count as equal, see `arithmeticRules`.
+const numbersOf = (graph: Graph): number[][] =>
+  interpretWorld(graph, inputsFor(graph)).flatMap((rank) => rank.map(({ data }) => [...data].map((value) => (value === 0 ? 0 : value))));
+
+describe.each(Object.entries(passes))("%s", (_, pass) => {
+  it("keeps the graph valid, its signature, and what it computes on every rank", () => {
+    fc.assert(
+      fc.property(graphRecipe(), (recipe) => {
+        const before = buildGraph(recipe);
+        validateGraph(before);
+        const after = pass(before);
+        validateGraph(after);
+        expect(after.inputs.map((id) => after.nodes[id]!.specs)).toEqual(before.inputs.map((id) => before.nodes[id]!.specs));
+        expect(numbersOf(after), printGraph(after)).toEqual(numbersOf(before));
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe("optimize", () => {
+  it("leaves no elementwise node outside a fused node, and no collective unsplit", () => {
+    fc.assert(
+      fc.property(graphRecipe(), (recipe) => {
+        const loose = optimize(buildGraph(recipe)).nodes.filter(({ op }) => ["add", "cast", "multiply", "where", "relu", "all-reduce", "all-gather", "identity", "stop-gradient"].includes(op));
+        expect(loose).toEqual([]);
+      }),
+    );
+  });
+});

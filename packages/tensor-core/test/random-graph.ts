@@ -1,0 +1,120 @@
+import fc from "fast-check";
+import {
+  absolute, add, allGather, allReduce, allToAll, axisIndex, broadcastTo, cast, concat, cumsum, type DType, elementCount, full, gather, type Graph, greater, identity,
+  matmul, maximum, multiply, negate, NdArray, reduceMax, reduceScatter, type ReferenceArray, relu, reshape, scatterAdd, sendReceive, slice, stopGradient, subtract,
+  sum, tanh, type Tensor, topK, trace, transpose, where,
+} from "../src/index.ts";
+
+/** One random decision list; the graph is a function of it, so that fast-check can shrink it. */
+export interface GraphRecipe {
+  readonly inputs: readonly { readonly dtype: DType; readonly shape: readonly number[] }[];
+  readonly steps: readonly { readonly op: number; readonly a: number; readonly b: number; readonly k: number }[];
+  readonly outputs: readonly number[];
+}
+
+export const worldSize = 2;
+
+const shapes: readonly (readonly number[])[] = [[], [1], [4], [6], [8], [0], [2, 3], [3, 2], [1, 4], [4, 1], [4, 4], [2, 1, 4], [12], [3, 4], [2, 6]];
+
+/** Recipes of graphs with up to `maxSteps` operators over small f32 and i32 tensors. */
+export const graphRecipe = (maxSteps = 30): fc.Arbitrary<GraphRecipe> =>
+  fc.record({
+    inputs: fc.array(fc.record({ dtype: fc.constantFrom<DType>("f32", "f32", "f32", "i32"), shape: fc.constantFrom(...shapes) }), { minLength: 1, maxLength: 4 }),
+    steps: fc.array(fc.record({ op: fc.nat(1000), a: fc.nat(1000), b: fc.nat(1000), k: fc.nat(1000) }), { maxLength: maxSteps, size: "max" }),
+    outputs: fc.array(fc.nat(20), { minLength: 1, maxLength: 10, size: "max" }),
+  });
+
+// Constants are dyadic and small, so that folding them in another order changes no bit of an f64.
+const numbers = [0, 1, 2, -1, 0.5, 3];
+
+/** A value of the wanted shape made from `x`: cut or repeated, so that two operands fit. */
+const fitted = (x: Tensor, shape: readonly number[]): Tensor => {
+  const count = elementCount(shape);
+  const flat = reshape(x, [elementCount(x.shape)]);
+  if (count === 0) return reshape(slice(flat, [0], [0]), shape);
+  if (elementCount(x.shape) === 0) return full(shape, 2, x.dtype);
+  if (elementCount(x.shape) >= count) return reshape(slice(flat, [0], [count]), shape);
+  return broadcastTo(reshape(slice(flat, [0], [1]), shape.map(() => 1)), shape);
+};
+
+const matched = (a: Tensor, b: Tensor): Tensor => cast(fitted(b, a.shape), a.dtype);
+const asF32 = (x: Tensor): Tensor => (x.dtype === "f32" ? x : cast(x, "f32"));
+const flat = (x: Tensor): Tensor => reshape(x, [elementCount(x.shape)]);
+
+/** Each row makes new tensors of two old ones. Rows that an operand does not suit return it unchanged. */
+const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] = [
+  (a, b) => [add(a, matched(a, b))],
+  (a, b) => [multiply(a, matched(a, b))],
+  (a, b) => [subtract(a, matched(a, b))],
+  (a, b) => [maximum(a, matched(a, b))],
+  (a, _, k) => [multiply(a, numbers[k % numbers.length]!)],
+  (a, _, k) => [add(a, numbers[k % numbers.length]!)],
+  (a) => [relu(asF32(a)), tanh(asF32(a))],
+  (a) => [negate(a), absolute(asF32(a))],
+  (a, b) => [where(greater(a, matched(a, b)), a, matched(a, b))],
+  (a) => [identity(a)],
+  (a) => [stopGradient(a)],
+  (a, _, k) => [full(a.shape, numbers[k % numbers.length]!, a.dtype)],
+  (a) => [cast(cast(a, "f16"), "f32")],
+  (a) => [cast(a, "i32")],
+  (a) => [flat(a)],
+  (a) => [reshape(a, [1, ...a.shape])],
+  (a) => [elementCount(a.shape) % 2 === 0 ? reshape(a, [2, elementCount(a.shape) / 2]) : a],
+  (a) => [transpose(a)],
+  (a) => [a.rank >= 2 ? transpose(a, [1, 0, ...a.shape.slice(2).map((_, i) => i + 2)]) : a],
+  (a, _, k) => [a.rank < 3 ? broadcastTo(a, [1 + (k % 3), ...a.shape]) : a],
+  (a, _, k) => [a.rank > 0 && a.shape[0]! > 1 ? slice(a, [k % a.shape[0]!]) : a],
+  (a, _, k) => [a.rank > 1 && a.shape[1]! > 1 ? slice(a, [0, k % 2], [a.shape[0]!], [1, 1 + (k % 2)]) : a],
+  (a, b) => [concat([flat(a), cast(flat(b), a.dtype)], 0)],
+  (a, b) => [concat([flat(a), flat(matched(a, b)), flat(a)], 0)],
+  (a, b) => [a.rank === 2 ? concat([a, matched(a, b)], 1) : a],
+  (a, b) => {
+    // A bucket: packed, exchanged, scaled, unpacked.
+    const [x, y] = [asF32(a), asF32(b)];
+    const [m, n] = [elementCount(x.shape), elementCount(y.shape)];
+    const bucket = multiply(allReduce(concat([flat(negate(x)), flat(tanh(y))], 0), "data"), 0.5);
+    return [reshape(slice(bucket, [0], [m]), x.shape), reshape(slice(bucket, [m], [m + n]), y.shape)];
+  },
+  (a) => [a.rank > 0 ? sum(a, { dims: [0] }) : a],
+  (a) => [a.rank > 1 ? reduceMax(a, { dims: [1] }) : a],
+  (a) => [a.rank > 0 ? cumsum(a) : a],
+  (a) => [a.rank === 2 ? matmul(asF32(a), transpose(asF32(a))) : a],
+  (a) => [a.rank === 2 ? matmul(transpose(asF32(a)), asF32(a)) : a],
+  (a) => (a.dtype === "f32" && a.rank === 1 && a.shape[0]! > 1 ? topK(a, 2) : [a]),
+  (a, _, k) => [a.rank > 0 && a.shape[0]! > 0 && a.dtype === "f32" ? scatterAdd(a, full([2], k % a.shape[0]!, "i32"), gather(a, full([2], 0, "i32"))) : a],
+  (a) => [allReduce(asF32(a), "data")],
+  (a) => [allReduce(asF32(a), "data", "max")],
+  (a) => [a.rank > 0 && elementCount(a.shape) < 64 ? allGather(a, "data") : a],
+  (a) => [a.rank > 0 && a.shape[0]! % worldSize === 0 ? reduceScatter(asF32(a), "data") : a],
+  (a) => [a.rank > 0 && a.shape[0]! % worldSize === 0 ? allToAll(a, "data") : a],
+  (a) => [sendReceive(a, "data", [[0, 1]])],
+  (a) => [add(a, cast(broadcastTo(axisIndex("data"), a.shape), a.dtype))],
+];
+
+/** Trace the graph of a recipe for `worldSize` ranks along "data". */
+export const buildGraph = (recipe: GraphRecipe): Graph =>
+  trace(
+    (...inputs: Tensor[]) => {
+      const pool = [...inputs];
+      // Mostly recent values, so that chains grow; now and then any.
+      const pick = (choice: number): Tensor => pool[pool.length - 1 - (choice % (choice % 3 === 0 ? pool.length : Math.min(pool.length, 5)))]!;
+      for (const { op, a, b, k } of recipe.steps) {
+        // The first rows, elementwise ones, twice as often.
+        const made = rows[op % 2 === 0 ? op % rows.length : (op * 7) % 10]!(pick(a), pick(b), k);
+        pool.push(...made.filter((tensor) => elementCount(tensor.shape) <= 256));
+      }
+      return recipe.outputs.map((choice) => pool[pool.length - 1 - (choice % pool.length)]!);
+    },
+    recipe.inputs.map(({ dtype, shape }) => NdArray.zeros(dtype, shape)) as unknown as Tensor[],
+    { mesh: { data: worldSize } },
+  ).graph;
+
+/** Small distinct inputs for every rank; multiples of 1/4, so that sums are exact. */
+export const inputsFor = (graph: Graph): ReferenceArray[][] =>
+  Array.from({ length: worldSize }, (_, rank) =>
+    graph.inputs.map((id, index) => {
+      const spec = graph.nodes[id]!.specs[0]!;
+      const value = (i: number): number => ((i * 7 + index * 5 + rank * 3) % 11) - 5;
+      return { spec, data: Float64Array.from({ length: elementCount(spec.shape) }, (_, i) => (spec.dtype === "f32" ? value(i) / 4 : value(i))) };
+    }),
+  );

@@ -1,0 +1,159 @@
+import { bytesPerElement, elementCount, type FusedParams, type Graph, interpretWorld, type MemoryPlan, type Node, operators, type Place, type ReferenceArray, rowMajorStrides, specOf, type TensorSpec, valueKey } from "../src/index.ts";
+
+const poison = Symbol("poison");
+
+/** One rank's memory: a cell per byte, so that a value half overwritten by another is seen. */
+class Memory {
+  private readonly regions = new Map<string, (number | typeof poison)[]>();
+
+  private cells(place: Place): (number | typeof poison)[] {
+    const key = `${place.region} ${place.index}`;
+    let cells = this.regions.get(key);
+    if (cells === undefined) this.regions.set(key, (cells = []));
+    return cells;
+  }
+
+  readElement(place: Place, dtype: TensorSpec["dtype"], index: number): number {
+    const cells = this.cells(place);
+    const width = bytesPerElement[dtype];
+    const begin = place.offset + index * width;
+    const value = cells[begin] ?? poison;
+    for (let byte = 1; byte < width; byte++) if (!Object.is(cells[begin + byte], value)) throw new Error(`element ${index} at ${JSON.stringify(place)} is torn`);
+    if (value === poison) throw new Error(`element ${index} at ${JSON.stringify(place)} was read before it was written, or after it was overwritten`);
+    return value;
+  }
+
+  writeElement(place: Place, dtype: TensorSpec["dtype"], index: number, value: number | typeof poison): void {
+    const cells = this.cells(place);
+    const width = bytesPerElement[dtype];
+    for (let byte = 0; byte < width; byte++) cells[place.offset + index * width + byte] = value;
+  }
+
+  read(place: Place, spec: TensorSpec): ReferenceArray {
+    return { spec, data: Float64Array.from({ length: elementCount(spec.shape) }, (_, i) => this.readElement(place, spec.dtype, i)) };
+  }
+
+  write(place: Place, spec: TensorSpec, data: Float64Array): void {
+    data.forEach((value, i) => this.writeElement(place, spec.dtype, i, value));
+  }
+
+  poison(place: Place, spec: TensorSpec): void {
+    for (let i = 0; i < elementCount(spec.shape); i++) this.writeElement(place, spec.dtype, i, poison);
+  }
+}
+
+const samePlace = (a: Place, b: Place): boolean => a.region === b.region && a.index === b.index && a.offset === b.offset;
+
+/** A fused kernel at its most careless: in blocks of 3 elements, operands are read where they lie, results are written at once. */
+const runFused = (memory: Memory, graph: Graph, node: Node, inputs: readonly Place[], outputs: readonly Place[]): void => {
+  const { shape, views, instructions, results } = node.params as unknown as FusedParams;
+  const count = elementCount(shape);
+  const steps = rowMajorStrides(shape);
+  for (let begin = 0; begin < count; begin += 3) {
+    const block = Array.from({ length: Math.min(3, count - begin) }, (_, i) => begin + i);
+    const registers: number[][] = [];
+    const load = (register: number): number[] => {
+      const own = registers[register];
+      if (own !== undefined) return own;
+      const { dtype } = specOf(graph, node.inputs[register]!);
+      return block.map((flat) => memory.readElement(inputs[register]!, dtype, shape.reduce((at, size, dim) => at + (Math.floor(flat / steps[dim]!) % size) * views[register]!.strides[dim]!, 0)));
+    };
+    for (const [i, instruction] of instructions.entries()) {
+      const args = instruction.args.map(load);
+      const dtypeOf = (register: number): TensorSpec["dtype"] => (register < views.length ? specOf(graph, node.inputs[register]!).dtype : instructions[register - views.length]!.dtype);
+      const spec = { dtype: instruction.dtype, shape: [block.length] };
+      const from = instruction.args.map((register, j) => ({ spec: { dtype: dtypeOf(register), shape: [block.length] }, data: Float64Array.from(args[j]!) }));
+      const [result] =
+        instruction.op === "constant"
+          ? [new Float64Array(block.length).fill(Number(instruction.params["value"]))]
+          : operators[instruction.op]!.reference(from, instruction.params, [spec]);
+      const register = views.length + i;
+      registers[register] = [...rounded(result!, spec)];
+      results.forEach((wanted, output) => {
+        if (wanted === register) registers[register]!.forEach((value, j) => memory.writeElement(outputs[output]!, spec.dtype, begin + j, value));
+      });
+    }
+  }
+};
+
+/** As the interpreter rounds values to what their dtype holds. */
+const rounded = (data: Float64Array, spec: TensorSpec): Float64Array => {
+  const id = { nodes: [{ id: 0, op: "input", inputs: [], params: { index: 0 }, specs: [spec], scope: "" }], inputs: [0], outputs: [{ node: 0, output: 0 }] };
+  return interpretWorld(id, [[{ spec, data }]])[0]![0]!.data;
+};
+
+/**
+ * Run a planned graph on simulated memories, one per rank in lockstep, as a backend would: settled nodes do nothing, other nodes
+ * read and write the places of the plan, results of a collective are garbage until it is done.
+ *
+ * @returns per rank, the outputs, and the inputs as they are afterwards where they are not donated.
+ * @throws when a value is read that was never written, or is not whole any more.
+ */
+export const runPlanned = (graph: Graph, plan: MemoryPlan, inputs: readonly (readonly ReferenceArray[])[], donate: readonly number[]): { outputs: ReferenceArray[][]; kept: ReferenceArray[][] } => {
+  const memories = inputs.map(() => new Memory());
+  const placeOf = (node: number, output: number): Place => plan.places.get(valueKey({ node, output }))!;
+  graph.inputs.forEach((id, index) => memories.forEach((memory, rank) => memory.write({ region: "input", index, offset: 0 }, graph.nodes[id]!.specs[0]!, inputs[rank]![index]!.data)));
+  const underWay = new Map<number, { operands: ReferenceArray[][]; results: Float64Array[][] }>();
+
+  for (const node of graph.nodes) {
+    const from = node.inputs.map((ref) => placeOf(ref.node, ref.output));
+    const to = node.specs.map((_, output) => placeOf(node.id, output));
+    const operands = (memory: Memory): ReferenceArray[] => node.inputs.map((ref, i) => memory.read(from[i]!, specOf(graph, ref)));
+    if (node.op === "input") continue;
+    if (node.op === "collective-done") {
+      const start = graph.nodes[node.inputs[0]!.node]!;
+      const { operands: before, results } = underWay.get(start.id)!;
+      memories.forEach((memory, rank) => {
+        start.inputs.forEach((ref, i) => {
+          const place = placeOf(ref.node, ref.output);
+          if (from.some((output) => samePlace(output, place))) return;
+          if (memory.read(place, specOf(graph, ref)).data.some((value, at) => !Object.is(value, before[rank]![i]!.data[at]))) throw new Error(`an operand of collective ${start.id} changed while it was under way`);
+        });
+        from.forEach((place, i) => memory.write(place, node.specs[i]!, results[rank]![i]!));
+      });
+    } else if (operators[node.op]!.collective !== undefined) {
+      const before = memories.map(operands);
+      const results = operators[node.op]!.collective!(before, node.params, node.specs);
+      const wait = node.op === "collective-start";
+      if (wait) underWay.set(node.id, { operands: before, results });
+      memories.forEach((memory, rank) => to.forEach((place, i) => (wait ? memory.poison(place, node.specs[i]!) : memory.write(place, node.specs[i]!, results[rank]![i]!))));
+    } else if (!plan.settled.has(node.id)) {
+      for (const memory of memories) runNode(memory, graph, plan, node, from, to, operands);
+    }
+  }
+  const outputs = memories.map((memory) => {
+    for (const { from, to, bytes } of plan.copies) {
+      const bytesSpec: TensorSpec = { dtype: "u8", shape: [bytes] };
+      memory.write(to, bytesSpec, memory.read(from, bytesSpec).data);
+    }
+    return graph.outputs.map((ref, i) => memory.read(plan.outputs[i]!, specOf(graph, ref)));
+  });
+  const kept = memories.map((memory) => graph.inputs.flatMap((id, index) => (donate.includes(index) ? [] : [memory.read({ region: "input", index, offset: 0 }, graph.nodes[id]!.specs[0]!)])));
+  return { outputs, kept };
+};
+
+const runNode = (memory: Memory, graph: Graph, plan: MemoryPlan, node: Node, from: readonly Place[], to: readonly Place[], operands: (memory: Memory) => ReferenceArray[]): void => {
+  if (node.op === "fused") {
+    runFused(memory, graph, node, from, to);
+    return;
+  }
+  const placed = plan.placedOperands.get(node.id);
+  if (placed !== undefined) {
+    let begin = to[0]!.offset;
+    node.inputs.forEach((ref, i) => {
+      const spec = specOf(graph, ref);
+      if (!placed[i]!) memory.write({ ...to[0]!, offset: begin }, spec, memory.read(from[i]!, spec).data);
+      begin += elementCount(spec.shape) * bytesPerElement[spec.dtype];
+    });
+    return;
+  }
+  if (node.op === "scatter-add" && samePlace(from[0]!, to[0]!)) {
+    memory.write(to[0]!, node.specs[0]!, operators[node.op]!.reference(operands(memory), node.params, node.specs)[0]!);
+    return;
+  }
+  // Any other kernel may write before it has read everything: results must lie apart from operands.
+  const values = operands(memory);
+  to.forEach((place, i) => memory.poison(place, node.specs[i]!));
+  operands(memory);
+  operators[node.op]!.reference(values, node.params, node.specs).forEach((data, i) => memory.write(to[i]!, node.specs[i]!, rounded(data, node.specs[i]!)));
+};
