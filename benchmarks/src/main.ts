@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { benchAllReduce } from "./all-reduce/bench-all-reduce.ts";
 import type { Problem } from "./problems/problem.ts";
 import { problems } from "./problems/table.ts";
 import { formatPage, machine } from "./report/page.ts";
@@ -26,6 +27,7 @@ const problemSuite =
 
 const suites: Readonly<Record<string, Suite>> = Object.fromEntries([
   ...Object.values(problems).map((problem) => [problem.name, problemSuite(problem)]),
+  ["all-reduce", ({ folder }: SuiteContext) => benchAllReduce(folder)],
   ["memory", ({ folder }: SuiteContext) => benchMemory(folder)],
 ]);
 

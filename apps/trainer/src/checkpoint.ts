@@ -165,7 +165,9 @@ const listed = 5;
  * @throws CheckpointError that lists the first tensors that differ.
  */
 export const requireSameTensors = (saved: NamedTensors, expected: ReadonlyMap<string, TensorSpec>, checkpoint: string): void => {
-  const differences = [...new Set([...expected.keys(), ...saved.keys()])].flatMap((name) => {
+  const isParameter = (name: string): number => (name.startsWith("params.") ? 0 : 1); // they say most about the model, so they come first
+  const names = [...new Set([...expected.keys(), ...saved.keys()])].sort((a, b) => isParameter(a) - isParameter(b));
+  const differences = names.flatMap((name) => {
     const [here, there] = [expected.get(name), saved.get(name)];
     if (here === undefined) return [`  ${name}: ${formatSpec(there!)} in the checkpoint, not in the job's model`];
     if (there === undefined) return [`  ${name}: ${formatSpec(here)} in the job's model, not in the checkpoint`];

@@ -148,9 +148,6 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
   if (decay === "step" && everySteps === undefined) fault(["learningRate"], "decay: step needs everySteps, the steps between two drops; give it");
   if (decay !== "step" && everySteps !== undefined) fault(["learningRate", "everySteps"], `everySteps has no effect with decay: ${decay}; leave it out or use decay: step`);
   if (final > peak) fault(["learningRate", "final"], `the final rate ${final} is above the peak ${peak}; use at most the peak`);
-  if (decay === "cosine" && job.steps !== undefined && job.learningRate.warmupSteps >= job.steps) {
-    fault(["learningRate", "warmupSteps"], `a warm-up of ${job.learningRate.warmupSteps} steps leaves nothing of ${job.steps} steps; use fewer`);
-  }
   return faults;
 };
 

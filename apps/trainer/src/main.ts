@@ -72,7 +72,7 @@ const runCommand = async (file: string, options: RunOptions): Promise<number> =>
   const output = claimed.path;
   try {
     saveJob(output, job);
-    return await execute({ prepared, output, tracePath: options.trace }, options, [`${job.name}: ${prepared.totalSteps} steps on ${job.ranks} ${job.ranks === 1 ? "rank" : "ranks"}, output in ${output}`]);
+    return await execute({ prepared, output, tracePath: options.trace }, options, [...prepared.remarks, `${job.name}: ${prepared.totalSteps} steps on ${job.ranks} ${job.ranks === 1 ? "rank" : "ranks"}, output in ${output}`]);
   } catch (error) {
     dropUnusedOutput(claimed);
     throw explainDiskFull(error, output, undefined);
@@ -84,7 +84,7 @@ const resumeCommand = async (output: string, options: RunOptions): Promise<numbe
   const notes: string[] = [];
   const resume = newestCheckpoint(nodeFiles, output, (reason) => notes.push(`passed over a damaged checkpoint: ${reason}`));
   const prepared = prepare(job);
-  notes.push(...checkResumable(prepared, resume), `${job.name}: going on from ${resume.folder}, step ${resume.manifest.step} of ${prepared.totalSteps}`);
+  notes.push(...prepared.remarks, ...checkResumable(prepared, resume), `${job.name}: going on from ${resume.folder}, step ${resume.manifest.step} of ${prepared.totalSteps}`);
   return execute({ prepared, output, resume, tracePath: options.trace }, options, notes);
 };
 

@@ -19,6 +19,8 @@ export interface Prepared {
   readonly params: unknown;
   readonly modelHash: string;
   readonly jobHash: string;
+  /** Settings without effect, told to people. */
+  readonly remarks: readonly string[];
 }
 
 /** Hash of what steers the training: same hash and same step, same bits. */
@@ -29,18 +31,18 @@ const requireFull = (train: Records, batch: number): void => {
   if (batch > train.count) throw new ConfigError([`batch: ${batch} samples cannot be drawn from ${train.count} training samples; use a batch of at most ${train.count}`]);
 };
 
+const remarksOn = ({ learningRate: { decay, warmupSteps } }: Job, totalSteps: number): string[] =>
+  decay !== "constant" && warmupSteps >= totalSteps ? [`learningRate.decay: ${decay} has no effect: the warm-up of ${warmupSteps} steps covers all ${totalSteps} of the run`] : [];
+
 /** @throws DataError, ConfigError. */
 export const prepare = (job: Job): Prepared => {
   const data = buildData(job.data);
   requireFull(data.train, job.batch);
   const perEpoch = stepsPerEpoch(data.train.count, job.batch);
   const totalSteps = totalStepsOf(job, perEpoch);
-  if (job.learningRate.decay === "cosine" && job.learningRate.warmupSteps >= totalSteps) {
-    throw new ConfigError([`learningRate.warmupSteps: a warm-up of ${job.learningRate.warmupSteps} steps leaves nothing of the run's ${totalSteps}; use fewer`]);
-  }
   const specs = stateSpecs(buildParts(job, data.train.fields["inputs"]!, totalSteps));
   const { shared, own } = splitLeaves(specs);
-  return { job, data, stepsPerEpoch: perEpoch, totalSteps, shared, own, params: specs.params, modelHash: sha256(specsText(shared)), jobHash: jobHashOf(job) };
+  return { job, data, stepsPerEpoch: perEpoch, totalSteps, shared, own, params: specs.params, modelHash: sha256(specsText(shared)), jobHash: jobHashOf(job), remarks: remarksOn(job, totalSteps) };
 };
 
 /**

@@ -31,7 +31,7 @@ test("a run learns, and leaves metrics, events, checkpoints and a summary", asyn
   expect(Math.round((summary["testAccuracy"] as number) * 203)).toBeCloseTo((summary["testAccuracy"] as number) * 203, 9); // of 203 digits, padding left out
   const losses = stepLosses(output);
   expect(losses[0]).toBeCloseTo(Math.log(10), 0);
-  expect(losses.at(-1)).toBeLessThan(0.7 * losses[0]!);
+  expect(losses.at(-1)).toBeLessThan(0.9 * losses[0]!);
 
   expect(checkpointNames(output)).toEqual(["step-00000010", "step-00000020", "step-00000030"]);
   expect(readdirSync(join(output, "checkpoints/step-00000030")).sort()).toEqual(["manifest.json", "rank-0.safetensors", "rank-1.safetensors", "shared.safetensors"]);
@@ -67,7 +67,7 @@ test("2 ranks × 32 samples give the losses of 1 rank × 64, within 1e-4", async
 
 test("--quiet says nothing but the summary", async () => {
   const { code, stdout, stderr } = await skeinTrain(folder, "run", "job.yaml", "--quiet", "--steps", "2");
-  expect(stderr).toBe("");
+  expect(stderr).toBe(""); // not even that the warm-up covers the whole run
   expect(stdout).toMatch(/^test accuracy {2}\d+\.\d\d %\n/);
   expect(code).toBe(0);
 });

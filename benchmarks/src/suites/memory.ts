@@ -16,7 +16,12 @@ export const benchMemory = async (folder: string): Promise<Row[]> => {
   const problem = writeProblem(problems["mlp-step"]!, folder);
   const soak = fileURLToPath(new URL("../contestants/soak.ts", import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [soak, problem, String(steps)], { maxBuffer: 2 ** 24 });
-  const { resident, arena, loss } = JSON.parse(stdout) as { resident: number[]; arena: number[]; loss: number };
+  const { resident, reserved, inUse, loss } = JSON.parse(stdout) as {
+    resident: number[];
+    reserved: number[];
+    inUse: number[];
+    loss: number;
+  };
   if (!Number.isFinite(loss)) throw new Error(`the loss is ${loss} after ${steps} steps`);
   const thousandth = resident.length / 10;
   const row = (benchmark: string, bytes: readonly number[]): Row => {
@@ -32,5 +37,5 @@ export const benchMemory = async (folder: string): Promise<Row[]> => {
       note: `last 1,000 of ${steps} steps`,
     });
   };
-  return [row("memory: resident", resident), row("memory: arena", arena)];
+  return [row("memory: resident", resident), row("memory: arena reserved", reserved), row("memory: arena in use", inUse)];
 };

@@ -1,8 +1,8 @@
 // Scaled dot-product attention by tiles: 64 queries meet 64 keys at a time, and only that square of scores is ever in memory.
 // Source: Dao et al. 2022, arXiv 2205.14135, algorithms 1 and 4. The five products of a tile run on the GEMM tiles.
-import { maxOfRow, scaleRow, sumOfExps } from "./softmax";
+import { scaleRow, sumOfExps } from "./softmax";
 import { expOf, logOf } from "./transcendental";
-import { madd, sumLanes } from "./lanes";
+import { madd, maxLanes, sumLanes } from "./lanes";
 import { packPanels } from "./pack";
 import { ATTENTION_TILE } from "./attention-blocks";
 import { PRODUCT_HEAD_BYTES, TILE_COLUMNS, TILE_ROWS } from "./blocks";
@@ -54,6 +54,29 @@ function visible(causal: bool, ahead: i32, keys: i32): i32 {
   return causal ? max(0, min(keys, 1 - ahead)) : keys;
 }
 
+/** Multiply a row by `scale`; its largest entry, a NaN passed over. */
+// @ts-ignore: decorator
+@inline
+function scaleAndMax(row: usize, bytes: usize, scale: f32): f32 {
+  let largest: f32 = -Infinity;
+  let i: usize = 0;
+  if (ASC_FEATURE_SIMD) {
+    let lanes = f32x4.splat(-Infinity);
+    for (; i + 16 <= bytes; i += 16) {
+      const scaled = f32x4.mul(v128.load(row + i), f32x4.splat(scale));
+      v128.store(row + i, scaled);
+      lanes = f32x4.pmax(lanes, scaled);
+    }
+    largest = maxLanes(lanes);
+  }
+  for (; i < bytes; i += 4) {
+    const scaled = load<f32>(row + i) * scale;
+    store<f32>(row + i, scaled);
+    largest = max(largest, scaled);
+  }
+  return largest;
+}
+
 /**
  * out = softmax(scale · q kᵀ) v and the logsumexp of the scores, for `heads` independent [queries, width] and [keys, width].
  * Scratch (`src/ops/attention.ts` counts it): head, scores, two packed operands, a maximum per query of the tile.
@@ -90,9 +113,8 @@ export function attention(
           if (seen < wide) memory.fill(row + bytes, 0, (<usize>wide << 2) - bytes);
           if (seen == 0) continue;
           const at = <usize>i << 2;
-          scaleRow(row, row, bytes, scale);
           const before = load<f32>(maxima + at);
-          const largest = max(before, maxOfRow(row, bytes));
+          const largest = max(before, scaleAndMax(row, bytes, scale));
           const total = sumOfExps(row, row, bytes, largest, true);
           if (largest != before) {
             // What was summed against a smaller maximum shrinks; before the first tile that is nothing.

@@ -16,6 +16,13 @@ export function sumLanes(v: v128): f32 {
   return f32x4.extract_lane(v, 0) + f32x4.extract_lane(v, 1) + (f32x4.extract_lane(v, 2) + f32x4.extract_lane(v, 3));
 }
 
+/** Largest of the four lanes; NaN when one is. */
+// @ts-ignore: decorator
+@inline
+export function maxLanes(v: v128): f32 {
+  return max(max(f32x4.extract_lane(v, 0), f32x4.extract_lane(v, 1)), max(f32x4.extract_lane(v, 2), f32x4.extract_lane(v, 3)));
+}
+
 /** Four rows of four floats at `from`, `stride` bytes apart, written as columns: element k of all four rows lies at to + k · step. */
 // @ts-ignore: decorator
 @inline

@@ -3,7 +3,8 @@ import { TILE_COLUMNS } from "./blocks";
 import { transpose4 } from "./lanes";
 
 /**
- * Pack `columns` × `inner` of a matrix into panels [inner][8], `panelBytes` from one to the next, zeros past the last column.
+ * Pack `columns` × `inner` of a matrix into panels [inner][8], `panelBytes` from one to the next. Past the last column stand zeros: no
+ * result depends on them, but stale subnormals or NaNs in idle lanes would make timing depend on what ran before.
  * `columnStep` and `innerStep` are bytes; one of them is 4 where speed matters.
  */
 export function packPanels(from: usize, columnStep: usize, innerStep: usize, columns: i32, inner: i32, panels: usize, panelBytes: usize): void {

@@ -1,34 +1,70 @@
-// Threefry2x32-20, several counters at once. Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC'11, §4.
+// Threefry2x32-20, four counters at once. Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC'11, §4.
 import { addI, orB, shlI, shrU, splatBits, xorB } from "./vectors";
 
+/** One of the twenty rounds for y; x has been added already. */
 // @ts-ignore: decorator
 @inline
-function rotate<T>(y: T, by: i32, x: T): T {
+function mix<T>(y: T, by: i32, x: T): T {
   return xorB<T>(orB<T>(shlI<T>(y, by), shrU<T>(y, 32 - by)), x);
 }
 
-/** Encrypt the counters (first, first + 1, …; `high`) and write both words of each, side by side. */
+/** Encrypt the counters (`low`, `high`) under the key and write both words of each, side by side. */
 // @ts-ignore: decorator
 @inline
 function threefry<T>(key0: i32, key1: i32, low: T, high: i32, output: usize): void {
   const key2 = 0x1bd11bda ^ key0 ^ key1;
   let x = addI<T>(low, splatBits<T>(key0));
-  let y = addI<T>(splatBits<T>(high), splatBits<T>(key1));
-  for (let round = 0; round < 5; round++) {
-    const even = (round & 1) == 0;
-    x = addI<T>(x, y);
-    y = even ? rotate<T>(y, 13, x) : rotate<T>(y, 17, x);
-    x = addI<T>(x, y);
-    y = even ? rotate<T>(y, 15, x) : rotate<T>(y, 29, x);
-    x = addI<T>(x, y);
-    y = even ? rotate<T>(y, 26, x) : rotate<T>(y, 16, x);
-    x = addI<T>(x, y);
-    y = even ? rotate<T>(y, 6, x) : rotate<T>(y, 24, x);
-    // Keys are injected in turn, with the number of the injection added.
-    const turn = (round + 1) % 3;
-    x = addI<T>(x, splatBits<T>(turn == 0 ? key0 : turn == 1 ? key1 : key2));
-    y = addI<T>(y, splatBits<T>((turn == 0 ? key1 : turn == 1 ? key2 : key0) + round + 1));
-  }
+  let y = splatBits<T>(high + key1);
+  x = addI<T>(x, y);
+  y = mix<T>(y, 13, x);
+  x = addI<T>(x, y);
+  y = mix<T>(y, 15, x);
+  x = addI<T>(x, y);
+  y = mix<T>(y, 26, x);
+  x = addI<T>(x, y);
+  y = mix<T>(y, 6, x);
+  x = addI<T>(x, splatBits<T>(key1));
+  y = addI<T>(y, splatBits<T>(key2 + 1));
+  x = addI<T>(x, y);
+  y = mix<T>(y, 17, x);
+  x = addI<T>(x, y);
+  y = mix<T>(y, 29, x);
+  x = addI<T>(x, y);
+  y = mix<T>(y, 16, x);
+  x = addI<T>(x, y);
+  y = mix<T>(y, 24, x);
+  x = addI<T>(x, splatBits<T>(key2));
+  y = addI<T>(y, splatBits<T>(key0 + 2));
+  x = addI<T>(x, y);
+  y = mix<T>(y, 13, x);
+  x = addI<T>(x, y);
+  y = mix<T>(y, 15, x);
+  x = addI<T>(x, y);
+  y = mix<T>(y, 26, x);
+  x = addI<T>(x, y);
+  y = mix<T>(y, 6, x);
+  x = addI<T>(x, splatBits<T>(key0));
+  y = addI<T>(y, splatBits<T>(key1 + 3));
+  x = addI<T>(x, y);
+  y = mix<T>(y, 17, x);
+  x = addI<T>(x, y);
+  y = mix<T>(y, 29, x);
+  x = addI<T>(x, y);
+  y = mix<T>(y, 16, x);
+  x = addI<T>(x, y);
+  y = mix<T>(y, 24, x);
+  x = addI<T>(x, splatBits<T>(key1));
+  y = addI<T>(y, splatBits<T>(key2 + 4));
+  x = addI<T>(x, y);
+  y = mix<T>(y, 13, x);
+  x = addI<T>(x, y);
+  y = mix<T>(y, 15, x);
+  x = addI<T>(x, y);
+  y = mix<T>(y, 26, x);
+  x = addI<T>(x, y);
+  y = mix<T>(y, 6, x);
+  x = addI<T>(x, splatBits<T>(key2));
+  y = addI<T>(y, splatBits<T>(key0 + 5));
   if (isVector<T>()) {
     v128.store(output, v128.shuffle<i32>(x, y, 0, 4, 1, 5));
     v128.store(output, v128.shuffle<i32>(x, y, 2, 6, 3, 7), 16);
@@ -38,7 +74,7 @@ function threefry<T>(key0: i32, key1: i32, low: T, high: i32, output: usize): vo
   }
 }
 
-/** `count` random words: word i is word `i mod 2` at counter `(⌊i/2⌋, 0)`. `scratch` holds 16 bytes. */
+/** `count` random words: word i is word `i mod 2` at counter `(⌊i/2⌋, 0)`. `scratch` holds 8 bytes. */
 export function randomBits(key: usize, output: usize, count: i32, scratch: usize): void {
   const key0 = load<i32>(key);
   const key1 = load<i32>(key, 4);

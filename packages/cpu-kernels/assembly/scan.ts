@@ -9,7 +9,14 @@ export function cumsumF32(x: usize, output: usize, outer: i32, size: i32, inner:
   const stride = (<usize>inner) << 2;
   const start: usize = reverse && size > 0 ? <usize>(size - 1) * stride : 0;
   for (let o = 0; o < outer; o++) {
-    for (let first = 0; first < inner; first += COLUMNS) {
+    if (inner == 1) {
+      let total: f64 = 0;
+      for (let row = 0, at = start; row < size; row++, at = reverse ? at - 4 : at + 4) {
+        total += <f64>load<f32>(x + at);
+        store<f32>(output + at, <f32>total);
+      }
+    }
+    for (let first = inner == 1 ? 1 : 0; first < inner; first += COLUMNS) {
       const columns = min<i32>(COLUMNS, inner - first);
       memory.fill(scratch, 0, (<usize>columns) << 3);
       let at = start + ((<usize>first) << 2);

@@ -1,19 +1,25 @@
 // Softmax, log-softmax and cross-entropy over rows of `width` f32. A row is read from the first-level cache after its first pass.
-import { madd, sumLanes } from "./lanes";
+import { madd, maxLanes, sumLanes } from "./lanes";
 import { expOf, logOf } from "./transcendental";
 
-/** Largest of a row; NaN when it holds one. */
+/**
+ * Largest of a row; a NaN may be passed over, it comes back with its exponential. `pmax` is one instruction where `max`, which must
+ * keep NaN, is a chain of six: taking the maximum cost as much as the exponentials.
+ */
 // @ts-ignore: decorator
 @inline
-export function maxOfRow(row: usize, bytes: usize): f32 {
+function maxOfRow(row: usize, bytes: usize): f32 {
   let largest: f32 = -Infinity;
   let i: usize = 0;
   if (ASC_FEATURE_SIMD) {
-    if (bytes >= 16) {
-      let lanes = f32x4.splat(-Infinity);
-      for (; i + 16 <= bytes; i += 16) lanes = f32x4.max(lanes, v128.load(row + i));
-      largest = max(max(f32x4.extract_lane(lanes, 0), f32x4.extract_lane(lanes, 1)), max(f32x4.extract_lane(lanes, 2), f32x4.extract_lane(lanes, 3)));
+    let even = f32x4.splat(-Infinity);
+    let odd = f32x4.splat(-Infinity);
+    for (; i + 32 <= bytes; i += 32) {
+      even = f32x4.pmax(even, v128.load(row + i));
+      odd = f32x4.pmax(odd, v128.load(row + i, 16));
     }
+    for (; i + 16 <= bytes; i += 16) even = f32x4.pmax(even, v128.load(row + i));
+    largest = maxLanes(f32x4.pmax(even, odd));
   }
   for (; i < bytes; i += 4) largest = max(largest, load<f32>(row + i));
   return largest;
@@ -27,24 +33,13 @@ export function sumOfExps(output: usize, row: usize, bytes: usize, shift: f32, k
   let i: usize = 0;
   if (ASC_FEATURE_SIMD) {
     const shifts = f32x4.splat(shift);
-    let even = f32x4.splat(0);
-    let odd = f32x4.splat(0);
-    for (; i + 32 <= bytes; i += 32) {
-      const a = expOf<v128>(f32x4.sub(v128.load(row + i), shifts));
-      const b = expOf<v128>(f32x4.sub(v128.load(row + i, 16), shifts));
-      if (keep) {
-        v128.store(output + i, a);
-        v128.store(output + i, b, 16);
-      }
-      even = f32x4.add(even, a);
-      odd = f32x4.add(odd, b);
-    }
+    let lanes = f32x4.splat(0);
     for (; i + 16 <= bytes; i += 16) {
       const a = expOf<v128>(f32x4.sub(v128.load(row + i), shifts));
       if (keep) v128.store(output + i, a);
-      even = f32x4.add(even, a);
+      lanes = f32x4.add(lanes, a);
     }
-    total = sumLanes(f32x4.add(even, odd));
+    total = sumLanes(lanes);
   }
   for (; i < bytes; i += 4) {
     const a = expOf<f32>(load<f32>(row + i) - shift);

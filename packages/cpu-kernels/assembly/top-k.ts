@@ -42,14 +42,10 @@ function thins(n: i32, k: i32): bool {
   return n >= LONG && k <= n >> 3;
 }
 
-/** Scratch memory of one row, bytes. */
-export function topKScratchBytes(n: i32, k: i32): i32 {
-  if (k <= LIST) return 2 * LIST * 4;
-  // Histogram; then either candidates or the buffers of the sort, whichever is larger.
-  return BINS * 4 + max<i32>(thins(n, k) ? 8 * capacityOf(k) : 0, 8 * k);
-}
-
-/** `rows` rows of `n`; the results of each are `k` values and positions. */
+/**
+ * `rows` rows of `n`; the results of each are `k` values and positions. `scratch`: the list, or a histogram and after it the candidates, whose
+ * room the sort takes over; `src/ops/top-k.ts` counts its bytes.
+ */
 export function topK(x: usize, values: usize, indices: usize, rows: i32, n: i32, k: i32, sorted: i32, magnitude: i32, scratch: usize): void {
   if (k == 0) return;
   for (let row = 0; row < rows; row++) {

@@ -3,7 +3,7 @@ import type { Kernel } from "../kernel.ts";
 
 export const randomBitsKernel: Kernel = {
   op: "random-bits",
-  scratchBytes: () => 16,
+  scratchBytes: () => 8,
   bind: (node, wasm) => {
     const randomBits = wasm["randomBits"]!;
     const count = elementCount(node.outputs[0]!.shape);

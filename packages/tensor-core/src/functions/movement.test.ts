@@ -1,11 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { valueAndGrad } from "../autodiff/vjp.ts";
 import { ShapeError } from "../errors.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { evaluate } from "../jit.ts";
 import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
+import { cast } from "./elementwise.ts";
+import { gather } from "./indexing.ts";
 import { broadcastTo, concat, expandDims, flatten, pad, reshape, slice, split, squeeze, stack, swapDims, transpose } from "./movement.ts";
+import { sum } from "./reduce.ts";
 
 const run = async (fn: (x: Tensor) => Tensor, x: NdArray): Promise<NdArray> => evaluate(fn, referenceBackend())(x) as Promise<NdArray>;
 const range = (shape: number[]): NdArray => NdArray.from(Array.from({ length: shape.reduce((a, b) => a * b, 1) }, (_, i) => i), shape);
@@ -78,6 +82,17 @@ describe("laws", () => {
   test("swapDims twice is the identity", async () => {
     expect((await run((x) => swapDims(swapDims(x, 0, -1), 0, -1), range([2, 3, 5]))).toNumbers()).toEqual(range([2, 3, 5]).toNumbers());
   });
+});
+
+test("gradients of 16-bit floats are added up in f32 and come back in 16 bits", async () => {
+  const fn = (x: Tensor, i: Tensor): readonly Tensor[] => {
+    const wide = (y: Tensor): Tensor => sum(cast(y, "f32"));
+    return [valueAndGrad((own: Tensor) => wide(broadcastTo(own, [3, 2])))(x)[1], valueAndGrad((own: Tensor) => wide(gather(own, i)))(x)[1]];
+  };
+  const [stretched, gathered] = (await evaluate(fn, referenceBackend())(NdArray.from([1, 2], [2], "f16"), NdArray.from([1, 1, 0, 1], [4], "i32"))) as unknown as [NdArray, NdArray];
+  expect([stretched.dtype, gathered.dtype]).toEqual(["f16", "f16"]);
+  expect(stretched.toNumbers()).toEqual([3, 3]);
+  expect(gathered.toNumbers()).toEqual([1, 3]);
 });
 
 describe("errors name both values", () => {

@@ -62,7 +62,8 @@ export const mayTakeOver = (graph: Graph, { values }: Blocks, rule: InPlaceRule,
 /** Let `result` and all that shares its block lie in the memory of `source` from now on. */
 const moveInto = (source: StoredValue, result: StoredValue): void => {
   const [from, to] = [result.block, source.block];
-  for (const value of from.values) addTo(to, value, source.offset + value.offset - result.offset);
+  const shift = source.offset - result.offset; // fixed before the first move, which changes result.offset
+  for (const value of from.values) addTo(to, value, value.offset + shift);
   to.end = Math.max(to.end, from.end);
   if (from.output !== undefined) to.output = from.output;
 };

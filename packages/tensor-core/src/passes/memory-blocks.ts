@@ -57,7 +57,7 @@ const contiguousOffset = (operand: readonly number[], node: Node): number | unde
   return starts.reduce((offset, start, dim) => offset + start * steps[dim]!, 0);
 };
 
-/** Byte offset at which output `output` of a view lies in its operand `output`; `undefined` for nodes that compute. */
+/** Byte offset at which each output of a view lies in the operand of the same position; `undefined` for nodes that compute. */
 const viewOffset = (graph: Graph, node: Node): number | undefined => {
   switch (node.op) {
     case "collective-done":

@@ -10,6 +10,9 @@ import { trace } from "../graph/trace.ts";
 import { type MemoryPlan, type MemoryPlanOptions, type Place, planMemory } from "./memory-plan.ts";
 import { optimize } from "./optimize.ts";
 
+/** An 8×2 tensor from a 4×4 one. */
+const tensorOf = (x: Tensor): Tensor => reshape(x, [8, 2]);
+
 const tensor = (...shape: number[]): Tensor => ({ dtype: "f32", shape }) as unknown as Tensor;
 
 interface Planned {
@@ -19,8 +22,8 @@ interface Planned {
   readonly of: (op: string, nth?: number) => Place;
 }
 
-const planned = (fn: (...inputs: Tensor[]) => Tensor | readonly Tensor[], inputs: Tensor[], options: MemoryPlanOptions = {}): Planned => {
-  const graph = optimize(trace(fn, inputs, { mesh: { data: 2 } }).graph);
+const planned = (fn: (x: Tensor, y: Tensor, z: Tensor, w: Tensor) => Tensor | readonly Tensor[], inputs: Tensor[], options: MemoryPlanOptions = {}): Planned => {
+  const graph = optimize(trace(fn, inputs as [Tensor, Tensor, Tensor, Tensor], { mesh: { data: 2 } }).graph);
   const plan = planMemory(graph, options);
   return { graph, plan, of: (op, nth = 0) => plan.places.get(valueKey({ node: graph.nodes.filter((node) => node.op === op)[nth]!.id, output: 0 }))! };
 };
@@ -86,6 +89,19 @@ describe("planMemory", () => {
     expect(dead.plan.outputs).toEqual([{ region: "input", index: 0, offset: 0 }]);
   });
 
+  it("gives an output another donated input when that serves one more", () => {
+    const { plan } = planned(
+      (base, rows, indices) => {
+        const sum = scatterAdd(base, indices, rows);
+        return [matmul(matmul(sum, sum), sum), sum];
+      },
+      [tensor(4, 4), tensor(4, 4), { dtype: "i32", shape: [4] } as unknown as Tensor],
+      { donate: [0, 1] },
+    );
+    // Either input would do for the product, but only the first one for the sum, which is computed onto it.
+    expect(plan.outputs.map(({ region, index }) => `${region} ${index}`)).toEqual(["input 1", "input 0"]);
+  });
+
   it("copies what is returned twice, returned unchanged, or part of something else; a donated input is handed on", () => {
     const { plan } = planned(
       (x, y) => {
@@ -119,13 +135,27 @@ describe("planMemory", () => {
 
   it("computes chains in place and adds rows onto a dying base", () => {
     const { plan, of } = planned(
-      (x, indices) => matmul(scatterAdd(tanh(matmul(x, x)), indices as Tensor, slice(x, [0], [2])), x),
+      (x, indices) => matmul(scatterAdd(tanh(matmul(x, x)), indices, slice(x, [0], [2])), x),
       [tensor(4, 4), { dtype: "i32", shape: [2] } as unknown as Tensor],
     );
     expect(of("fused")).toEqual(of("matmul"));
     expect(of("scatter-add")).toEqual(of("matmul"));
     expect(plan.workspaceBytes).toBe(64);
     expect(plan.lowerBoundBytes).toBe(64);
+  });
+
+  it("moves a result with its views, also into the middle of a larger block", () => {
+    const { of } = planned(
+      (x, w) => {
+        const [a, b] = [matmul(x, w), matmul(w, x)];
+        const packed = matmul(reshape(concat([a, b], 0), [4, 8]), tensorOf(w));
+        const update = add(b, x);
+        return matmul(packed, matmul(slice(update, [1], [3]), a));
+      },
+      [tensor(4, 4), tensor(4, 4)],
+    );
+    expect(of("fused")).toEqual({ region: "workspace", index: 0, offset: of("concat").offset + 64 });
+    expect(of("slice")).toEqual({ region: "workspace", index: 0, offset: of("fused").offset + 16 });
   });
 
   it("asks the backend's rule", () => {

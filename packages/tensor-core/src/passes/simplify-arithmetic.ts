@@ -30,6 +30,8 @@ const sumOfConstant: RewriteRule = ({ inputs, specs }, { constantValue, constant
   const kept = elementCount(specs[0]!.shape);
   if (value === undefined || kept === 0) return undefined;
   const terms = total / kept;
+  // Beyond 2^53 the f64 product has lost the low bits that a wrapping integer sum keeps.
+  if (specs[0]!.dtype !== "f32" && !Number.isSafeInteger(value * terms)) return undefined;
   return constant(specs[0]!, terms === 0 ? 0 : roundToStorage(value * terms, specs[0]!.dtype));
 };
 

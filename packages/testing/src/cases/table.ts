@@ -1,19 +1,25 @@
 import type { ConformanceCase } from "../conformance-case.ts";
 import { attentionCases } from "./attention.ts";
 import { convolutionCases } from "./convolution.ts";
+import { elementwiseCases } from "./elementwise.ts";
 import { indexingCases } from "./indexing.ts";
 import { linearCases } from "./linear.ts";
 import { movementCases } from "./movement.ts";
 import { normalisationCases } from "./normalisation.ts";
 import { poolingCases } from "./pooling.ts";
+import { randomCases } from "./random.ts";
+import { reduceCases } from "./reduce.ts";
 
 /** All rows; one file of rows per operator family. */
 export const conformanceCases: readonly ConformanceCase[] = [
   ...attentionCases,
   ...convolutionCases,
+  ...elementwiseCases,
   ...indexingCases,
   ...linearCases,
   ...movementCases,
   ...normalisationCases,
   ...poolingCases,
+  ...randomCases,
+  ...reduceCases,
 ];
