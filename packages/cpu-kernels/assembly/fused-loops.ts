@@ -6,7 +6,9 @@ import { powerOf } from "./power";
 import { erfOf, expOf, finiteOf, geluOf, geluTanhOf, logOf, negateWhere, rsqrtOf, sigmoidOf, signOf, softplusOf, tanhOf } from "./transcendental";
 import { cosOf, sinOf } from "./trigonometric";
 import {
-  absF, addF, addI, andB, ceilF, divF, eqF, eqI, floorF, fromI, fromU, leF, leI, leU, ltF, ltI, ltU, maddF, maxF, maxI, maxU, minF, minI, minU, mulF, mulI, nearestF, neF, negF, neI, nmaddF, notB, orB, pmaxF, select, shlI, shrI, shrU, splat, splatBits, sqrtF, subF, subI, truncI, truncU, xorB,
+  absF, addF, addI, andB, ceilF, divF, eqF, eqI, floorF, fromI, fromU, leF, leI, leU, ltF, ltI, ltU, maddF, maxF, maxI, maxU, minF, minI,
+  minU, mulF, mulI, nearestF, neF, negF, neI, nmaddF, notB, orB, pmaxF, select, shlI, shrI, shrU, splat, splatBits, sqrtF, subF, subI,
+  truncI, truncU, xorB,
 } from "./vectors";
 
 // @ts-ignore: decorator

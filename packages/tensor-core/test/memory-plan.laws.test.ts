@@ -19,7 +19,7 @@ describe("planMemory", () => {
         expect(outputs, printGraph(graph)).toEqual(interpretWorld(graph, inputs));
         expect(kept).toEqual(inputs.map((own) => own.filter((_, index) => !donate.includes(index))));
       }),
-      { numRuns: 1500 },
+      { numRuns: 3000 },
     );
   });
 
