@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,9 +26,16 @@ const problemSuite =
   ({ folder, versions }) =>
     benchProblem(problem, folder, versions);
 
+const allReduceSuite = async (folder: string, versions: Record<string, string>): Promise<Row[]> => {
+  const { stdout } = spawnSync("mpirun", ["--version"], { encoding: "utf8" });
+  const version = /\d+\.\d+\.\d+/.exec(stdout ?? "")?.[0];
+  if (version !== undefined) versions["Open MPI"] = version;
+  return benchAllReduce(folder);
+};
+
 const suites: Readonly<Record<string, Suite>> = Object.fromEntries([
   ...Object.values(problems).map((problem) => [problem.name, problemSuite(problem)]),
-  ["all-reduce", ({ folder }: SuiteContext) => benchAllReduce(folder)],
+  ["all-reduce", ({ folder, versions }: SuiteContext) => allReduceSuite(folder, versions)],
   ["memory", ({ folder }: SuiteContext) => benchMemory(folder)],
 ]);
 

@@ -114,7 +114,7 @@ class Ledger {
     this.recentSeconds.push(seconds);
     if (this.recentSeconds.length > speedWindow) this.recentSeconds.shift();
     const meanSeconds = this.recentSeconds.reduce((sum, value) => sum + value, 0) / this.recentSeconds.length;
-    metrics.record({ type: "step", step, epoch, loss, samplesPerSecond: prepared.job.batch / seconds });
+    metrics.record({ type: "step", step, epoch, loss, samplesPerSecond: prepared.job.batch / seconds, memoryBytes: process.memoryUsage.rss() });
     progress.update({ step, steps: prepared.totalSteps, epoch, loss, samplesPerSecond: prepared.job.batch / meanSeconds, secondsLeft: (prepared.totalSteps - step) * meanSeconds });
   }
 
@@ -154,6 +154,9 @@ class Ledger {
 
 const figures = ({ correct, lossSum, count }: EvaluationSums): { readonly loss: number; readonly accuracy: number } => ({ loss: lossSum / count, accuracy: correct / count });
 
+/** A step leaves little behind, and all of it short-lived. V8's default lets this part of the heap grow to dozens of MiB per thread before it looks. */
+const maxYoungGenerationSizeMb = 4;
+
 const extension = import.meta.url.slice(import.meta.url.lastIndexOf("."));
 
 /** Start the ranks and see them to their end. Rejects with the first failure, and names the rank. */
@@ -179,7 +182,7 @@ const runRanks = async (input: LaunchInput, ledger: Ledger, traceOrigin: number 
           traceOrigin,
           stop: input.stop.words.buffer as SharedArrayBuffer,
         };
-        const worker = new Worker(new URL(`./rank${extension}`, import.meta.url), { workerData, name: `rank ${rank}` });
+        const worker = new Worker(new URL(`./rank${extension}`, import.meta.url), { workerData, name: `rank ${rank}`, resourceLimits: { maxYoungGenerationSizeMb } });
         workers.push(worker);
         world.watch(rank, worker);
         return new Promise<void>((resolve, reject) => {

@@ -150,5 +150,12 @@ const main = async (args: readonly string[]): Promise<number> => {
   }
 };
 
+// A reader that has gone, such as `head`, is no failure of the run; its results are in the output folder.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
+}
+
 // A lone "--" is what `pnpm start -- --json` leaves in front of the options.
 process.exitCode = await main(process.argv.slice(2).filter((argument) => argument !== "--"));

@@ -24,7 +24,7 @@ test("events are the bytes that protocol buffers prescribe", () => {
   expect(hex(encodeVersionEvent(1.5))).toBe(`09${"000000000000f83f"}1a0d${Buffer.from("brain.Event:2").toString("hex")}`);
   // wall_time 1.5; step 300 = ac 02; summary of 13 bytes: value of 11 bytes: tag "loss", simple_value 0.5
   expect(hex(encodeScalarEvent(1.5, 300, { loss: 0.5 }))).toBe(`09${"000000000000f83f"}10ac022a0d0a0b0a04${Buffer.from("loss").toString("hex")}150000003f`);
-  expect(hex(encodeScalarEvent(0, 0, {}))).toBe("0900000000000000001000" + "2a00");
+  expect(hex(encodeScalarEvent(0, 0, {}))).toBe("09000000000000000010002a00");
 });
 
 test("a record is framed with the lengths and checksums of a file that TensorFlow wrote", () => {

@@ -73,11 +73,9 @@ test("--quiet says nothing but the summary", async () => {
 });
 
 test("a language model tells bits per byte", async () => {
-  const { code, stdout } = await skeinTrain(
-    folder,
-    ...["run", "job.yaml", "--json", "--quiet", "--steps", "3", "--set", "data={kind: moby-dick, window: 16, trainSamples: 64, testSamples: 10}"],
-    ...["--set", "model={kind: gpt, layers: 1, heads: 2, width: 16}", "--set", "evaluation.batch=4"],
-  );
+  const small = ["--set", "data={kind: moby-dick, window: 16, trainSamples: 64, testSamples: 10}", "--set", "model={kind: gpt, layers: 1, heads: 2, width: 16}", "--set", "evaluation.batch=4"];
+  const { code, stdout, stderr } = await skeinTrain(folder, "run", "job.yaml", "--json", "--steps", "3", ...small);
+  expect(stderr).toContain("learningRate.decay: cosine has no effect: the warm-up of 5 steps covers all 3 of the run");
   expect(code).toBe(0);
   const summary = JSON.parse(stdout) as { testLoss: number; bitsPerByte: number; testAccuracy?: number };
   expect(summary.testAccuracy).toBeUndefined();

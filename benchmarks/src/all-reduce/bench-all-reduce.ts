@@ -44,10 +44,12 @@ export const benchAllReduce = async (folder: string): Promise<Row[]> => {
   const theirs: Measurement[] = [];
   for (let round = 0; round < rounds; round++) {
     ours.push(...(await measure(process.execPath, [beside("./threads.ts")])));
-    if ("program" in built) theirs.push(...(await measure("mpirun", ["--allow-run-as-root", "-n", "2", "--mca", "btl", "self,vader", built.program])));
+    if ("program" in built)
+      theirs.push(...(await measure("mpirun", ["--allow-run-as-root", "-n", "2", "--mca", "btl", "self,vader", built.program])));
   }
   return sizes.map(({ bytes }) => {
-    const samples = (measurements: readonly Measurement[]): number[] => measurements.filter((measurement) => measurement.bytes === bytes).flatMap(({ microseconds }) => microseconds);
+    const samples = (measurements: readonly Measurement[]): number[] =>
+      measurements.filter((measurement) => measurement.bytes === bytes).flatMap(({ microseconds }) => microseconds);
     const peerSamples = samples(theirs);
     return makeRow({
       benchmark: `all-reduce ${label(bytes)}, 2 ranks`,

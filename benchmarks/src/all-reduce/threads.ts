@@ -25,7 +25,10 @@ await world.close();
 let place = 0;
 for (const { bytes, samples } of sizes) {
   const ranks = Array.from({ length: worldSize }, (_, rank) => new Float64Array(memory.buffer, timesOf(rank) + place, samples));
-  const measurement: Measurement = { bytes, microseconds: Array.from({ length: samples }, (_, i) => Math.max(...ranks.map((times) => times[i]!))) };
+  const measurement: Measurement = {
+    bytes,
+    microseconds: Array.from({ length: samples }, (_, i) => Math.max(...ranks.map((times) => times[i]!))),
+  };
   process.stdout.write(`${JSON.stringify(measurement)}\n`);
   place += 8 * samples;
 }

@@ -54,8 +54,10 @@ export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
   };
   const reportLost = (rank: number): void => new Control(connection(rank)).fail("lost", rank, 0, 0);
 
+  // A program that came through standard input or --eval says what language it is in; for a file, Node refuses to be told.
+  const execArgv = process.execArgv.filter((flag) => !flag.startsWith("--input-type"));
   const companions = Array.from({ length: worldSize }, (_, rank) => {
-    const worker = new Worker(companionFile, { workerData: connection(rank), name: `companion ${rank}` });
+    const worker = new Worker(companionFile, { workerData: connection(rank), execArgv, name: `companion ${rank}` });
     worker.unref(); // never keeps a process alive whose ranks are done
     const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
     let failure: unknown;

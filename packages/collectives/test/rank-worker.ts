@@ -1,15 +1,22 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { bytesPerElement, type CollectiveKind, type CollectiveRequest, type DType, type Reduction } from "@skein/tensor-core";
-import { type Algorithm, algorithms, Control, executeBlocking, plainArithmetic, scratchBytes, ThreadTransport } from "../src/index.ts";
+import { algorithms, Control, executeBlocking, plainArithmetic, scratchBytes, ThreadTransport } from "../src/index.ts";
 import { joinThreadWorld, type ThreadConnection } from "../src/node.ts";
 import { operand, placeOf, regionElements, toBytes } from "./world.ts";
 
 /** What a test asks of each rank. */
 export type Job =
-  | { readonly name: "algorithm"; readonly algorithm: string; readonly sizes: readonly number[]; readonly inPlace: boolean }
+  | { readonly name: "algorithms"; readonly runs: readonly Run[] }
   | { readonly name: "requests"; readonly requests: readonly Ask[]; readonly startAllFirst: boolean; readonly repeats?: number }
   | { readonly name: "die"; readonly how: "throw" | "never start" | "other size" }
   | { readonly name: "full queue"; readonly count: number };
+
+/** One algorithm on `n` elements. */
+export interface Run {
+  readonly algorithm: string;
+  readonly n: number;
+  readonly inPlace: boolean;
+}
 
 export interface Ask {
   readonly kind: CollectiveKind;
@@ -59,8 +66,9 @@ const requestOf = (ask: Ask): CollectiveRequest => {
   return { kind, ...regions(ask), ...(reduction && { reduction }), ...(root !== undefined && { root }), ...(kind === "send-receive" && { to: place.to!, from: place.from! }) };
 };
 
-const runAlgorithm = (algorithm: Algorithm, n: number, inPlace: boolean, tag: number, transport: ThreadTransport): Uint8Array => {
+const runAlgorithm = ({ algorithm: name, n, inPlace }: Run, tag: number, transport: ThreadTransport): Uint8Array => {
   next = address;
+  const algorithm = algorithms.find((candidate) => candidate.name === name)!;
   const ask = { kind: algorithm.kind, n, inPlace };
   const { input, output } = regions(ask);
   const schedule = algorithm.schedule(placeOf(rank, worldSize, n));
@@ -70,10 +78,9 @@ const runAlgorithm = (algorithm: Algorithm, n: number, inPlace: boolean, tag: nu
 };
 
 const run = (): Answer => {
-  if (job.name === "algorithm") {
-    const algorithm = algorithms.find(({ name }) => name === job.algorithm)!;
+  if (job.name === "algorithms") {
     const transport = new ThreadTransport(new Control(connection), memory);
-    return { outputs: job.sizes.map((n, i) => runAlgorithm(algorithm, n, job.inPlace, 8 * (i + 1), transport)), bytesSent: 0 };
+    return { outputs: job.runs.map((one, i) => runAlgorithm(one, 8 * (i + 1), transport)), bytesSent: 0 };
   }
   const communicator = joinThreadWorld(connection);
   if (job.name === "requests") {
@@ -117,7 +124,7 @@ const attempt = (): Answer => {
     } catch (second) {
       after = (second as { code: string }).code;
     }
-    if (after !== code) throw new Error(`after ${code} the group still took a request (${after})`);
+    if (after !== code) throw new Error(`after ${code} the group still took a request (${after})`, { cause: error });
     return { outputs: [], bytesSent: 0, error: { code, message, peer } };
   }
 };

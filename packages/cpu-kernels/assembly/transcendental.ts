@@ -132,12 +132,14 @@ function erfNear<T>(a: T): T {
 // @ts-ignore: decorator
 @inline
 function erfcFar<T>(t: T): T {
-  let far = maddF<T>(splat<T>(0.00018655170962095024), t, splat<T>(-0.002948945949771149));
-  far = maddF<T>(far, t, splat<T>(0.021841707116382194));
-  far = maddF<T>(far, t, splat<T>(-0.10311145663614078));
-  far = maddF<T>(far, t, splat<T>(-0.6381424864129416));
-  far = maddF<T>(far, t, splat<T>(-1.1270889234983537));
-  far = maddF<T>(far, t, splat<T>(-0.0003419623430263999));
+  let far = maddF<T>(splat<T>(1.6140616101718177e-6), t, splat<T>(-4.559062259197016e-5));
+  far = maddF<T>(far, t, splat<T>(0.0005927695391132622));
+  far = maddF<T>(far, t, splat<T>(-0.004740222347929312));
+  far = maddF<T>(far, t, splat<T>(0.02636471738164925));
+  far = maddF<T>(far, t, splat<T>(-0.10997824516211654));
+  far = maddF<T>(far, t, splat<T>(-0.6319370936295596));
+  far = maddF<T>(far, t, splat<T>(-1.130166675532402));
+  far = maddF<T>(far, t, splat<T>(0.0003032129761256501));
   return andB<T>(expModerate<T>(far), notB<T>(ltF<T>(splat<T>(4.0), t)));
 }
 

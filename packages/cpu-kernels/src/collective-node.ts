@@ -7,10 +7,12 @@ export interface CollectivePlan {
   readonly inputBytes: number;
   readonly outputBytes: number;
   readonly request: Omit<CollectiveRequest, "input" | "output">;
+  /** Of `send-receive`: who sends to whom. A rank looks up its own peers. */
+  readonly pairs?: readonly (readonly [from: number, to: number])[];
 }
 
 export const planCollective = (graph: Graph, node: Node): CollectivePlan => {
-  const { collective, axis, axisSize, reduction, root, to, from } = node.params;
+  const { collective, axis, axisSize, reduction, root, pairs } = node.params;
   if (node.inputs.length !== 1) throw new InvariantError(`collective ${String(collective)} has ${node.inputs.length} operands instead of one`);
   const input = specOf(graph, node.inputs[0]!);
   return {
@@ -23,9 +25,8 @@ export const planCollective = (graph: Graph, node: Node): CollectivePlan => {
       dtype: input.dtype,
       ...(reduction !== undefined && { reduction: reduction as "sum" | "max" | "min" }),
       ...(root !== undefined && { root: Number(root) }),
-      ...(to !== undefined && { to: Number(to) }),
-      ...(from !== undefined && { from: Number(from) }),
     },
+    ...(pairs !== undefined && { pairs: pairs as unknown as readonly (readonly [number, number])[] }),
   };
 };
 
@@ -64,5 +65,7 @@ export const beginCollective = (
     if (input.byteOffset !== output.byteOffset) output.set(input);
     return undefined;
   }
-  return group.start({ ...plan.request, input, output });
+  const to = plan.pairs?.find(([from]) => from === group.rank)?.[1];
+  const from = plan.pairs?.find((pair) => pair[1] === group.rank)?.[0];
+  return group.start({ ...plan.request, ...(to !== undefined && { to }), ...(from !== undefined && { from }), input, output });
 };

@@ -61,6 +61,7 @@ export class CpuExecutable implements Executable {
   private readonly bases: Float64Array;
   private readonly scratch: number;
   private released = false;
+  private running = false;
 
   constructor(parts: ExecutableParts) {
     this.parts = parts;
@@ -144,8 +145,18 @@ export class CpuExecutable implements Executable {
   }
 
   async run(inputs: readonly DeviceArray[], communicators: Communicators = {}): Promise<DeviceArray[]> {
-    const { graph, tracer } = this.parts;
+    const { tracer } = this.parts;
     if (this.released) throw new ArrayStateError("this executable was released; compile the function again");
+    if (this.running) throw new ArrayStateError("this executable is still running and has one workspace; await the call before the next one");
+    this.running = true;
+    try {
+      return await this.runSteps(inputs, communicators, tracer);
+    } finally {
+      this.running = false;
+    }
+  }
+
+  private async runSteps(inputs: readonly DeviceArray[], communicators: Communicators, tracer: Tracer | undefined): Promise<CpuArray[]> {
     const arrays = this.claim(inputs);
     const fresh = this.openOutputs(arrays);
     const handles = new Map<number, CollectiveHandle | undefined>();

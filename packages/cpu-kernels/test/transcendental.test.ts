@@ -41,7 +41,7 @@ const bounds: readonly Bound[] = [
   { op: "cos", fn: cos, low: 1e-37, high: 1.5, units: 2 },
   { op: "softplus", fn: softplus, low: 1e-37, high: 80, units: 3 },
   { op: "silu", fn: silu, low: 1e-37, high: 80, units: 3 },
-  { op: "gelu", fn: gelu, low: 1e-36, high: 2, units: 5 },
+  { op: "gelu", fn: gelu, low: 1e-36, high: 5, units: 40 },
   { op: "gelu", fn: (x) => gelu(x, { approximate: "tanh" }), low: 1e-36, high: 3, units: 12, params: { approximate: true } },
 ];
 

@@ -5,7 +5,8 @@ export type CollectiveKind = "all-reduce" | "reduce-scatter" | "all-gather" | "a
 export type Reduction = "sum" | "max" | "min";
 
 /**
- * One collective, as bytes in memory. Regions of concurrent requests must not overlap.
+ * One collective, as bytes in memory. Regions of concurrent requests must not overlap; nor may input and output, except that
+ * all-reduce and broadcast may work in place, on one and the same region.
  *
  * | kind | `input` | `output` |
  * | --- | --- | --- |
@@ -14,7 +15,7 @@ export type Reduction = "sum" | "max" | "min";
  * | all-gather | n elements | P·n elements, in rank order |
  * | all-to-all | P·n elements | P·n elements: chunk r comes from rank r |
  * | broadcast | n elements | n elements, equal to rank `root`'s input |
- * | send-receive | n elements for rank `to` | n elements from rank `from` |
+ * | send-receive | n elements for rank `to`, if any | n elements from rank `from`; zeros without one |
  * | barrier | empty | empty |
  */
 export interface CollectiveRequest {

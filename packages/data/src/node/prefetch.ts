@@ -39,7 +39,11 @@ export class Prefetcher {
     this.slots = makeSlots(records, this.size, slots);
     this.at = options.position ?? { epoch: 0, step: 0 };
     const extension = import.meta.url.slice(import.meta.url.lastIndexOf("."));
-    this.worker = new Worker(new URL(`./prefetch-worker${extension}`, import.meta.url), { workerData: { records, options, slots: this.slots }, name: "skein-prefetch" });
+    this.worker = new Worker(new URL(`./prefetch-worker${extension}`, import.meta.url), {
+      workerData: { records, options, slots: this.slots },
+      name: "skein-prefetch",
+      resourceLimits: { maxYoungGenerationSizeMb: 4 }, // short-lived views only; keeps the thread's memory small and flat
+    });
     this.worker.once("error", (error: Error) => {
       this.failure = error;
       Atomics.notify(this.slots.control, controlWord.produced);

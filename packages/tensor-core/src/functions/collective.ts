@@ -2,7 +2,7 @@ import type { Reduction } from "../communicator.ts";
 import { ArgumentError } from "../errors.ts";
 import { axisSize, emitOne } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { full, multiply } from "./elementwise.ts";
+import { equal, full, multiply, where } from "./elementwise.ts";
 
 // Along an axis with one rank every collective is the value itself, so a function written for many ranks leaves no trace
 // of them in a graph for one, and needs no communicator there.
@@ -65,9 +65,8 @@ export const broadcastFromRoot = (x: Tensor, axis: string, root = 0): Tensor => 
 export const reduceToRoot = (x: Tensor, axis: string, root = 0): Tensor => {
   checkRank("reduceToRoot", "root", root, axis);
   if (axisSize(axis) === 1) return x;
-  const isRoot = emitOne("equal", [axisIndex(axis), full([], root, "i32")]);
   // A choice, not a product with 0 or 1: a non-finite sum must not leak into the other ranks.
-  return emitOne("where", [emitOne("broadcast-to", [isRoot], { shape: [...x.shape] }), allReduce(x, axis), full(x.shape, 0, x.dtype)]);
+  return where(equal(axisIndex(axis), root), allReduce(x, axis), 0);
 };
 
 /**

@@ -127,6 +127,6 @@ export const scheduleCollectives = (graph: Graph): Graph => {
       running.set(id, builder.add({ op: "collective-start", inputs, params: { ...node.params, collective: node.op }, specs: node.specs, scope: node.scope }));
     } else builder.copy(node);
   }
-  for (const id of [...running.keys()]) finish(graph.nodes[id]!);
+  for (const id of running.keys()) finish(graph.nodes[id]!);
   return builder.finish(graph);
 };

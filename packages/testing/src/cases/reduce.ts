@@ -126,6 +126,8 @@ const topEdges: readonly ConformanceCase[] = [
   ...[2, 4].map((k): ConformanceCase => ({ op: "top-k", name: `ties and NaN, ${k}`, fn: (x) => [...topK(x!, k), ...topK(x!, k, { sorted: false, by: "magnitude" })], inputs: [ties] })),
   { op: "top-k", name: "many ties, histogram", fn: (x) => [...topK(x!, 100), ...topK(x!, 100, { sorted: false })], inputs: [steps(1000)] },
   { op: "top-k", name: "many ties, thinned in vain", fn: (x) => [...topK(x!, 100), ...topK(x!, 100, { by: "magnitude", sorted: false })], inputs: [steps(30_001)] },
+  // Every sixth is great, and the sample for so many sees every sixth: it takes the great ones for a sixth of those that pass.
+  { op: "top-k", name: "a sample that misleads", fn: (x) => topK(x!, 400), inputs: [NdArray.from(normal([50_000], 2).toNumbers().map((value, i) => (i % 6 === 0 ? 10 + value : value)))] },
   { op: "top-k", name: "all equal", fn: (x) => topK(x!, 50), inputs: [NdArray.zeros("f32", [20_000])] },
   { op: "top-k", name: "below zero only", fn: (x) => topK(x!, 60), inputs: [uniform([20_000], -9, -1, 3)] },
   { op: "top-k", name: "one huge among small", fn: (x) => topK(x!, 40, { by: "magnitude" }), inputs: [NdArray.from(normal([20_000], 2).toNumbers().map((value, i) => (i === 12_345 ? -1e30 : value * 1e-20)))] },

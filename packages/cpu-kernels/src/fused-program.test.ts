@@ -1,0 +1,68 @@
+import type { FusedInstruction, FusedParams } from "@skein/tensor-core";
+import { describe, expect, test } from "vitest";
+import { opcodes } from "./fused-opcode.ts";
+import { fusedProgram } from "./fused-program.ts";
+import type { KernelNode } from "./kernel.ts";
+
+const step = (op: string, ...args: number[]): FusedInstruction => ({ op, args, dtype: "f32", params: {} });
+const number = (value: number): FusedInstruction => ({ op: "constant", args: [], dtype: "f32", params: { value } });
+
+const node = (numInputs: number, instructions: readonly FusedInstruction[], results: readonly number[], shape: readonly number[] = [100], views: readonly (readonly number[])[] = []): KernelNode => ({
+  op: "fused",
+  inputs: Array.from({ length: numInputs }, () => ({ dtype: "f32", shape })),
+  outputs: results.map(() => ({ dtype: "f32", shape })),
+  params: { shape, views: Array.from({ length: numInputs }, (_, i) => ({ strides: views[i] ?? [1] })), instructions, results } satisfies FusedParams as unknown as KernelNode["params"],
+});
+
+/** The micro-operations of a program, their slots, and which outputs are written in place; read from its words. */
+const decode = (source: KernelNode): { ops: string[]; slots: number[]; direct: boolean[] } => {
+  const { words } = fusedProgram(source);
+  const [, outputs, constants, micros] = words;
+  const outputWords = words[9]! + constants!;
+  const code = outputWords + 3 * outputs!;
+  const at = (i: number, field: number): number => words[code + 6 * i + field]!;
+  const indices = Array.from({ length: micros! }, (_, i) => i);
+  return {
+    ops: indices.map((i) => opcodes[at(i, 0)]!),
+    slots: indices.map((i) => at(i, 5)),
+    direct: Array.from({ length: outputs! }, (_, i) => words[outputWords + 3 * i + 2] === 1),
+  };
+};
+
+describe("multiply-add", () => {
+  test("joins a product that only one sum reads", () => {
+    expect(decode(node(3, [step("multiply", 0, 1), step("add", 3, 2)], [4])).ops).toEqual(["madd"]);
+    expect(decode(node(3, [step("multiply", 0, 1), step("subtract", 2, 3)], [4])).ops).toEqual(["nmadd"]);
+    expect(decode(node(3, [step("multiply", 0, 1), step("subtract", 3, 2)], [4])).ops).toEqual(["msub"]);
+  });
+
+  test("leaves a product that others read or that is a result", () => {
+    expect(decode(node(2, [step("multiply", 0, 1), step("add", 2, 2)], [3])).ops).toEqual(["multiply", "add"]);
+    expect(decode(node(2, [step("multiply", 0, 1), step("add", 2, 0)], [2, 3])).ops).toEqual(["multiply", "add"]);
+  });
+});
+
+describe("outputs", () => {
+  test("the last result goes straight into its memory, an earlier one waits until no input is read any more", () => {
+    expect(decode(node(2, [step("exp", 0), step("add", 2, 1)], [2, 3])).direct).toEqual([false, true]);
+    expect(decode(node(2, [step("add", 0, 1), step("exp", 2)], [2, 3])).direct).toEqual([true, true]);
+  });
+
+  test("a result named twice is written in place once", () => {
+    expect(decode(node(1, [step("exp", 0)], [1, 1])).direct).toEqual([true, false]);
+  });
+
+  test("an operand as result is copied", () => {
+    expect(decode(node(1, [number(2)], [0, 1])).ops).toEqual(["copy", "copy"]);
+  });
+});
+
+test("a chain of any length needs one slot", () => {
+  const chain = Array.from({ length: 20 }, (_, i) => step("exp", i));
+  const { slots } = decode(node(1, chain, [20]));
+  expect(new Set(slots)).toEqual(new Set([0, -1]));
+});
+
+test("instructions without a use are dropped", () => {
+  expect(decode(node(1, [step("exp", 0), step("log", 0)], [2])).ops).toEqual(["log"]);
+});
