@@ -60,6 +60,8 @@ export class CpuExecutable implements Executable {
   /** Region begins: 0 workspace, then the inputs, then the outputs. */
   private readonly bases: Float64Array;
   private readonly scratch: number;
+  /** Donated inputs whose memory becomes an output's. */
+  private readonly takenOver: ReadonlySet<number>;
   private released = false;
   private running = false;
 
@@ -71,6 +73,7 @@ export class CpuExecutable implements Executable {
     this.workspaceBytes = plan.workspaceBytes + scratchBytes;
     this.bases[0] = this.allocate(plan.workspaceBytes);
     this.scratch = this.allocate(scratchBytes);
+    this.takenOver = new Set(plan.outputs.filter((place) => place.region === "input").map((place) => place.index));
     this.steps = this.bind();
   }
 
@@ -218,14 +221,16 @@ export class CpuExecutable implements Executable {
     });
   }
 
+  private refuseSharedDonation(arrays: readonly CpuArray[]): void {
+    const twice = this.parts.donate.find((position) => arrays.indexOf(arrays[position]!) !== arrays.lastIndexOf(arrays[position]!));
+    if (twice === undefined) return;
+    throw new ArrayStateError(`argument leaf ${twice} is given away (donated) but is also passed at another position; pass a copy there`);
+  }
+
   /** Memory for outputs that have none in a donated input. */
   private openOutputs(arrays: readonly CpuArray[]): (number | undefined)[] {
     const { graph, plan, arena, donate } = this.parts;
-    for (const position of donate) {
-      if (arrays.indexOf(arrays[position]!) !== position || arrays.lastIndexOf(arrays[position]!) !== position) {
-        throw new ArrayStateError(`argument leaf ${position} is given away (donated) but is also passed at another position; pass a copy there`);
-      }
-    }
+    if (donate.length > 0 && new Set(arrays).size < arrays.length) this.refuseSharedDonation(arrays);
     return plan.outputs.map((place, i) => {
       if (place.region !== "output") return undefined;
       const address = arena.allocate(plan.outputBytes[i]!);
@@ -241,12 +246,11 @@ export class CpuExecutable implements Executable {
       const source = this.bases[this.regionOf(from)]! + from.offset;
       memory.copyWithin(this.bases[this.regionOf(to)]! + to.offset, source, source + bytes);
     }
-    const kept = new Set(plan.outputs.filter((place) => place.region === "input").map((place) => place.index));
     const outputs = plan.outputs.map((place, i) => {
       const { node, output } = graph.outputs[i]!;
       return ledger.open(graph.nodes[node]!.specs[output]!, this.bases[this.regionOf(place)]! + place.offset);
     });
-    for (const position of donate) ledger.donate(arrays[position]!, kept.has(position));
+    for (const position of donate) ledger.donate(arrays[position]!, this.takenOver.has(position));
     return outputs;
   }
 

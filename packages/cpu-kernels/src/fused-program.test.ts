@@ -43,9 +43,19 @@ describe("multiply-add", () => {
 });
 
 describe("outputs", () => {
-  test("the last result goes straight into its memory, an earlier one waits until no input is read any more", () => {
-    expect(decode(node(2, [step("exp", 0), step("add", 2, 1)], [2, 3])).direct).toEqual([false, true]);
-    expect(decode(node(2, [step("add", 0, 1), step("exp", 2)], [2, 3])).direct).toEqual([true, true]);
+  test("go straight into their memory", () => {
+    expect(decode(node(2, [step("exp", 0), step("add", 2, 1)], [2, 3])).direct).toEqual([true, true]);
+  });
+
+  // Result 4 may lie over input 0, which instruction 0 reads last; joined into the sum, that read comes after it.
+  test("wait where joining moved the last read of an input behind them", () => {
+    const source = node(3, [step("multiply", 0, 1), step("exp", 2), step("add", 3, 4)], [4, 5]);
+    expect(decode(source).ops).toEqual(["exp", "madd"]);
+    expect(decode(source).direct).toEqual([false, true]);
+  });
+
+  test("wait where an input stands for a result that only renames it", () => {
+    expect(decode(node(2, [step("stop-gradient", 0), step("exp", 1), step("add", 2, 3)], [3, 4])).direct).toEqual([false, true]);
   });
 
   test("a result named twice is written in place once", () => {

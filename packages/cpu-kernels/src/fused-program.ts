@@ -165,11 +165,15 @@ export const fusedProgram = (node: KernelNode): FusedProgram => {
   micros.forEach((micro, i) => {
     for (const arg of micro.args) lastUse.set(arg, i);
   });
-  const lastDirectRead = Math.max(-1, ...walk.direct.map((direct, input) => (direct ? (lastUse.get(input) ?? -1) : -1)));
-  // An output may lie in the memory of an input, so nothing is written in place while an input must still be read there.
-  const direct = results.map(
-    (register, output) => kindOf(node.outputs[output]!.dtype) === 0 && results.indexOf(register) === output && micros.findIndex((micro) => micro.result === register) >= lastDirectRead,
-  );
+  // The memory plan may lay an output over an input that no later instruction reads. Joined and dropped instructions move reads
+  // to later micro-operations, so where that has happened the output waits for the end of the tile.
+  const { instructions, results: planned } = node.params as unknown as FusedParams;
+  const overtakes = (output: number): boolean => {
+    const planWrites = planned[output]! - numInputs;
+    const writes = micros.findIndex((micro) => micro.result === results[output]);
+    return walk.direct.some((direct, input) => direct && instructions.findLastIndex(({ args }) => args.includes(input)) <= planWrites && (lastUse.get(input) ?? -1) > writes);
+  };
+  const direct = results.map((register, output) => kindOf(node.outputs[output]!.dtype) === 0 && results.indexOf(register) === output && !overtakes(output));
   const stored = new Set(results.filter((_, output) => !direct[output]));
   const straight = new Set(results.filter((_, output) => direct[output]));
 

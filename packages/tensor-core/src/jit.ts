@@ -4,9 +4,9 @@ import type { Mesh } from "./graph/emit.ts";
 import type { Tensor } from "./graph/tensor.ts";
 import { trace } from "./graph/trace.ts";
 import { NdArray } from "./nd-array.ts";
-import { formatSpec, type TensorSpec } from "./shape.ts";
+import { sameSpec, type TensorSpec } from "./shape.ts";
 import type { Tracer } from "./tracer.ts";
-import { flattenTree, type MapTree, type TreeStructure, unflattenTree } from "./tree.ts";
+import { flattenTree, leavesAlong, type MapTree, type TreeStructure, unflattenTree } from "./tree.ts";
 
 export interface JitOptions {
   /** Positions of arguments whose arrays are given away, so that results may be written into them. Default: none. */
@@ -28,7 +28,12 @@ export interface CompiledFunction<Args extends readonly unknown[], Result> {
   release(): void;
 }
 
+/** One signature of a compiled function. */
 interface CacheEntry {
+  readonly structure: TreeStructure;
+  readonly specs: readonly TensorSpec[];
+  /** Positions among the leaves of those that the caller gives away. */
+  readonly donated: ReadonlySet<number>;
   readonly executable: Executable;
   readonly outputs: TreeStructure;
 }
@@ -45,49 +50,52 @@ interface CacheEntry {
  * const y = await backend.download(await square(NdArray.from([1, 2, 3])));
  */
 export const jit = <Args extends readonly unknown[], Result>(fn: (...args: Args) => Result, backend: Backend, options: JitOptions = {}): CompiledFunction<Args, Result> => {
-  const cache = new Map<string, CacheEntry>();
+  const cache: CacheEntry[] = [];
   const mesh = options.mesh ?? Object.fromEntries(Object.entries(options.communicators ?? {}).map(([axis, group]) => [axis, group.worldSize]));
 
   const compile = (args: readonly unknown[]): CacheEntry => {
     const traced = trace(fn, args as unknown as Args, { mesh });
-    let first = 0;
+    let end = 0;
     const donate = args.flatMap((arg, position) => {
-      const count = flattenTree(arg).leaves.length;
-      const indices = Array.from({ length: count }, (_, i) => first + i);
-      first += count;
-      return options.donate?.includes(position) ? indices : [];
+      const begin = end;
+      end += flattenTree(arg).leaves.length;
+      return options.donate?.includes(position) ? Array.from({ length: end - begin }, (_, i) => begin + i) : [];
     });
-    return { executable: backend.compile(traced.graph, { donate, ...(options.tracer && { tracer: options.tracer }) }), outputs: traced.outputs };
+    const executable = backend.compile(traced.graph, { donate, ...(options.tracer && { tracer: options.tracer }) });
+    const specs = traced.graph.inputs.map((id) => traced.graph.nodes[id]!.specs[0]!);
+    return { structure: traced.inputs, specs, donated: new Set(donate), executable, outputs: traced.outputs };
   };
 
   const call = async (...args: readonly unknown[]): Promise<unknown> => {
-    const { leaves, structure } = flattenTree<TensorSpec>(args);
-    const signature = `${JSON.stringify(structure)} ${leaves.map(formatSpec).join(" ")}`;
-    let entry = cache.get(signature);
-    if (entry === undefined) {
-      entry = compile(args);
-      cache.set(signature, entry);
+    for (const entry of cache) {
+      const leaves = leavesAlong<TensorSpec>(entry.structure, args);
+      if (leaves?.every((leaf, i) => sameSpec(leaf, entry.specs[i]!)) === true) return run(entry, leaves);
     }
-    const donated = new Set(args.flatMap((arg, position) => (options.donate?.includes(position) ? flattenTree<TensorSpec>(arg).leaves : [])));
+    const entry = compile(args);
+    cache.push(entry);
+    return run(entry, flattenTree<TensorSpec>(args).leaves);
+  };
+
+  const run = async ({ executable, donated, outputs }: CacheEntry, leaves: readonly TensorSpec[]): Promise<unknown> => {
     const uploaded: DeviceArray[] = [];
-    const inputs = leaves.map((leaf) => {
+    const inputs = leaves.map((leaf, position) => {
       if (!(leaf instanceof NdArray)) return leaf;
       const array = backend.upload(leaf);
-      if (!donated.has(leaf)) uploaded.push(array);
+      if (!donated.has(position)) uploaded.push(array);
       return array;
     });
     try {
-      return unflattenTree(entry.outputs, await entry.executable.run(inputs, options.communicators));
+      return unflattenTree(outputs, await executable.run(inputs, options.communicators));
     } finally {
       for (const array of uploaded) backend.free(array);
     }
   };
 
   const release = (): void => {
-    for (const { executable } of cache.values()) executable.release();
-    cache.clear();
+    for (const { executable } of cache) executable.release();
+    cache.length = 0;
   };
-  return Object.defineProperty(Object.assign(call, { release }), "cacheSize", { get: () => cache.size }) as unknown as CompiledFunction<Args, Result>;
+  return Object.defineProperty(Object.assign(call, { release }), "cacheSize", { get: () => cache.length }) as unknown as CompiledFunction<Args, Result>;
 };
 
 /**

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { flattenTree, leafPaths, mapTree, unflattenTree, zipTrees } from "./tree.ts";
+import { flattenTree, leafPaths, leavesAlong, mapTree, unflattenTree, zipTrees } from "./tree.ts";
 
 const trees = fc.letrec((tie) => ({
   tree: fc.oneof({ depthSize: "small" }, fc.integer(), fc.array(tie("tree"), { maxLength: 3 }), fc.dictionary(fc.stringMatching(/^[a-z]{1,4}$/), tie("tree"), { maxKeys: 3, noNullPrototype: true })),
@@ -13,6 +13,19 @@ test("unflatten undoes flatten", () => {
       expect(unflattenTree(structure, leaves)).toEqual(tree);
       expect(leafPaths(tree).length).toBe(leaves.length);
     }),
+  );
+});
+
+test("leavesAlong finds the leaves of a tree exactly when it has the structure", () => {
+  fc.assert(
+    fc.property(trees, trees, (a, b) => {
+      const { leaves, structure } = flattenTree(a);
+      expect(leavesAlong(structure, a)).toEqual(leaves);
+      const other = flattenTree(b);
+      const same = JSON.stringify(other.structure) === JSON.stringify(structure);
+      expect(leavesAlong(structure, b)).toEqual(same ? other.leaves : undefined);
+    }),
+    { numRuns: 500 },
   );
 });
 

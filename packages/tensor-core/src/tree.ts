@@ -41,6 +41,24 @@ export const flattenTree = <Leaf>(tree: unknown): { leaves: Leaf[]; structure: T
   return { leaves, structure };
 };
 
+/**
+ * Leaves of a tree that is expected to have this structure, in flattening order; `undefined` if it has another one. Makes no garbage but
+ * the list, so that it can be asked in every step.
+ */
+export const leavesAlong = <Leaf>(structure: TreeStructure, tree: unknown): Leaf[] | undefined => {
+  const leaves: Leaf[] = [];
+  const visit = (node: TreeStructure, value: unknown): boolean => {
+    if (node === "leaf") return isLeaf(value) && leaves.push(value as Leaf) > 0;
+    if (isLeaf(value)) return false;
+    if ("list" in node) return Array.isArray(value) && value.length === node.list.length && node.list.every((child, i) => visit(child, value[i]));
+    if (Array.isArray(value)) return false;
+    let unmatched = node.record.length;
+    for (const _ in value as object) unmatched--;
+    return unmatched === 0 && node.record.every(([key, child]) => key in (value as object) && visit(child, (value as Record<string, unknown>)[key]));
+  };
+  return visit(structure, tree) ? leaves : undefined;
+};
+
 export const unflattenTree = <T>(structure: TreeStructure, leaves: readonly unknown[]): T => {
   let next = 0;
   const build = (node: TreeStructure): unknown => {

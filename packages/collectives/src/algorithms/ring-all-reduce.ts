@@ -20,7 +20,7 @@ export const ringAllReduce: Algorithm = {
     }
     for (let k = 0; k < worldSize - 1; k++) {
       rounds.push([
-        { action: "send", peer: next, source: chunk(rank - k) },
+        { action: "send", peer: next, source: chunk(rank + 1 - k) },
         { action: "receive", combine: "replace", peer: previous, target: chunk(rank - k) },
       ]);
     }

@@ -171,6 +171,18 @@ const programs: readonly ConformanceCase[] = [
     inputs: [normal([2, 1030], 1), normal([2, 1030], 2)],
     tolerance: { absolute: 1e-3, relative: 1e-5 },
   },
+  {
+    op: "fused",
+    name: "in place, a product joined to a later sum",
+    fn: (a, b, c) => {
+      const [x, y, z] = [cumsum(a!), cumsum(b!), cumsum(c!)];
+      const product = multiply(x, y);
+      const m = multiply(z, 0.5);
+      return [m, add(product, m)].map((result) => cumsum(result));
+    },
+    inputs: [normal([2, 1030], 1), normal([2, 1030], 2), normal([2, 1030], 3)],
+    tolerance: { absolute: 1e-1, relative: 1e-5 },
+  },
   { op: "fused", name: "normalised rows, long", fn: (x, m, s, w) => add(multiply(multiply(subtract(x!, m!), s!), w!), 1), inputs: [normal([3, 1027], 1), normal([3, 1], 2), normal([3, 1], 3), normal([1027], 4)], gradient: [1, 2] },
   { op: "fused", name: "normalised rows, short", fn: (x, m, s, w) => add(multiply(multiply(subtract(x!, m!), s!), w!), 1), inputs: [normal([200, 9], 1), normal([200, 1], 2), normal([200, 1], 3), normal([9], 4)], gradient: [1, 2, 3] },
   { op: "fused", name: "dtypes mixed", fn: (x, flags, bytes) => where(logicalAnd(flags!, greater(x!, 0)), add(cast(bytes!, "f32"), x!), cast(flags!, "f32")), inputs: [normal([77, 13], 1), normal([77, 13], 2, "bool"), normal([13], 3, "u8")] },
