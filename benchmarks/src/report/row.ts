@@ -1,4 +1,4 @@
-import type { Summary } from "../measure/statistics.ts";
+import type { Summary } from "@skein/testing";
 
 /** Ours beside one peer. A `ratio` above 1 means that ours is better, whatever the unit. */
 export interface Row {

@@ -61,14 +61,19 @@ describe("ledger", () => {
     expect(() => array.address).toThrow(/f32\[4\] was freed/);
   });
 
-  test("a donated array keeps or gives back its memory", () => {
+  test("a donated array hands its memory on or gives it back", () => {
     const arena = new Arena(createSharedMemory(8 * 2 ** 20));
     const ledger = new ArrayLedger(arena);
-    const kept = ledger.open(spec, arena.allocate(16));
-    ledger.donate(kept, true);
+    const first = ledger.open(spec, arena.allocate(16));
+    const { address } = first;
+    const second = ledger.takeOver(first, { dtype: "i32", shape: [2, 2] });
+    expect([second.address, second.dtype, arena.bytesInUse]).toEqual([address, "i32", 64]);
+    expect(() => first.address).toThrow(/donated/);
+    expect(() => ledger.takeOver(first, spec)).toThrow(/donated/);
+    ledger.free(first);
     expect(arena.bytesInUse).toBe(64);
-    expect(() => kept.address).toThrow(/donated/);
-    ledger.donate(ledger.open(spec, arena.allocate(16)), false);
-    expect(arena.bytesInUse).toBe(64);
+    ledger.consume(second);
+    expect(arena.bytesInUse).toBe(0);
+    expect(() => second.address).toThrow(/donated/);
   });
 });

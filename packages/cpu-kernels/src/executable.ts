@@ -248,9 +248,10 @@ export class CpuExecutable implements Executable {
     }
     const outputs = plan.outputs.map((place, i) => {
       const { node, output } = graph.outputs[i]!;
-      return ledger.open(graph.nodes[node]!.specs[output]!, this.bases[this.regionOf(place)]! + place.offset);
+      const spec = graph.nodes[node]!.specs[output]!;
+      return place.region === "input" ? ledger.takeOver(arrays[place.index]!, spec) : ledger.open(spec, this.bases[this.regionOf(place)]!);
     });
-    for (const position of donate) ledger.donate(arrays[position]!, this.takenOver.has(position));
+    for (const position of donate) if (!this.takenOver.has(position)) ledger.consume(arrays[position]!);
     return outputs;
   }
 
