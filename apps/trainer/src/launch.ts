@@ -111,11 +111,13 @@ class Ledger {
     const { prepared, metrics, progress } = this.input;
     this.step = step;
     this.trainSeconds += seconds;
-    this.recentSeconds.push(seconds);
+    const compiles = step === this.firstStep + 1; // the first step says nothing about the others
+    if (!compiles) this.recentSeconds.push(seconds);
     if (this.recentSeconds.length > speedWindow) this.recentSeconds.shift();
-    const meanSeconds = this.recentSeconds.reduce((sum, value) => sum + value, 0) / this.recentSeconds.length;
-    metrics.record({ type: "step", step, epoch, loss, samplesPerSecond: prepared.job.batch / seconds, memoryBytes: process.memoryUsage.rss() });
-    progress.update({ step, steps: prepared.totalSteps, epoch, loss, samplesPerSecond: prepared.job.batch / meanSeconds, secondsLeft: (prepared.totalSteps - step) * meanSeconds });
+    const meanSeconds = compiles ? undefined : this.recentSeconds.reduce((sum, value) => sum + value, 0) / this.recentSeconds.length;
+    const speed = meanSeconds && { samplesPerSecond: prepared.job.batch / meanSeconds, secondsLeft: (prepared.totalSteps - step) * meanSeconds };
+    metrics.record({ type: "step", step, epoch, loss, samplesPerSecond: prepared.job.batch / seconds });
+    progress.update({ step, steps: prepared.totalSteps, epoch, loss, ...speed });
   }
 
   private evaluated(step: number, parts: readonly EvaluationSums[]): void {

@@ -8,8 +8,9 @@ export interface Standing {
   readonly steps: number;
   readonly epoch: number;
   readonly loss: number;
-  readonly samplesPerSecond: number;
-  readonly secondsLeft: number;
+  /** Absent for the first step, which compiles. */
+  readonly samplesPerSecond?: number | undefined;
+  readonly secondsLeft?: number | undefined;
 }
 
 /** What people see of a run while it goes on. */
@@ -21,7 +22,13 @@ export interface Progress {
 }
 
 const figures = ({ step, steps, epoch, loss, samplesPerSecond, secondsLeft }: Standing): string =>
-  `step ${String(step).padStart(String(steps).length)}/${steps}  epoch ${epoch + 1}  loss ${loss.toFixed(4)}  ${Math.round(samplesPerSecond)} samples/s  ${formatSeconds(secondsLeft)} left`;
+  [
+    `step ${String(step).padStart(String(steps).length)}/${steps}`,
+    `epoch ${epoch + 1}`,
+    `loss ${loss.toFixed(4)}`,
+    ...(samplesPerSecond === undefined ? [] : [`${Math.round(samplesPerSecond)} samples/s`]),
+    ...(secondsLeft === undefined ? [] : [`${formatSeconds(secondsLeft)} left`]),
+  ].join("  ");
 
 const bar = (done: number, width: number): string => {
   const full = Math.round(done * width);

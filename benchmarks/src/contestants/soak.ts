@@ -3,7 +3,7 @@ import { readProblem } from "../problems/problem.ts";
 import { trainingStep } from "./training-step.ts";
 
 // Train for `steps` steps in a fresh process; one line of JSON: bytes resident, reserved for the arena and in use there, sampled every
-// 50 steps after a garbage collection, since garbage that V8 has not yet come round to is not a leak. Run with --expose-gc.
+// 50 steps as they are, with no garbage collection forced.
 const [folder, steps] = [process.argv[2]!, Number(process.argv[3])];
 const backend = await createCpuBackend();
 const { step } = trainingStep(backend, readProblem(folder));
@@ -14,7 +14,6 @@ let loss = Number.NaN;
 for (let i = 0; i < steps; i++) {
   loss = await step();
   if (i % 50 === 49) {
-    globalThis.gc!();
     resident.push(process.memoryUsage.rss());
     reserved.push(backend.arena.bytesReserved);
     inUse.push(backend.arena.bytesInUse);

@@ -15,7 +15,7 @@ const steps = 10_000;
 export const benchMemory = async (folder: string): Promise<Row[]> => {
   const problem = writeProblem(problems["mlp-step"]!, folder);
   const soak = fileURLToPath(new URL("../contestants/soak.ts", import.meta.url));
-  const { stdout } = await promisify(execFile)(process.execPath, ["--expose-gc", soak, problem, String(steps)], { maxBuffer: 2 ** 24 });
+  const { stdout } = await promisify(execFile)(process.execPath, [soak, problem, String(steps)], { maxBuffer: 2 ** 24 });
   const { resident, reserved, inUse, loss } = JSON.parse(stdout) as {
     resident: number[];
     reserved: number[];
@@ -34,7 +34,7 @@ export const benchMemory = async (folder: string): Promise<Row[]> => {
       ours: summarize(mebibytes.slice(-thousandth)),
       theirs: summarize(mebibytes.slice(0, thousandth)),
       target: 0.98,
-      note: `last 1,000 of ${steps} steps; sampled after garbage collections`,
+      note: `last 1,000 of ${steps} steps`,
     });
   };
   return [row("memory: resident", resident), row("memory: arena reserved", reserved), row("memory: arena in use", inUse)];

@@ -1,8 +1,8 @@
 // How near to the peak of one core are convolutions and their gradients? Run: node bench/convolution.bench.ts
-import { operators, type Shape } from "@skein/tensor-core";
-import type { Kernel, KernelNode } from "../src/kernel.ts";
+import { elementCount, type Params, type Shape } from "@skein/tensor-core";
+import { measure, printMeasurement } from "@skein/testing";
 import { kernels } from "../src/kernel-table.ts";
-import { openBench, report, time } from "./measure.ts";
+import { openBench } from "./open-bench.ts";
 
 interface Layer {
   readonly name: string;
@@ -22,33 +22,21 @@ const layers: readonly Layer[] = [
   { name: "ResNet 8×8×256", x: [8, 8, 8, 256], w: [3, 3, 256, 256], stride: 1, padding: 1 },
 ];
 
-const count = (shape: Shape): number => shape.reduce((product, size) => product * size, 1);
-const { wasm, floats, view, clear } = await openBench();
-
-const measure = (name: string, kernel: Kernel, inputs: readonly Shape[], output: Shape, params: KernelNode["params"], flops: number): void => {
-  clear();
-  const spec = (shape: Shape) => ({ dtype: "f32" as const, shape });
-  const node: KernelNode = { op: kernel.op, inputs: inputs.map(spec), outputs: [spec(output)], params };
-  const addresses = Int32Array.from(inputs, (shape) => floats(count(shape)));
-  const results = Int32Array.of(floats(count(output)));
-  const scratch = floats((kernel.scratchBytes?.(node) ?? 0) / 4);
-  const run = kernel.bind(node, wasm);
-  const call = (): void => run(addresses, results, scratch, 0);
-  call();
-  const operands = inputs.map((shape, i) => ({ spec: spec(shape), data: Float64Array.from(view(addresses[i]!, count(shape))) }));
-  const [expected] = operators[kernel.op]!.reference(operands, params, node.outputs);
-  view(results[0]!, count(output)).forEach((value, i) => {
-    if (!(Math.abs(value - expected![i]!) <= 2e-2)) throw new Error(`${name}: element ${i} is ${value}, the reference says ${expected![i]}`);
-  });
-  report(`${name} ${kernel.op}`, flops, time(call));
-};
+const { bind, clear } = await openBench();
 
 for (const { name, x, w, stride, padding } of layers) {
   const along = (dim: number): number => Math.floor((x[1 + dim]! + 2 * padding - w[dim]!) / stride) + 1;
   const y = [x[0]!, along(0), along(1), w[3]!];
   const params = { stride: [stride, stride], padding: [[padding, padding], [padding, padding]], dilation: [1, 1], groups: 1 };
-  const flops = 2 * count(y) * w[0]! * w[1]! * w[2]!;
-  measure(name, kernels["conv2d"]!, [x, w], y, params, flops);
-  measure(name, kernels["conv2d-backward-input"]!, [y, w], x, { ...params, shape: x }, flops);
-  measure(name, kernels["conv2d-backward-weight"]!, [x, y], w, { ...params, shape: w }, flops);
+  const flops = 2 * elementCount(y) * w[0]! * w[1]! * w[2]!;
+  const run = async (op: string, inputs: readonly Shape[], own: Params): Promise<void> => {
+    clear();
+    const { call, check } = bind(kernels[op]!, inputs, own);
+    call();
+    check({ absolute: 2e-2, relative: 0 });
+    printMeasurement(`${name} ${op}`, await measure(call), { amount: flops, unit: "FLOP" });
+  };
+  await run("conv2d", [x, w], params);
+  await run("conv2d-backward-input", [y, w], { ...params, shape: x });
+  await run("conv2d-backward-weight", [x, y], { ...params, shape: w });
 }

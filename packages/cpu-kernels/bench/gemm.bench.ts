@@ -1,6 +1,7 @@
 // How near to the peak of one core is the matrix product, at the shapes of training? Run: node bench/gemm.bench.ts
+import { firstDifference, measure, printMeasurement } from "@skein/testing";
 import { productScratchBytes } from "../src/contraction-scratch.ts";
-import { openBench, report, time } from "./measure.ts";
+import { openBench } from "./open-bench.ts";
 
 const shapes: readonly (readonly [what: string, rows: number, columns: number, inner: number, transposeA: number, transposeB: number])[] = [
   ["square", 512, 512, 512, 0, 0],
@@ -27,9 +28,8 @@ for (const [what, rows, columns, inner, transposeA, transposeB] of shapes) {
   const call = (): void => void wasm["gemm"]!(a, b, y, rows, columns, inner, transposeA, transposeB, 0, scratch);
   call();
   wasm["gemmNaive"]!(a, b, expected, rows, columns, inner, transposeA, transposeB);
-  const naive = view(expected, rows * columns);
-  view(y, rows * columns).forEach((value, i) => {
-    if (!(Math.abs(value - naive[i]!) <= 1e-3)) throw new Error(`${what}: element ${i} is ${value}, the naive product says ${naive[i]}`);
-  });
-  report(`${what} ${rows}×${columns}×${inner} ${transposeA ? "T" : "N"}${transposeB ? "T" : "N"}`, 2 * rows * columns * inner, time(call));
+  const difference = firstDifference(view(y, rows * columns), view(expected, rows * columns), { absolute: 1e-3, relative: 0 });
+  if (difference !== undefined) throw new Error(`${what}: ${difference}`);
+  const layout = `${transposeA ? "T" : "N"}${transposeB ? "T" : "N"}`;
+  printMeasurement(`${what} ${rows}×${columns}×${inner} ${layout}`, await measure(call), { amount: 2 * rows * columns * inner, unit: "FLOP" });
 }

@@ -1,0 +1,43 @@
+// How much slower than one plain read of the gradient is picking its k largest entries? Run: node bench/top-k.bench.ts
+import { normal, measure, printMeasurement } from "@skein/testing";
+import { kernels } from "../src/kernel-table.ts";
+import { type BoundKernel, openBench } from "./open-bench.ts";
+
+const { bind, clear } = await openBench();
+
+/** k distinct positions in order, their values, and nothing left out that is larger. Linear, where the reference would sort. */
+const checkPicked = ({ inputs: [x], outputs: [values, bits] }: BoundKernel, k: number): void => {
+  const indices = new Int32Array(bits!.buffer, bits!.byteOffset, k);
+  const picked = new Set(indices);
+  if (picked.size !== k || indices.some((index, i) => i > 0 && index <= indices[i - 1]!)) throw new Error("positions are not distinct and ascending");
+  if (indices.some((index, i) => x![index] !== values![i])) throw new Error("values do not stand at their positions");
+  const least = values!.reduce((smallest, value) => Math.min(smallest, Math.abs(value)), Infinity);
+  const missed = x!.findIndex((value, i) => Math.abs(value) > least && !picked.has(i));
+  if (missed !== -1) throw new Error(`entry ${missed} is ${x![missed]}, larger than the least picked, ${least}`);
+};
+
+// Gradients are bell-shaped; a block of a million such values, repeated with growing noise so that no two blocks tie.
+const block = normal([1_000_000], 7).data;
+const fill = (x: Float32Array): void => {
+  for (let i = 0; i < x.length; i++) x[i] = (block[i % block.length] as number) * (1 + i * 1e-9);
+};
+
+for (const count of [1_000_000, 25_000_000]) {
+  const work = { amount: 4 * count, unit: "B" };
+  clear();
+  const read = bind(kernels["sum"]!, [[count]], { dims: [0], keepDims: false });
+  fill(read.inputs[0]!);
+  read.call();
+  const exact = read.inputs[0]!.reduce((sum, value) => sum + value, 0);
+  if (!(Math.abs(read.outputs[0]![0]! - exact) <= 1e-5 * count)) throw new Error(`the sum is ${read.outputs[0]![0]}, not ${exact}`);
+  printMeasurement(`${count / 1e6}M elements, one plain read (sum)`, await measure(read.call), work);
+  for (const density of [0.001, 0.01]) {
+    clear();
+    const k = Math.floor(density * count);
+    const bound = bind(kernels["top-k"]!, [[count]], { k, sorted: false, by: "magnitude" });
+    fill(bound.inputs[0]!);
+    bound.call();
+    checkPicked(bound, k);
+    printMeasurement(`${count / 1e6}M elements, top-k of density ${density}`, await measure(bound.call), work);
+  }
+}
