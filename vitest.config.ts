@@ -2,7 +2,12 @@ import { defineConfig, type ViteUserConfig } from "vitest/config";
 
 const config: ViteUserConfig = defineConfig({
   test: {
-    include: ["packages/*/{src,test}/**/*.test.ts", "apps/*/{src,test}/**/*.test.ts", "tooling/**/*.test.ts", "benchmarks/src/**/*.test.ts"],
+    include: [
+      "packages/*/{src,test}/**/*.test.ts",
+      "apps/*/{src,test}/**/*.test.ts",
+      "tooling/**/*.test.ts",
+      "benchmarks/src/**/*.test.ts",
+    ],
     pool: "forks",
     maxWorkers: 2,
     testTimeout: 120_000,

@@ -1,4 +1,12 @@
-import { type BucketPlan, bucketPerTensor, bucketsOfSize, type Compressor, identityCompressor, topKCompressor, withErrorFeedback } from "@skein/compressors";
+import {
+  type BucketPlan,
+  bucketPerTensor,
+  bucketsOfSize,
+  type Compressor,
+  identityCompressor,
+  topKCompressor,
+  withErrorFeedback,
+} from "@skein/compressors";
 import { mnistClasses, type Records, splitText, takeRecords, textRecords } from "@skein/data";
 import { loadMnist, loadMobyDick } from "@skein/data/node";
 import { cnn, gpt, mlp, type Model, resnet18 } from "@skein/models";
@@ -54,11 +62,24 @@ export const buildModel = (job: ModelJob, { shape }: { readonly shape: readonly 
     case "mlp":
       return mlp({ sizes: [elementCount(shape), ...job.hidden, mnistClasses] }) as Model;
     case "cnn":
-      return cnn({ imageSize: [shape[0]!, shape[1]!], inputChannels: shape[2]!, channels: job.channels, hidden: job.hidden, dropoutRate: job.dropout, numClasses: mnistClasses }) as Model;
+      return cnn({
+        imageSize: [shape[0]!, shape[1]!],
+        inputChannels: shape[2]!,
+        channels: job.channels,
+        hidden: job.hidden,
+        dropoutRate: job.dropout,
+        numClasses: mnistClasses,
+      }) as Model;
     case "resnet18":
       return resnet18({ inputChannels: shape[2]!, channels: job.channels, numClasses: mnistClasses }) as Model;
     case "gpt":
-      return gpt({ contextLength: shape[0]!, width: job.width, numLayers: job.layers, numHeads: job.heads, dropoutRate: job.dropout }) as Model;
+      return gpt({
+        contextLength: shape[0]!,
+        width: job.width,
+        numLayers: job.layers,
+        numHeads: job.heads,
+        dropoutRate: job.dropout,
+      }) as Model;
   }
 };
 
@@ -74,7 +95,8 @@ const buildDecay = ({ decay, peak, final, factor, everySteps }: LearningRateJob,
 };
 
 /** @param totalSteps steps of the whole run: where a cosine ends. */
-export const buildLearningRate = (job: LearningRateJob, totalSteps: number): Schedule => warmUp(job.warmupSteps, buildDecay(job, Math.max(1, totalSteps - job.warmupSteps)));
+export const buildLearningRate = (job: LearningRateJob, totalSteps: number): Schedule =>
+  warmUp(job.warmupSteps, buildDecay(job, Math.max(1, totalSteps - job.warmupSteps)));
 
 const buildRule = (job: OptimizerJob, learningRate: Schedule): GradientTransformation<unknown> => {
   switch (job.kind) {

@@ -3,7 +3,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NdArray } from "@skein/tensor-core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { checkpointsFolder, commitCheckpoint, discardPartial, type Manifest, newestCheckpoint, rankFile, requireSameTensors, type SavedFile, sha256, sharedFile, specsText, writePart } from "./checkpoint.ts";
+import {
+  checkpointsFolder,
+  commitCheckpoint,
+  discardPartial,
+  type Manifest,
+  newestCheckpoint,
+  rankFile,
+  requireSameTensors,
+  type SavedFile,
+  sha256,
+  sharedFile,
+  specsText,
+  writePart,
+} from "./checkpoint.ts";
 import { CheckpointError } from "./errors.ts";
 import { type Files, nodeFiles } from "./files.ts";
 
@@ -64,7 +77,15 @@ describe("a damaged checkpoint is passed over, with the reason", () => {
     ],
     ["without a part", (folder) => rmSync(join(folder, rankFile(0))), "rank-0.safetensors cannot be read"],
     ["without a manifest", (folder) => rmSync(join(folder, "manifest.json")), "manifest.json is missing or damaged"],
-    ["with a manifest that names a file elsewhere", (folder) => writeFileSync(join(folder, "manifest.json"), readFileSync(join(folder, "manifest.json"), "utf8").replace(sharedFile, "../../x.safetensors")), "manifest.json is missing or damaged"],
+    [
+      "with a manifest that names a file elsewhere",
+      (folder) =>
+        writeFileSync(
+          join(folder, "manifest.json"),
+          readFileSync(join(folder, "manifest.json"), "utf8").replace(sharedFile, "../../x.safetensors"),
+        ),
+      "manifest.json is missing or damaged",
+    ],
   ])("%s", (_, damage, reason) => {
     save(1);
     damage(save(2));
@@ -122,14 +143,37 @@ test("parts and manifest reach the disk before the rename, the rename before old
     ]),
   ) as unknown as Files;
   save(2, { files: logged, keep: 1 });
-  expect(order.filter((name) => name !== "makeFolder" && name !== "list")).toEqual(["writeDurably", "writeDurably", "writeDurably", "syncFolder", "remove", "rename", "syncFolder", "remove"]);
+  expect(order.filter((name) => name !== "makeFolder" && name !== "list")).toEqual([
+    "writeDurably",
+    "writeDurably",
+    "writeDurably",
+    "syncFolder",
+    "remove",
+    "rename",
+    "syncFolder",
+    "remove",
+  ]);
 });
 
 test("another model is refused, with the first tensors that differ", () => {
   const spec = (shape: number[]): NdArray => NdArray.zeros("f32", shape);
-  const saved = new Map([["a", spec([2])], ["b", spec([3])], ["gone", spec([1])]]);
+  const saved = new Map([
+    ["a", spec([2])],
+    ["b", spec([3])],
+    ["gone", spec([1])],
+  ]);
   expect(() => requireSameTensors(saved, saved, "x")).not.toThrow();
-  expect(() => requireSameTensors(saved, new Map([["a", spec([2])], ["b", spec([4])], ["new", spec([5])]]), "runs/x")).toThrow(
+  expect(() =>
+    requireSameTensors(
+      saved,
+      new Map([
+        ["a", spec([2])],
+        ["b", spec([4])],
+        ["new", spec([5])],
+      ]),
+      "runs/x",
+    ),
+  ).toThrow(
     new CheckpointError(
       [
         "runs/x is of another model or optimizer; 3 of 3 tensors differ; resume with the job that wrote it:",

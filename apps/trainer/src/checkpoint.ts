@@ -130,8 +130,10 @@ const readChecked = (files: Files, folder: string): Checkpoint => {
     } catch (cause) {
       throw new CheckpointError(`${join(folder, name)} cannot be read`, { cause });
     }
-    if (content.length !== bytes) throw new CheckpointError(`${join(folder, name)} has ${content.length} bytes, but its manifest says ${bytes}: it is torn`);
-    if (sha256(content) !== expected) throw new CheckpointError(`${join(folder, name)} does not have the SHA-256 of its manifest: it was altered`);
+    if (content.length !== bytes)
+      throw new CheckpointError(`${join(folder, name)} has ${content.length} bytes, but its manifest says ${bytes}: it is torn`);
+    if (sha256(content) !== expected)
+      throw new CheckpointError(`${join(folder, name)} does not have the SHA-256 of its manifest: it was altered`);
     return [name, readSafetensors(content).tensors];
   });
   return { folder, manifest, tensors: new Map(tensors) };
@@ -145,16 +147,20 @@ const readChecked = (files: Files, folder: string): Checkpoint => {
  */
 export const newestCheckpoint = (files: Files, output: string, onRejected: (reason: string) => void): Checkpoint => {
   const names = checkpointNames(files, output);
+  const reasons: string[] = [];
   for (const name of names) {
     try {
       return readChecked(files, join(checkpointsFolder(output), name));
     } catch (error) {
       if (!(error instanceof CheckpointError)) throw error;
       onRejected(error.message);
+      reasons.push(error.message);
     }
   }
-  const found = names.length === 0 ? "holds none" : `holds ${names.length}, but none is sound`;
-  throw new CheckpointError(`no checkpoint to resume from: ${checkpointsFolder(output)} ${found}; name the output folder of a run, or start anew with skein-train run`);
+  const found = names.length === 0 ? "holds none" : `holds ${names.length}, but none is sound (${reasons.join("; ")})`;
+  throw new CheckpointError(
+    `no checkpoint to resume from: ${checkpointsFolder(output)} ${found}; name the output folder of a run, or start anew with skein-train run`,
+  );
 };
 
 /** How many differences a message lists. */
@@ -176,6 +182,10 @@ export const requireSameTensors = (saved: NamedTensors, expected: ReadonlyMap<st
   if (differences.length === 0) return;
   const rest = differences.length > listed ? [`  and ${differences.length - listed} more`] : [];
   throw new CheckpointError(
-    [`${checkpoint} is of another model or optimizer; ${differences.length} of ${Math.max(saved.size, expected.size)} tensors differ; resume with the job that wrote it:`, ...differences.slice(0, listed), ...rest].join("\n"),
+    [
+      `${checkpoint} is of another model or optimizer; ${differences.length} of ${Math.max(saved.size, expected.size)} tensors differ; resume with the job that wrote it:`,
+      ...differences.slice(0, listed),
+      ...rest,
+    ].join("\n"),
   );
 };

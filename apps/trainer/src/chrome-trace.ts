@@ -26,7 +26,16 @@ export function* traceEvents(spans: readonly Span[]): Generator<TraceEvent, void
       threads.set(key, tid);
       yield { name: "thread_name", ph: "M", pid, tid, args: { name: span.stream } };
     }
-    yield { name: span.name, cat: span.category, ph: "X", pid, tid, ts: span.startSeconds * 1e6, dur: span.durationSeconds * 1e6, ...(span.args && { args: span.args }) };
+    yield {
+      name: span.name,
+      cat: span.category,
+      ph: "X",
+      pid,
+      tid,
+      ts: span.startSeconds * 1e6,
+      dur: span.durationSeconds * 1e6,
+      ...(span.args && { args: span.args }),
+    };
   }
 }
 

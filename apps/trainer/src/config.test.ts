@@ -31,11 +31,21 @@ const faultsOf = (text: string, overrides: readonly string[] = []): string[] => 
 describe("a sound job", () => {
   test("gets its defaults", () => {
     const job = parseJob(good, "jobs/x.yaml");
-    expect(job).toMatchObject({ seed: 0, compression: { kind: "identity" }, evaluation: { batch: 500 }, checkpoint: { keep: 3 }, optimizer: { kind: "adamw", beta1: 0.9, weightDecay: 0.01 } });
+    expect(job).toMatchObject({
+      seed: 0,
+      compression: { kind: "identity" },
+      evaluation: { batch: 500 },
+      checkpoint: { keep: 3 },
+      optimizer: { kind: "adamw", beta1: 0.9, weightDecay: 0.01 },
+    });
   });
 
   test("values of the command line go before those of the file", () => {
-    const job = parseJob(good, "jobs/x.yaml", ["batch=96", "optimizer={kind: sgd}", "compression.kind=top-k", "steps=7"].map(parseOverride));
+    const job = parseJob(
+      good,
+      "jobs/x.yaml",
+      ["batch=96", "optimizer={kind: sgd}", "compression.kind=top-k", "steps=7"].map(parseOverride),
+    );
     expect(job).toMatchObject({ batch: 96, optimizer: { kind: "sgd" }, compression: { kind: "top-k", density: 0.01 }, steps: 7 });
     expect(job.epochs).toBeUndefined();
   });
@@ -45,21 +55,49 @@ describe("one line names place, value, rule and cure", () => {
   test.each<[string, string, string]>([
     ["a misspelt key", good.replace("optimizer:", "optimiser:"), 'jobs/x.yaml:9:1: unknown key "optimiser"; did you mean "optimizer"?'],
     ["a misspelt inner key", good.replace("  peak:", "  peek:"), 'jobs/x.yaml:12:3: unknown key "learningRate.peek"; did you mean "peak"?'],
-    ["a misspelt key of a variant", good.replace("kind: adamw", "kind: adamw\n  weigthDecay: 0.1"), 'jobs/x.yaml:11:3: unknown key "optimizer.weigthDecay"; did you mean "weightDecay"?'],
+    [
+      "a misspelt key of a variant",
+      good.replace("kind: adamw", "kind: adamw\n  weigthDecay: 0.1"),
+      'jobs/x.yaml:11:3: unknown key "optimizer.weigthDecay"; did you mean "weightDecay"?',
+    ],
     ["a key far from any", `${good}zebra: 1\n`, 'jobs/x.yaml:13:1: unknown key "zebra"; use one of: name, seed, ranks, batch'],
-    ["a misspelt kind", good.replace("kind: cnn", "kind: cnnn"), 'jobs/x.yaml:8:3: model.kind is "cnnn", which is unknown; did you mean "cnn"?'],
+    [
+      "a misspelt kind",
+      good.replace("kind: cnn", "kind: cnnn"),
+      'jobs/x.yaml:8:3: model.kind is "cnnn", which is unknown; did you mean "cnn"?',
+    ],
     ["a missing section", good.replace("model:\n  kind: cnn\n", ""), "jobs/x.yaml:1:1: model is missing; give an object"],
     ["a missing kind", good.replace("kind: cnn", "{}"), "jobs/x.yaml:7:1: model.kind is missing; use one of: mlp, cnn, resnet18, gpt"],
     ["a word for a number", good.replace("batch: 64", "batch: many"), 'jobs/x.yaml:3:1: batch is "many", but must be a number; change it'],
     ["a fraction for a count", good.replace("batch: 64", "batch: 6.5"), "jobs/x.yaml:3:1: batch is 6.5, but must be an integer; change it"],
-    ["a value too small", good.replace("peak: 0.002", "peak: 0"), "jobs/x.yaml:12:3: learningRate.peak is 0, but must be above 0; raise it"],
+    [
+      "a value too small",
+      good.replace("peak: 0.002", "peak: 0"),
+      "jobs/x.yaml:12:3: learningRate.peak is 0, but must be above 0; raise it",
+    ],
     ["a value too large", good.replace("ranks: 2", "ranks: 65"), "jobs/x.yaml:2:1: ranks is 65, but must be at most 64; lower it"],
-    ["a density above 1", `${good}compression:\n  kind: top-k\n  density: 1.5\n`, "jobs/x.yaml:15:3: compression.density is 1.5, but must be at most 1; lower it"],
-    ["more ranks than samples", good.replace("batch: 64", "batch: 1"), "jobs/x.yaml:3:1: batch: 1 samples cannot be shared among 2 ranks, each rank needs at least one; use a batch of at least 2, or fewer ranks"],
-    ["a batch that does not divide", good.replace("batch: 64", "batch: 65"), "jobs/x.yaml:3:1: batch: 65 samples do not divide among 2 ranks; use a multiple of 2, such as 64 or 66"],
+    [
+      "a density above 1",
+      `${good}compression:\n  kind: top-k\n  density: 1.5\n`,
+      "jobs/x.yaml:15:3: compression.density is 1.5, but must be at most 1; lower it",
+    ],
+    [
+      "more ranks than samples",
+      good.replace("batch: 64", "batch: 1"),
+      "jobs/x.yaml:3:1: batch: 1 samples cannot be shared among 2 ranks, each rank needs at least one; use a batch of at least 2, or fewer ranks",
+    ],
+    [
+      "a batch that does not divide",
+      good.replace("batch: 64", "batch: 65"),
+      "jobs/x.yaml:3:1: batch: 65 samples do not divide among 2 ranks; use a multiple of 2, such as 64 or 66",
+    ],
     ["no length", good.replace("epochs: 3\n", ""), "jobs/x.yaml:1:1: neither epochs nor steps is given"],
     ["two lengths", `${good}steps: 9\n`, "jobs/x.yaml:13:1: steps: both epochs (3) and steps (9) are given; give one of them"],
-    ["a model that cannot learn from the data", good.replace("kind: cnn", "kind: gpt"), "jobs/x.yaml:8:3: model.kind: a gpt cannot learn from mnist; use mlp or cnn or resnet18"],
+    [
+      "a model that cannot learn from the data",
+      good.replace("kind: cnn", "kind: gpt"),
+      "jobs/x.yaml:8:3: model.kind: a gpt cannot learn from mnist; use mlp or cnn or resnet18",
+    ],
     ["a name that is no folder", good.replace("name: digits", "name: ../x"), 'jobs/x.yaml:1:1: name is "../x": a name is made of letters'],
     ["broken YAML", "name: [1,\nbatch: 2", "jobs/x.yaml:2:1: no valid YAML"],
     ["a key given twice", `${good}name: again\n`, "jobs/x.yaml:13:1: no valid YAML: Map keys must be unique"],
@@ -99,7 +137,12 @@ test("didYouMean offers near words only", () => {
 });
 
 test("the JSON Schema refuses unknown keys and keeps defaults and descriptions", () => {
-  const schema = jobJsonSchema() as { $schema: string; additionalProperties: boolean; required: string[]; properties: Record<string, { default?: unknown; description?: string }> };
+  const schema = jobJsonSchema() as {
+    $schema: string;
+    additionalProperties: boolean;
+    required: string[];
+    properties: Record<string, { default?: unknown; description?: string }>;
+  };
   expect(schema.$schema).toBe("http://json-schema.org/draft-07/schema#");
   expect(schema.additionalProperties).toBe(false);
   expect(schema.required).toEqual(["name", "batch", "data", "model", "optimizer", "learningRate"]);

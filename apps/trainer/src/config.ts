@@ -47,7 +47,11 @@ const placeOf = ({ file, document, lines, overrides }: Source, path: Path): stri
   return `${file}:${line}:${col}`;
 };
 
-const valueAt = (root: unknown, path: Path): unknown => path.reduce<unknown>((value, key) => (typeof value === "object" && value !== null ? (value as Record<string | number, unknown>)[key] : undefined), root);
+const valueAt = (root: unknown, path: Path): unknown =>
+  path.reduce<unknown>(
+    (value, key) => (typeof value === "object" && value !== null ? (value as Record<string | number, unknown>)[key] : undefined),
+    root,
+  );
 
 const show = (value: unknown): string => {
   const text = JSON.stringify(value) ?? "nothing";
@@ -56,7 +60,16 @@ const show = (value: unknown): string => {
 
 /** The keys that the schema has at `path`, with the variant that `root` chose where there are several. */
 const keysAt = (path: Path, root: unknown): string[] => {
-  type Loose = { def: { type: string; innerType?: Loose; options?: Loose[]; shape?: Record<string, Loose>; values?: unknown[]; entries?: Record<string, unknown> } };
+  type Loose = {
+    def: {
+      type: string;
+      innerType?: Loose;
+      options?: Loose[];
+      shape?: Record<string, Loose>;
+      values?: unknown[];
+      entries?: Record<string, unknown>;
+    };
+  };
   const unwrap = (schema: Loose): Loose => (schema.def.innerType === undefined ? schema : unwrap(schema.def.innerType));
   const shapeOf = (schema: Loose, value: unknown): Record<string, Loose> => {
     const inner = unwrap(schema);
@@ -87,10 +100,18 @@ const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): st
   const line = (rule: string, at: Path = path): string => `${placeOf(source, at)}: ${rule}`;
   switch (issue.code) {
     case "unrecognized_keys":
-      return issue.keys.map((key) => line(`unknown key "${[...path, key].join(".")}"; ${suggestion(key, keysAt(path, root))}`, [...path, key]));
+      return issue.keys.map((key) =>
+        line(`unknown key "${[...path, key].join(".")}"; ${suggestion(key, keysAt(path, root))}`, [...path, key]),
+      );
     case "invalid_union": {
       const options = (issue as { options?: readonly unknown[] }).options?.map(String) ?? [];
-      return [line(value === undefined ? `${name} is missing; ${suggestion(undefined, options)}` : `${name} is ${show(value)}, which is unknown; ${suggestion(value, options)}`)];
+      return [
+        line(
+          value === undefined
+            ? `${name} is missing; ${suggestion(undefined, options)}`
+            : `${name} is ${show(value)}, which is unknown; ${suggestion(value, options)}`,
+        ),
+      ];
     }
     case "invalid_value": {
       const known = issue.values.map(String);
@@ -100,9 +121,17 @@ const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): st
       if (value === undefined) return [line(`${name === "" ? "the job" : name} is missing; give ${article(issue.expected)}`)];
       return [line(`${name === "" ? "the job" : name} is ${show(value)}, but must be ${article(issue.expected)}; change it`)];
     case "too_small":
-      return [line(`${name} is ${show(value)}, but must be ${issue.inclusive === false ? "above" : "at least"} ${String(issue.minimum)}; raise it`)];
+      return [
+        line(
+          `${name} is ${show(value)}, but must be ${issue.inclusive === false ? "above" : "at least"} ${String(issue.minimum)}; raise it`,
+        ),
+      ];
     case "too_big":
-      return [line(`${name} is ${show(value)}, but must be ${issue.inclusive === false ? "below" : "at most"} ${String(issue.maximum)}; lower it`)];
+      return [
+        line(
+          `${name} is ${show(value)}, but must be ${issue.inclusive === false ? "below" : "at most"} ${String(issue.maximum)}; lower it`,
+        ),
+      ];
     default:
       return [line(`${name} is ${show(value)}: ${issue.message}; change it`)];
   }
@@ -126,7 +155,8 @@ const setIn = (root: Record<string, unknown>, { path, value, origin }: Override)
 export const parseOverride = (text: string): Override => {
   const cut = text.indexOf("=");
   const path = text.slice(0, cut).split(".");
-  if (cut < 1 || path.includes("") || path.includes("__proto__")) throw new ConfigError([`--set ${text}: must read key=value, such as --set optimizer.kind=sgd`]);
+  if (cut < 1 || path.includes("") || path.includes("__proto__"))
+    throw new ConfigError([`--set ${text}: must read key=value, such as --set optimizer.kind=sgd`]);
   try {
     return { path, value: parse(text.slice(cut + 1)) as unknown, origin: `--set ${text}` };
   } catch (error) {
@@ -137,9 +167,19 @@ export const parseOverride = (text: string): Override => {
 /** A misspelt key makes the right one missing too; one fault is told once. */
 const withoutEchoes = (issues: readonly z.core.$ZodIssue[], root: unknown): readonly z.core.$ZodIssue[] => {
   const meant = new Set(
-    issues.flatMap((issue) => (issue.code === "unrecognized_keys" ? issue.keys.map((key) => [...issue.path, didYouMean(key, keysAt(issue.path as Path, root)) ?? ""].join(".")) : [])),
+    issues.flatMap((issue) =>
+      issue.code === "unrecognized_keys"
+        ? issue.keys.map((key) => [...issue.path, didYouMean(key, keysAt(issue.path as Path, root)) ?? ""].join("."))
+        : [],
+    ),
   );
-  return issues.filter((issue) => !(valueAt(root, issue.path as Path) === undefined && (meant.has(issue.path.join(".")) || (issue.path.at(-1) === "kind" && meant.has(issue.path.slice(0, -1).join("."))))));
+  return issues.filter(
+    (issue) =>
+      !(
+        valueAt(root, issue.path as Path) === undefined &&
+        (meant.has(issue.path.join(".")) || (issue.path.at(-1) === "kind" && meant.has(issue.path.slice(0, -1).join("."))))
+      ),
+  );
 };
 
 /** Fill defaults and check everything, cross-field rules included. @throws ConfigError with one line per fault. */
@@ -148,7 +188,10 @@ export const checkJob = (root: unknown, source: Partial<Source> & { readonly fil
   const parsed = jobSchema.safeParse(root);
   if (!parsed.success) throw new ConfigError(withoutEchoes(parsed.error.issues, root).flatMap((issue) => formatIssue(issue, root, full)));
   const faults = crossFieldFaults(parsed.data);
-  if (faults.length > 0) throw new ConfigError(faults.map(({ path, rule }) => `${placeOf(full, path)}: ${path.length === 0 ? "" : `${path.join(".")}: `}${rule}`));
+  if (faults.length > 0)
+    throw new ConfigError(
+      faults.map(({ path, rule }) => `${placeOf(full, path)}: ${path.length === 0 ? "" : `${path.join(".")}: `}${rule}`),
+    );
   return parsed.data;
 };
 
@@ -162,7 +205,8 @@ export const parseJob = (text: string, file: string, overrides: readonly Overrid
     throw new ConfigError([`${file}:${line}:${col}: no valid YAML: ${message.split(" at line ")[0]!.split("\n")[0]!}; correct the file`]);
   }
   const root: unknown = document.toJS();
-  if (typeof root !== "object" || root === null || Array.isArray(root)) throw new ConfigError([`${file}:1:1: the job is ${show(root)}, but must be a mapping of keys; see skein-train schema`]);
+  if (typeof root !== "object" || root === null || Array.isArray(root))
+    throw new ConfigError([`${file}:1:1: the job is ${show(root)}, but must be a mapping of keys; see skein-train schema`]);
   for (const override of overrides) {
     setIn(root as Record<string, unknown>, override);
     // A length given on the command line replaces the file's, in whichever unit that was.

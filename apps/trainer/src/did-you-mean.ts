@@ -17,7 +17,9 @@ export const editDistance = (a: string, b: string): number => {
 
 /** The word that was probably meant: the nearest, when no more than a third of it is wrong. */
 export const didYouMean = (word: string, known: readonly string[]): string | undefined => {
-  const ranked = known.map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) })).sort((a, b) => a.distance - b.distance);
+  const ranked = known
+    .map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance);
   const best = ranked[0];
   return best !== undefined && best.distance <= Math.max(1, Math.floor(best.candidate.length / 3)) ? best.candidate : undefined;
 };

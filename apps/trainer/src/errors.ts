@@ -38,7 +38,12 @@ export const describeError = (error: unknown): ErrorReport => {
   const stack = known.stack ?? known.message;
   if (known instanceof SkeinError) return { kind: known.kind, code: known.code, message: known.message, stack };
   const code = (known as NodeJS.ErrnoException).code;
-  return { kind: typeof code === "string" && /^E[A-Z]+$/.test(code) ? "environment" : "invariant", code: code ?? "internal", message: known.message, stack };
+  return {
+    kind: typeof code === "string" && /^E[A-Z]+$/.test(code) ? "environment" : "invariant",
+    code: code ?? "internal",
+    message: known.message,
+    stack,
+  };
 };
 
 /** Bring a report from a worker back to life; `where` names the worker. */
@@ -53,8 +58,14 @@ export const explainDiskFull = (error: unknown, output: string, checkpoint: stri
   const { code } = describeError(error);
   if (code !== "ENOSPC" && code !== "EDQUOT") return error;
   const before = checkpoint === undefined ? "nothing was saved before" : `the one before is intact: ${checkpoint}`;
-  const cure = checkpoint === undefined ? "free some space, or name a folder on another disk with --output" : `free some space and continue with: skein-train resume ${output}`;
-  return new CheckpointError(`the disk of ${output} is full, so the run was stopped (${code}); the unfinished checkpoint was removed, ${before}; ${cure}`, { cause: error });
+  const cure =
+    checkpoint === undefined
+      ? "free some space, or name a folder on another disk with --output"
+      : `free some space and continue with: skein-train resume ${output}`;
+  return new CheckpointError(
+    `the disk of ${output} is full, so the run was stopped (${code}); the unfinished checkpoint was removed, ${before}; ${cure}`,
+    { cause: error },
+  );
 };
 
 export const exitCodeOf = (kind: ErrorKind): number => (kind === "user" ? exitCodes.usage : exitCodes.failure);

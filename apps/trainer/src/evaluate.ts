@@ -11,7 +11,10 @@ export interface EvaluationSums {
 }
 
 /** Compile the evaluation of a model. Ranks work on their own parts and need no collective; the main thread adds the sums up. */
-export const makeEvaluation = (model: Model, backend: Backend): ((state: DeviceState, records: Records, shard: { batchSize: number; rank: number; worldSize: number }) => Promise<EvaluationSums>) => {
+export const makeEvaluation = (
+  model: Model,
+  backend: Backend,
+): ((state: DeviceState, records: Records, shard: { batchSize: number; rank: number; worldSize: number }) => Promise<EvaluationSums>) => {
   const compiled = jit((params: unknown, modelState: unknown, batch: LabelledBatch) => model.evaluate(params, modelState, batch), backend);
   const call = compiled as unknown as (...args: unknown[]) => Promise<Record<keyof EvaluationSums, DeviceArray>>;
   return async (state, records, shard) => {

@@ -32,7 +32,10 @@ const model = z
       hidden: count.default(128).describe("Width of the dense layer."),
       dropout: z.number().min(0).lt(1).default(0),
     }),
-    z.strictObject({ kind: z.literal("resnet18"), channels: z.tuple([count, count, count, count]).default([64, 128, 256, 512]).describe("Channels of the four stages.") }),
+    z.strictObject({
+      kind: z.literal("resnet18"),
+      channels: z.tuple([count, count, count, count]).default([64, 128, 256, 512]).describe("Channels of the four stages."),
+    }),
     z.strictObject({
       kind: z.literal("gpt"),
       layers: count.default(4),
@@ -81,14 +84,20 @@ const compression = z
 const buckets = z
   .discriminatedUnion("kind", [
     z.strictObject({ kind: z.literal("per-tensor") }),
-    z.strictObject({ kind: z.literal("fixed-size"), bytes: count.default(4 * 1024 * 1024).describe("Gradient bytes per bucket, at least.") }),
+    z.strictObject({
+      kind: z.literal("fixed-size"),
+      bytes: count.default(4 * 1024 * 1024).describe("Gradient bytes per bucket, at least."),
+    }),
   ])
   .describe("How gradients are merged into messages.");
 
 /** What a job file may say. */
 export const jobSchema: z.ZodType<Job> = z
   .strictObject({
-    name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "a name is made of letters, digits, dot, dash and underscore").describe("Names the output folder."),
+    name: z
+      .string()
+      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "a name is made of letters, digits, dot, dash and underscore")
+      .describe("Names the output folder."),
     seed: z.int().min(0).default(0).describe("Of weights, data order and dropout."),
     ranks: z.int().min(1).max(64).default(1).describe("Data-parallel ranks: threads of this process."),
     batch: count.describe("Samples per step, of all ranks together; a multiple of ranks."),
@@ -129,24 +138,39 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
   const divides = (path: readonly string[], batch: number): void => {
-    if (batch < job.ranks) fault(path, `${batch} samples cannot be shared among ${job.ranks} ranks, each rank needs at least one; use a batch of at least ${job.ranks}, or fewer ranks`);
+    if (batch < job.ranks)
+      fault(
+        path,
+        `${batch} samples cannot be shared among ${job.ranks} ranks, each rank needs at least one; use a batch of at least ${job.ranks}, or fewer ranks`,
+      );
     else if (batch % job.ranks !== 0) {
       const below = batch - (batch % job.ranks);
-      fault(path, `${batch} samples do not divide among ${job.ranks} ranks; use a multiple of ${job.ranks}, such as ${below} or ${below + job.ranks}`);
+      fault(
+        path,
+        `${batch} samples do not divide among ${job.ranks} ranks; use a multiple of ${job.ranks}, such as ${below} or ${below + job.ranks}`,
+      );
     }
   };
   divides(["batch"], job.batch);
   divides(["evaluation", "batch"], job.evaluation.batch);
-  if (job.epochs === undefined && job.steps === undefined) fault([], "neither epochs nor steps is given, so the run would have no end; give one of them");
-  if (job.epochs !== undefined && job.steps !== undefined) fault(["steps"], `both epochs (${job.epochs}) and steps (${job.steps}) are given; give one of them`);
+  if (job.epochs === undefined && job.steps === undefined)
+    fault([], "neither epochs nor steps is given, so the run would have no end; give one of them");
+  if (job.epochs !== undefined && job.steps !== undefined)
+    fault(["steps"], `both epochs (${job.epochs}) and steps (${job.steps}) are given; give one of them`);
   const expected = job.data.kind === "moby-dick" ? ["gpt"] : ["mlp", "cnn", "resnet18"];
-  if (!expected.includes(job.model.kind)) fault(["model", "kind"], `a ${job.model.kind} cannot learn from ${job.data.kind}; use ${expected.join(" or ")}`);
+  if (!expected.includes(job.model.kind))
+    fault(["model", "kind"], `a ${job.model.kind} cannot learn from ${job.data.kind}; use ${expected.join(" or ")}`);
   if (job.model.kind === "gpt" && job.model.width % job.model.heads !== 0) {
-    fault(["model", "width"], `${job.model.width} features do not divide among ${job.model.heads} heads; use a multiple of ${job.model.heads}`);
+    fault(
+      ["model", "width"],
+      `${job.model.width} features do not divide among ${job.model.heads} heads; use a multiple of ${job.model.heads}`,
+    );
   }
   const { decay, everySteps, peak, final } = job.learningRate;
-  if (decay === "step" && everySteps === undefined) fault(["learningRate"], "decay: step needs everySteps, the steps between two drops; give it");
-  if (decay !== "step" && everySteps !== undefined) fault(["learningRate", "everySteps"], `everySteps has no effect with decay: ${decay}; leave it out or use decay: step`);
+  if (decay === "step" && everySteps === undefined)
+    fault(["learningRate"], "decay: step needs everySteps, the steps between two drops; give it");
+  if (decay !== "step" && everySteps !== undefined)
+    fault(["learningRate", "everySteps"], `everySteps has no effect with decay: ${decay}; leave it out or use decay: step`);
   if (final > peak) fault(["learningRate", "final"], `the final rate ${final} is above the peak ${peak}; use at most the peak`);
   return faults;
 };

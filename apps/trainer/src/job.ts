@@ -55,6 +55,8 @@ export interface LearningRateJob {
   readonly everySteps?: number | undefined;
 }
 
-export type CompressionJob = { readonly kind: "identity" } | { readonly kind: "top-k"; readonly density: number; readonly errorFeedback: boolean };
+export type CompressionJob =
+  | { readonly kind: "identity" }
+  | { readonly kind: "top-k"; readonly density: number; readonly errorFeedback: boolean };
 
 export type BucketsJob = { readonly kind: "per-tensor" } | { readonly kind: "fixed-size"; readonly bytes: number };

@@ -107,7 +107,17 @@ class Ledger {
     }
   }
 
-  private stepped({ step, epoch, loss, seconds }: { readonly step: number; readonly epoch: number; readonly loss: number; readonly seconds: number }): void {
+  private stepped({
+    step,
+    epoch,
+    loss,
+    seconds,
+  }: {
+    readonly step: number;
+    readonly epoch: number;
+    readonly loss: number;
+    readonly seconds: number;
+  }): void {
     const { prepared, metrics, progress } = this.input;
     this.step = step;
     this.trainSeconds += seconds;
@@ -115,7 +125,10 @@ class Ledger {
     if (!compiles) this.recentSeconds.push(seconds);
     if (this.recentSeconds.length > speedWindow) this.recentSeconds.shift();
     const meanSeconds = compiles ? undefined : this.recentSeconds.reduce((sum, value) => sum + value, 0) / this.recentSeconds.length;
-    const speed = meanSeconds && { samplesPerSecond: prepared.job.batch / meanSeconds, secondsLeft: (prepared.totalSteps - step) * meanSeconds };
+    const speed = meanSeconds && {
+      samplesPerSecond: prepared.job.batch / meanSeconds,
+      secondsLeft: (prepared.totalSteps - step) * meanSeconds,
+    };
     metrics.record({ type: "step", step, epoch, loss, samplesPerSecond: prepared.job.batch / seconds });
     progress.update({ step, steps: prepared.totalSteps, epoch, loss, ...speed });
   }
@@ -130,7 +143,16 @@ class Ledger {
 
   private saved(step: number, files: readonly SavedFile[]): void {
     const { job, stepsPerEpoch, modelHash, jobHash } = this.input.prepared;
-    const manifest: Manifest = { format: "skein-checkpoint", version: 1, step, data: positionOf(step, stepsPerEpoch), worldSize: job.ranks, modelHash, jobHash, files };
+    const manifest: Manifest = {
+      format: "skein-checkpoint",
+      version: 1,
+      step,
+      data: positionOf(step, stepsPerEpoch),
+      worldSize: job.ranks,
+      modelHash,
+      jobHash,
+      files,
+    };
     this.checkpoint = commitCheckpoint(nodeFiles, this.input.output, manifest, job.checkpoint.keep);
     this.input.metrics.record({ type: "checkpoint", step, folder: this.checkpoint });
   }
@@ -154,7 +176,10 @@ class Ledger {
   }
 }
 
-const figures = ({ correct, lossSum, count }: EvaluationSums): { readonly loss: number; readonly accuracy: number } => ({ loss: lossSum / count, accuracy: correct / count });
+const figures = ({ correct, lossSum, count }: EvaluationSums): { readonly loss: number; readonly accuracy: number } => ({
+  loss: lossSum / count,
+  accuracy: correct / count,
+});
 
 /** A step leaves little behind, and all of it short-lived. V8's default lets this part of the heap grow to dozens of MiB per thread before it looks. */
 const maxYoungGenerationSizeMb = 4;
@@ -184,7 +209,11 @@ const runRanks = async (input: LaunchInput, ledger: Ledger, traceOrigin: number 
           traceOrigin,
           stop: input.stop.words.buffer as SharedArrayBuffer,
         };
-        const worker = new Worker(new URL(`./rank${extension}`, import.meta.url), { workerData, name: `rank ${rank}`, resourceLimits: { maxYoungGenerationSizeMb } });
+        const worker = new Worker(new URL(`./rank${extension}`, import.meta.url), {
+          workerData,
+          name: `rank ${rank}`,
+          resourceLimits: { maxYoungGenerationSizeMb },
+        });
         workers.push(worker);
         world.watch(rank, worker);
         return new Promise<void>((resolve, reject) => {
@@ -203,7 +232,13 @@ const runRanks = async (input: LaunchInput, ledger: Ledger, traceOrigin: number 
           });
           worker.once("error", (error) => reject(reviveError(describeError(error), `rank ${rank}`)));
           worker.once("exit", (code) => {
-            if (!done) reject(reviveError({ kind: "environment", code: "rank-failed", message: `its thread ended with code ${code} before the run did`, stack: "" }, `rank ${rank}`));
+            if (!done)
+              reject(
+                reviveError(
+                  { kind: "environment", code: "rank-failed", message: `its thread ended with code ${code} before the run did`, stack: "" },
+                  `rank ${rank}`,
+                ),
+              );
           });
         });
       }),

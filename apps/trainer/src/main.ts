@@ -32,12 +32,19 @@ const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /** Values of options, as overrides of the job. What is no number stays a word, for the schema to refuse. */
 const overridesOf = ({ ranks, steps, set }: RunOptions): Override[] => {
-  const numeric = (key: string, text: string | undefined): Override[] => (text === undefined ? [] : [{ path: [key], value: text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text), origin: `--${key} ${text}` }]);
+  const numeric = (key: string, text: string | undefined): Override[] =>
+    text === undefined
+      ? []
+      : [{ path: [key], value: text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text), origin: `--${key} ${text}` }];
   return [...set.map(parseOverride), ...numeric("ranks", ranks), ...numeric("steps", steps)];
 };
 
 /** Run to the end or to an interruption. @returns the exit code. */
-const execute = async (input: Omit<LaunchInput, "stop" | "progress" | "metrics">, options: RunOptions, notes: readonly string[]): Promise<number> => {
+const execute = async (
+  input: Omit<LaunchInput, "stop" | "progress" | "metrics">,
+  options: RunOptions,
+  notes: readonly string[],
+): Promise<number> => {
   const progress = makeProgress({ stream: process.stderr, quiet: options.quiet === true });
   const stop = StopSignal.create();
   let cause: StopCause | undefined;
@@ -56,7 +63,9 @@ const execute = async (input: Omit<LaunchInput, "stop" | "progress" | "metrics">
       for (const line of options.json === true ? [JSON.stringify(summary)] : formatSummary(summary)) print(line);
       return exitCodes.ok;
     }
-    process.stderr.write(`stopped after step ${step} of ${input.prepared.totalSteps}; saved ${checkpoint}; continue with: skein-train resume ${input.output}\n`);
+    process.stderr.write(
+      `stopped after step ${step} of ${input.prepared.totalSteps}; saved ${checkpoint}; continue with: skein-train resume ${input.output}\n`,
+    );
     return exitCodeOfSignal(cause ?? "SIGINT");
   } finally {
     progress.close();
@@ -72,7 +81,10 @@ const runCommand = async (file: string, options: RunOptions): Promise<number> =>
   const output = claimed.path;
   try {
     saveJob(output, job);
-    return await execute({ prepared, output, tracePath: options.trace }, options, [...prepared.remarks, `${job.name}: ${prepared.totalSteps} steps on ${job.ranks} ${job.ranks === 1 ? "rank" : "ranks"}, output in ${output}`]);
+    return await execute({ prepared, output, tracePath: options.trace }, options, [
+      ...prepared.remarks,
+      `${job.name}: ${prepared.totalSteps} steps on ${job.ranks} ${job.ranks === 1 ? "rank" : "ranks"}, output in ${output}`,
+    ]);
   } catch (error) {
     dropUnusedOutput(claimed);
     throw explainDiskFull(error, output, undefined);
@@ -84,7 +96,11 @@ const resumeCommand = async (output: string, options: RunOptions): Promise<numbe
   const notes: string[] = [];
   const resume = newestCheckpoint(nodeFiles, output, (reason) => notes.push(`passed over a damaged checkpoint: ${reason}`));
   const prepared = prepare(job);
-  notes.push(...prepared.remarks, ...checkResumable(prepared, resume), `${job.name}: going on from ${resume.folder}, step ${resume.manifest.step} of ${prepared.totalSteps}`);
+  notes.push(
+    ...prepared.remarks,
+    ...checkResumable(prepared, resume),
+    `${job.name}: going on from ${resume.folder}, step ${resume.manifest.step} of ${prepared.totalSteps}`,
+  );
   return execute({ prepared, output, resume, tracePath: options.trace }, options, notes);
 };
 
@@ -113,12 +129,27 @@ const makeProgram = (finish: (code: number) => void): Command => {
       .option("--steps <count>", "steps to train, instead of the job's epochs or steps")
       .option("--set <key=value>", "replace a value of the job; may be repeated", collect, []);
   const withTrace = (command: Command): Command => command.option("--trace <file>", "write a Chrome trace of the first steps");
-  const does = (action: (argument: string, options: RunOptions) => number | Promise<number>) => async (argument: string, _: unknown, command: Command) => finish(await action(argument, command.optsWithGlobals<RunOptions>()));
+  const does =
+    (action: (argument: string, options: RunOptions) => number | Promise<number>) =>
+    async (argument: string, _: unknown, command: Command) =>
+      finish(await action(argument, command.optsWithGlobals<RunOptions>()));
 
-  withTrace(withOverrides(program.command("run").description("train as a job file says").argument("<job>", "job file, YAML or JSON").option("--output <folder>", "where results go; default: runs/<name>/<number>")))
+  withTrace(
+    withOverrides(
+      program
+        .command("run")
+        .description("train as a job file says")
+        .argument("<job>", "job file, YAML or JSON")
+        .option("--output <folder>", "where results go; default: runs/<name>/<number>"),
+    ),
+  )
     .addHelpText("after", "\nExample:\n  skein-train run jobs/mnist.yaml --ranks 2 --set optimizer.kind=sgd")
     .action(does(runCommand));
-  withTrace(withOverrides(program.command("resume").description("go on from the newest checkpoint of a run").argument("<folder>", "output folder of the run")))
+  withTrace(
+    withOverrides(
+      program.command("resume").description("go on from the newest checkpoint of a run").argument("<folder>", "output folder of the run"),
+    ),
+  )
     .addHelpText("after", "\nExample:\n  skein-train resume runs/mnist/1")
     .action(does(resumeCommand));
   withOverrides(program.command("validate").description("check a job file").argument("<job>", "job file"))

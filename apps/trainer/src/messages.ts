@@ -27,7 +27,14 @@ export interface RankInput {
 export type RankMessage =
   /** Rank 0 only: the loss is the mean of all ranks. */
   | { readonly type: "step"; readonly step: number; readonly epoch: number; readonly loss: number; readonly seconds: number }
-  | { readonly type: "evaluated"; readonly step: number; readonly correct: number; readonly lossSum: number; readonly count: number; readonly seconds: number }
+  | {
+      readonly type: "evaluated";
+      readonly step: number;
+      readonly correct: number;
+      readonly lossSum: number;
+      readonly count: number;
+      readonly seconds: number;
+    }
   | { readonly type: "saved"; readonly step: number; readonly files: readonly SavedFile[] }
   | { readonly type: "spans"; readonly spans: readonly Span[] }
   | { readonly type: "done"; readonly step: number; readonly bytesSent: number }

@@ -49,7 +49,11 @@ export class MetricFiles implements MetricSink {
     writeSync(this.lines, `${JSON.stringify(measurement)}\n`);
     const { type, step, ...quantities } = measurement;
     const scalars = Object.entries(quantities).filter((entry): entry is [string, number] => typeof entry[1] === "number");
-    if (type !== "checkpoint") this.events.scalars(step, Object.fromEntries(scalars.map(([name, value]) => [`${type === "step" ? "train" : "test"}/${name}`, value])));
+    if (type !== "checkpoint")
+      this.events.scalars(
+        step,
+        Object.fromEntries(scalars.map(([name, value]) => [`${type === "step" ? "train" : "test"}/${name}`, value])),
+      );
   }
 
   close(): void {

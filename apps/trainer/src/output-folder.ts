@@ -17,7 +17,10 @@ export interface ClaimedFolder {
 /** Make a new folder: the one asked for, or `runs/<job name>/<1, 2, …>` below the working folder. @throws ConfigError when it holds a run already. */
 export const claimOutput = (name: string, asked: string | undefined): ClaimedFolder => {
   if (asked !== undefined) {
-    if (existsSync(join(asked, jobFile))) throw new ConfigError([`--output ${asked}: the folder holds a run already; continue it with skein-train resume ${asked}, or name another folder`]);
+    if (existsSync(join(asked, jobFile)))
+      throw new ConfigError([
+        `--output ${asked}: the folder holds a run already; continue it with skein-train resume ${asked}, or name another folder`,
+      ]);
     return { path: asked, created: mkdirSync(asked, { recursive: true }) !== undefined };
   }
   mkdirSync(join("runs", name), { recursive: true });
@@ -53,4 +56,3 @@ export const savedJob = (output: string, overrides: readonly Override[]): Job =>
   }
   return parseJob(readFileSync(path, "utf8"), path, overrides);
 };
-

@@ -24,15 +24,33 @@ export interface Prepared {
 }
 
 /** Hash of what steers the training: same hash and same step, same bits. */
-export const jobHashOf = ({ seed, ranks, batch, epochs, steps, data, model, optimizer, learningRate, clipNorm, compression, buckets }: Job): string =>
+export const jobHashOf = ({
+  seed,
+  ranks,
+  batch,
+  epochs,
+  steps,
+  data,
+  model,
+  optimizer,
+  learningRate,
+  clipNorm,
+  compression,
+  buckets,
+}: Job): string =>
   sha256(JSON.stringify({ seed, ranks, batch, epochs, steps, data, model, optimizer, learningRate, clipNorm, compression, buckets }));
 
 const requireFull = (train: Records, batch: number): void => {
-  if (batch > train.count) throw new ConfigError([`batch: ${batch} samples cannot be drawn from ${train.count} training samples; use a batch of at most ${train.count}`]);
+  if (batch > train.count)
+    throw new ConfigError([
+      `batch: ${batch} samples cannot be drawn from ${train.count} training samples; use a batch of at most ${train.count}`,
+    ]);
 };
 
 const remarksOn = ({ learningRate: { decay, warmupSteps } }: Job, totalSteps: number): string[] =>
-  decay !== "constant" && warmupSteps >= totalSteps ? [`learningRate.decay: ${decay} has no effect: the warm-up of ${warmupSteps} steps covers all ${totalSteps} of the run`] : [];
+  decay !== "constant" && warmupSteps >= totalSteps
+    ? [`learningRate.decay: ${decay} has no effect: the warm-up of ${warmupSteps} steps covers all ${totalSteps} of the run`]
+    : [];
 
 /** @throws DataError, ConfigError. */
 export const prepare = (job: Job): Prepared => {
@@ -42,7 +60,18 @@ export const prepare = (job: Job): Prepared => {
   const totalSteps = totalStepsOf(job, perEpoch);
   const specs = stateSpecs(buildParts(job, data.train.fields["inputs"]!, totalSteps));
   const { shared, own } = splitLeaves(specs);
-  return { job, data, stepsPerEpoch: perEpoch, totalSteps, shared, own, params: specs.params, modelHash: sha256(specsText(shared)), jobHash: jobHashOf(job), remarks: remarksOn(job, totalSteps) };
+  return {
+    job,
+    data,
+    stepsPerEpoch: perEpoch,
+    totalSteps,
+    shared,
+    own,
+    params: specs.params,
+    modelHash: sha256(specsText(shared)),
+    jobHash: jobHashOf(job),
+    remarks: remarksOn(job, totalSteps),
+  };
 };
 
 /**
@@ -57,8 +86,14 @@ export const checkResumable = ({ job, shared, own, jobHash }: Prepared, { manife
   requireSameTensors(saved, shared, folder);
   const hasOwn = own.size > 0 || [...tensors.keys()].some((name) => name !== sharedFile);
   if (hasOwn && manifest.worldSize !== job.ranks) {
-    throw new CheckpointError(`${folder} was written by ${manifest.worldSize} ranks, each with residuals of its own, but the job has ${job.ranks}; resume with ${manifest.worldSize} ranks`);
+    throw new CheckpointError(
+      `${folder} was written by ${manifest.worldSize} ranks, each with residuals of its own, but the job has ${job.ranks}; resume with ${manifest.worldSize} ranks`,
+    );
   }
-  if (hasOwn) for (let rank = 0; rank < job.ranks; rank++) requireSameTensors(tensors.get(rankFile(rank)) ?? new Map(), own, `${folder} (rank ${rank})`);
-  return manifest.jobHash === jobHash ? [] : ["the job differs from the one that wrote the checkpoint: this run will not equal an uninterrupted one"];
+  if (hasOwn)
+    for (let rank = 0; rank < job.ranks; rank++)
+      requireSameTensors(tensors.get(rankFile(rank)) ?? new Map(), own, `${folder} (rank ${rank})`);
+  return manifest.jobHash === jobHash
+    ? []
+    : ["the job differs from the one that wrote the checkpoint: this run will not equal an uninterrupted one"];
 };

@@ -51,9 +51,26 @@ test("on a terminal: a bar in one line; when quiet: nothing", () => {
 });
 
 test("figures read well", () => {
-  expect([0, 1, 1023, 1024, 1536, 5 * 2 ** 20, 3.26e9].map(formatBytes)).toEqual(["0 B", "1 B", "1023 B", "1.00 KiB", "1.50 KiB", "5.00 MiB", "3.04 GiB"]);
+  expect([0, 1, 1023, 1024, 1536, 5 * 2 ** 20, 3.26e9].map(formatBytes)).toEqual([
+    "0 B",
+    "1 B",
+    "1023 B",
+    "1.00 KiB",
+    "1.50 KiB",
+    "5.00 MiB",
+    "3.04 GiB",
+  ]);
   expect([0, 59.6, 61, 3661, Infinity].map(formatSeconds)).toEqual(["0:00", "1:00", "1:01", "1:01:01", "-"]);
-  const lines = formatSummary({ testAccuracy: 0.98765, testLoss: 0.04, samplesPerSecond: 1999.6, bytesSentPerRank: 1000, denseBytesPerRank: 50_000, peakMemoryBytes: 2 ** 28, seconds: 61.23, checkpoint: "runs/x" });
+  const lines = formatSummary({
+    testAccuracy: 0.98765,
+    testLoss: 0.04,
+    samplesPerSecond: 1999.6,
+    bytesSentPerRank: 1000,
+    denseBytesPerRank: 50_000,
+    peakMemoryBytes: 2 ** 28,
+    seconds: 61.23,
+    checkpoint: "runs/x",
+  });
   expect(lines[0]).toBe("test accuracy  98.77 %");
   expect(lines[3]).toContain("(50.0 × less)");
 });

@@ -76,7 +76,15 @@ const plainProgress = (write: (line: string) => void, clock: () => number): Prog
  * A bar where a person watches, plain lines in pipes and files, nothing when `quiet`. All of it goes to `stream` (stderr), so that stdout carries
  * results alone.
  */
-export const makeProgress = ({ stream, quiet, clock = () => performance.now() }: { readonly stream: NodeJS.WriteStream; readonly quiet: boolean; readonly clock?: () => number }): Progress => {
+export const makeProgress = ({
+  stream,
+  quiet,
+  clock = () => performance.now(),
+}: {
+  readonly stream: NodeJS.WriteStream;
+  readonly quiet: boolean;
+  readonly clock?: () => number;
+}): Progress => {
   if (quiet) return { update: () => {}, note: () => {}, close: () => {} };
   return stream.isTTY ? terminalProgress(stream, clock) : plainProgress((line) => void stream.write(`${line}\n`), clock);
 };

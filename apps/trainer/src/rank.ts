@@ -3,7 +3,20 @@ import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { joinThreadWorld } from "@skein/collectives/node";
 import { createCpuBackend } from "@skein/cpu-kernels";
-import { type Backend, type DeviceArray, flattenTree, jit, leafPaths, type NdArray, randomKey, readSafetensors, type Span, SpanRecorder, type Tracer, unflattenTree } from "@skein/tensor-core";
+import {
+  type Backend,
+  type DeviceArray,
+  flattenTree,
+  jit,
+  leafPaths,
+  type NdArray,
+  randomKey,
+  readSafetensors,
+  type Span,
+  SpanRecorder,
+  type Tracer,
+  unflattenTree,
+} from "@skein/tensor-core";
 import { rankFile, sharedFile, writePart } from "./checkpoint.ts";
 import { describeError } from "./errors.ts";
 import { makeEvaluation } from "./evaluate.ts";
@@ -56,7 +69,10 @@ const firstState = async ({ job, resume }: RankInput, rank: number, parts: Parts
   const saved = new Map([...read(sharedFile), ...(splitLeaves(fresh).own.size > 0 ? read(rankFile(rank)) : [])]);
   const { leaves, structure } = flattenTree<DeviceArray>(fresh);
   for (const leaf of leaves) backend.free(leaf);
-  return unflattenTree(structure, leafPaths(fresh).map((path) => backend.upload(saved.get(path)!)));
+  return unflattenTree(
+    structure,
+    leafPaths(fresh).map((path) => backend.upload(saved.get(path)!)),
+  );
 };
 
 const run = async (input: RankInput, post: (message: RankMessage) => void): Promise<void> => {

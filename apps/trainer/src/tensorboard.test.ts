@@ -23,7 +23,9 @@ test("the mask is a rotation by 15 bits and an addition", () => {
 test("events are the bytes that protocol buffers prescribe", () => {
   expect(hex(encodeVersionEvent(1.5))).toBe(`09${"000000000000f83f"}1a0d${Buffer.from("brain.Event:2").toString("hex")}`);
   // wall_time 1.5; step 300 = ac 02; summary of 13 bytes: value of 11 bytes: tag "loss", simple_value 0.5
-  expect(hex(encodeScalarEvent(1.5, 300, { loss: 0.5 }))).toBe(`09${"000000000000f83f"}10ac022a0d0a0b0a04${Buffer.from("loss").toString("hex")}150000003f`);
+  expect(hex(encodeScalarEvent(1.5, 300, { loss: 0.5 }))).toBe(
+    `09${"000000000000f83f"}10ac022a0d0a0b0a04${Buffer.from("loss").toString("hex")}150000003f`,
+  );
   expect(hex(encodeScalarEvent(0, 0, {}))).toBe("09000000000000000010002a00");
 });
 
@@ -43,7 +45,9 @@ test("an event file holds its records one after another", () => {
     events.close();
     const [name] = readdirSync(folder);
     expect(name).toMatch(/^events\.out\.tfevents\.1\.skein\./);
-    expect(hex(readFileSync(join(folder, name!)))).toBe(hex(frameRecord(encodeVersionEvent(1.5))) + hex(frameRecord(encodeScalarEvent(1.5, 1, { loss: 2 }))));
+    expect(hex(readFileSync(join(folder, name!)))).toBe(
+      hex(frameRecord(encodeVersionEvent(1.5))) + hex(frameRecord(encodeScalarEvent(1.5, 1, { loss: 2 }))),
+    );
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -18,20 +18,33 @@ const double = (value: number): Uint8Array => new Uint8Array(new Float64Array([v
 
 const float = (value: number): Uint8Array => new Uint8Array(new Float32Array([value]).buffer);
 
-const lengthDelimited = (field: number, content: ArrayLike<number>): number[] => [...key(field, wire.bytes), ...varint(content.length), ...Array.from(content)];
+const lengthDelimited = (field: number, content: ArrayLike<number>): number[] => [
+  ...key(field, wire.bytes),
+  ...varint(content.length),
+  ...Array.from(content),
+];
 
 const text = (value: string): Uint8Array => new TextEncoder().encode(value);
 
 /** `tensorflow.Event` that opens a file. */
-export const encodeVersionEvent = (wallSeconds: number): Uint8Array => Uint8Array.from([...key(1, wire.fixed64), ...double(wallSeconds), ...lengthDelimited(3, text("brain.Event:2"))]);
+export const encodeVersionEvent = (wallSeconds: number): Uint8Array =>
+  Uint8Array.from([...key(1, wire.fixed64), ...double(wallSeconds), ...lengthDelimited(3, text("brain.Event:2"))]);
 
 /**
  * `tensorflow.Event` with one scalar per tag: wall_time = 1, step = 2, summary = 5 { value = 1 { tag = 1, simple_value = 2 } }.
  * Source: TensorFlow, `core/util/event.proto`, `core/framework/summary.proto`.
  */
 export const encodeScalarEvent = (wallSeconds: number, step: number, scalars: Readonly<Record<string, number>>): Uint8Array => {
-  const values = Object.entries(scalars).flatMap(([tag, value]) => lengthDelimited(1, [...lengthDelimited(1, text(tag)), ...key(2, wire.fixed32), ...float(value)]));
-  return Uint8Array.from([...key(1, wire.fixed64), ...double(wallSeconds), ...key(2, wire.varint), ...varint(step), ...lengthDelimited(5, values)]);
+  const values = Object.entries(scalars).flatMap(([tag, value]) =>
+    lengthDelimited(1, [...lengthDelimited(1, text(tag)), ...key(2, wire.fixed32), ...float(value)]),
+  );
+  return Uint8Array.from([
+    ...key(1, wire.fixed64),
+    ...double(wallSeconds),
+    ...key(2, wire.varint),
+    ...varint(step),
+    ...lengthDelimited(5, values),
+  ]);
 };
 
 /** One TFRecord: length (u64), its masked CRC-32C, data, the data's masked CRC-32C; little-endian. */

@@ -45,7 +45,12 @@ interface DeviceResult {
 export const trainLoop = async (initial: DeviceState, input: LoopInput, events: LoopEvents): Promise<number> => {
   const { job, parts, backend, communicators, rank, train, totalSteps, firstStep, stop, tracer } = input;
   const perEpoch = stepsPerEpoch(train.count, job.batch);
-  const compiled = jit(trainStep(parts), backend, { donate: [0], mesh: { [dataAxis]: job.ranks }, communicators, ...(tracer && { tracer }) });
+  const compiled = jit(trainStep(parts), backend, {
+    donate: [0],
+    mesh: { [dataAxis]: job.ranks },
+    communicators,
+    ...(tracer && { tracer }),
+  });
   const step = compiled as unknown as (state: DeviceState, batch: LabelledBatch | object) => Promise<DeviceResult>;
   const names = finiteNames(initial.params);
   const read = async (array: DeviceArray): Promise<number[]> => {
@@ -60,20 +65,36 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
     await events.evaluate(state, done);
     return done;
   }
-  const prefetcher = new Prefetcher(train, { batchSize: job.batch, seed: job.seed, rank, worldSize: job.ranks, position: positionOf(done, perEpoch) });
+  const prefetcher = new Prefetcher(train, {
+    batchSize: job.batch,
+    seed: job.seed,
+    rank,
+    worldSize: job.ranks,
+    position: positionOf(done, perEpoch),
+  });
   try {
     for (let stopped = false; done < totalSteps && !stopped; ) {
       if (rank === 0) stop.answer(done);
       const began = performance.now();
       const waited = tracer?.now() ?? 0;
       const { batch, position } = await prefetcher.next();
-      tracer?.record({ name: "next batch", category: "data", rank, stream: "data", startSeconds: waited, durationSeconds: tracer.now() - waited });
+      tracer?.record({
+        name: "next batch",
+        category: "data",
+        rank,
+        stream: "data",
+        startSeconds: waited,
+        durationSeconds: tracer.now() - waited,
+      });
       const result = await step(state, batch);
       state = result.state;
       const [loss] = await read(result.loss);
       const bad = (await read(result.finite)).indexOf(0);
       if (bad >= 0) {
-        throw new RunError("non-finite", `step ${done + 1}: ${names[bad]} is not finite (loss ${loss}); the update was not made. Lower learningRate.peak, lengthen the warm-up, or set clipNorm`);
+        throw new RunError(
+          "non-finite",
+          `step ${done + 1}: ${names[bad]} is not finite (loss ${loss}); the update was not made. Lower learningRate.peak, lengthen the warm-up, or set clipNorm`,
+        );
       }
       done++;
       events.stepped({ step: done, position, loss: loss!, seconds: (performance.now() - began) / 1000 });

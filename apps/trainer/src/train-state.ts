@@ -1,6 +1,17 @@
 import { initExchange } from "@skein/compressors";
 import type { Model } from "@skein/models";
-import { type DeviceArray, flattenTree, full, type GradientTransformation, leafPaths, type NdArray, randomKey, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
+import {
+  type DeviceArray,
+  flattenTree,
+  full,
+  type GradientTransformation,
+  leafPaths,
+  type NdArray,
+  randomKey,
+  type Tensor,
+  type TensorSpec,
+  trace,
+} from "@skein/tensor-core";
 import type { BucketPlan, Compressor } from "@skein/compressors";
 import { buildBuckets, buildCompressor, buildModel, buildOptimizer } from "./build.ts";
 import type { Job } from "./job.ts";
@@ -35,7 +46,13 @@ export interface Parts {
 export const buildParts = (job: Job, inputs: { readonly shape: readonly number[] }, totalSteps: number): Parts => {
   const model = buildModel(job.model, inputs);
   const params = specsOf((key: Tensor) => model.init(key).params);
-  return { model, optimizer: buildOptimizer(job, totalSteps), compressor: buildCompressor(job.compression), buckets: buildBuckets(job.buckets, params), ranks: job.ranks };
+  return {
+    model,
+    optimizer: buildOptimizer(job, totalSteps),
+    compressor: buildCompressor(job.compression),
+    buckets: buildBuckets(job.buckets, params),
+    ranks: job.ranks,
+  };
 };
 
 const keySpec: NdArray = randomKey(0);
@@ -43,10 +60,13 @@ const keySpec: NdArray = randomKey(0);
 /** The tree of specs that a traced function of a key gives, without running it. */
 const specsOf = <T>(fn: (key: Tensor) => T): T => {
   let result: T | undefined;
-  trace((key: Tensor) => {
-    result = fn(key);
-    return result;
-  }, [keySpec as unknown as Tensor]);
+  trace(
+    (key: Tensor) => {
+      result = fn(key);
+      return result;
+    },
+    [keySpec as unknown as Tensor],
+  );
   return result!;
 };
 
@@ -55,7 +75,14 @@ export const initState =
   ({ model, optimizer, compressor, buckets }: Parts): ((key: Tensor) => TrainState<Tensor>) =>
   (key) => {
     const { params, state } = model.init(key);
-    return { params, model: state, optimizer: optimizer.init(params), residuals: initExchange(params, { compressor, buckets }), key, step: full([], 0, "u32") };
+    return {
+      params,
+      model: state,
+      optimizer: optimizer.init(params),
+      residuals: initExchange(params, { compressor, buckets }),
+      key,
+      step: full([], 0, "u32"),
+    };
   };
 
 export const stateSpecs = (parts: Parts): TrainState<TensorSpec> => specsOf(initState(parts));

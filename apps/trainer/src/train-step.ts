@@ -1,6 +1,23 @@
 import { exchange } from "@skein/compressors";
 import type { LabelledBatch } from "@skein/models";
-import { all, allReduceMean, applyUpdates, axisIndex, flattenTree, foldIn, add, isFinite, leafPaths, mapTree, scope, stack, type Tensor, valueAndGradWithAux, where, zipTrees } from "@skein/tensor-core";
+import {
+  all,
+  allReduceMean,
+  applyUpdates,
+  axisIndex,
+  flattenTree,
+  foldIn,
+  add,
+  isFinite,
+  leafPaths,
+  mapTree,
+  scope,
+  stack,
+  type Tensor,
+  valueAndGradWithAux,
+  where,
+  zipTrees,
+} from "@skein/tensor-core";
 import { dataAxis, type Parts, type TrainState } from "./train-state.ts";
 
 export interface StepResult {
@@ -24,7 +41,10 @@ export const trainStep =
   ({ model, optimizer, compressor, buckets, ranks }: Parts): ((state: TrainState<Tensor>, batch: LabelledBatch) => StepResult) =>
   (state, batch) => {
     const key = foldIn(state.key, state.step);
-    const [ownLoss, modelState, gradients] = valueAndGradWithAux(model.loss)(state.params, state.model, batch, { train: true, key: foldIn(foldIn(key, 0), axisIndex(dataAxis)) });
+    const [ownLoss, modelState, gradients] = valueAndGradWithAux(model.loss)(state.params, state.model, batch, {
+      train: true,
+      key: foldIn(foldIn(key, 0), axisIndex(dataAxis)),
+    });
     const loss = allReduceMean(ownLoss, dataAxis);
     const [mean, residuals] = exchange(gradients, state.residuals, { axis: dataAxis, compressor, buckets, key: foldIn(key, 1) });
     return scope("update", () => {

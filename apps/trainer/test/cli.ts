@@ -24,7 +24,8 @@ export interface Running {
 export const start = (folder: string, ...args: string[]): Running => {
   const child = spawn(process.execPath, [main, ...args], { cwd: folder, env: { ...process.env, NO_COLOR: "1" } });
   const written = { stdout: "", stderr: "" };
-  for (const name of ["stdout", "stderr"] as const) child[name].setEncoding("utf8").on("data", (text: string) => void (written[name] += text));
+  for (const name of ["stdout", "stderr"] as const)
+    child[name].setEncoding("utf8").on("data", (text: string) => void (written[name] += text));
   const ended = new Promise<Ended>((resolve) => child.once("close", (code, signal) => resolve({ code, signal, ...written })));
   return { child, stderr: () => written.stderr, ended };
 };
@@ -65,7 +66,10 @@ export const metricLines = (output: string): Line[] =>
     .split("\n")
     .map((line) => JSON.parse(line) as Line);
 
-export const stepLosses = (output: string): number[] => metricLines(output).filter(({ type }) => type === "step").map(({ loss }) => loss);
+export const stepLosses = (output: string): number[] =>
+  metricLines(output)
+    .filter(({ type }) => type === "step")
+    .map(({ loss }) => loss);
 
 export const checkpointNames = (output: string): string[] => {
   const folder = join(output, "checkpoints");

@@ -11,7 +11,8 @@ afterEach(() => remove());
 
 const long = ["--steps", "200", "--set", "checkpoint.keep=100"];
 /** Far enough from the end that the run is still going when the test acts. */
-const reached = (output: string, step: number) => (): boolean => checkpointNames(join(folder, output)).includes(`step-${String(step).padStart(8, "0")}`);
+const reached = (output: string, step: number) => (): boolean =>
+  checkpointNames(join(folder, output)).includes(`step-${String(step).padStart(8, "0")}`);
 
 describe("a run that was cut off and resumed ends with the bits of one left alone", () => {
   const expectSame = (output: string): void => {
@@ -22,7 +23,11 @@ describe("a run that was cut off and resumed ends with the bits of one left alon
   afterAll(removeWhole);
   beforeAll(async () => {
     expect((await skeinTrain(wholeFolder, "run", "job.yaml", ...long, "--output", "whole")).code).toBe(0);
-    expect(Object.keys(checkpointBytes(join(wholeFolder, "whole"), 200))).toEqual(["rank-0.safetensors", "rank-1.safetensors", "shared.safetensors"]);
+    expect(Object.keys(checkpointBytes(join(wholeFolder, "whole"), 200))).toEqual([
+      "rank-0.safetensors",
+      "rank-1.safetensors",
+      "shared.safetensors",
+    ]);
   });
 
   test("by kill -9", async () => {
@@ -76,13 +81,18 @@ describe("resuming", () => {
   test("passes over a torn checkpoint, and says so", async () => {
     truncateSync(join(folder, "done/checkpoints/step-00000030/shared.safetensors"), 1000);
     const { code, stderr } = await skeinTrain(folder, "resume", "done");
-    expect(stderr).toContain("passed over a damaged checkpoint: done/checkpoints/step-00000030/shared.safetensors has 1000 bytes, but its manifest says");
+    expect(stderr).toContain(
+      "passed over a damaged checkpoint: done/checkpoints/step-00000030/shared.safetensors has 1000 bytes, but its manifest says",
+    );
     expect(stderr).toContain("going on from done/checkpoints/step-00000020, step 20 of 30");
     expect(code).toBe(0);
   });
 
   test("a finished run evaluates it again, and can go on longer", async () => {
-    const [again, longer] = [await skeinTrain(folder, "resume", "done", "--json"), await skeinTrain(folder, "resume", "done", "--json", "--steps", "40")];
+    const [again, longer] = [
+      await skeinTrain(folder, "resume", "done", "--json"),
+      await skeinTrain(folder, "resume", "done", "--json", "--steps", "40"),
+    ];
     expect([again.code, longer.code]).toEqual([0, 0]);
     expect(JSON.parse(again.stdout)).toMatchObject({ checkpoint: "done/checkpoints/step-00000030" });
     expect(JSON.parse(longer.stdout)).toMatchObject({ checkpoint: "done/checkpoints/step-00000040" });
@@ -90,9 +100,24 @@ describe("resuming", () => {
   });
 
   test.each([
-    ["another model", ["--set", "model.hidden=[24]"], ["done/checkpoints/step-00000030 is of another model or optimizer", "params.layers.0.weight: f32[784, 16] in the checkpoint, f32[784, 24] in the job's model"]],
-    ["another number of ranks", ["--ranks", "1"], ["was written by 2 ranks, each with residuals of its own, but the job has 1; resume with 2 ranks"]],
-    ["another compressor", ["--set", "compression={kind: identity}"], ["residuals.0.residual: f32[12730] in the checkpoint, not in the job's model"]],
+    [
+      "another model",
+      ["--set", "model.hidden=[24]"],
+      [
+        "done/checkpoints/step-00000030 is of another model or optimizer",
+        "params.layers.0.weight: f32[784, 16] in the checkpoint, f32[784, 24] in the job's model",
+      ],
+    ],
+    [
+      "another number of ranks",
+      ["--ranks", "1"],
+      ["was written by 2 ranks, each with residuals of its own, but the job has 1; resume with 2 ranks"],
+    ],
+    [
+      "another compressor",
+      ["--set", "compression={kind: identity}"],
+      ["residuals.0.residual: f32[12730] in the checkpoint, not in the job's model"],
+    ],
   ])("refuses a checkpoint of %s", async (_, args, texts) => {
     const { code, stderr } = await skeinTrain(folder, "resume", "done", ...args);
     for (const text of texts) expect(stderr).toContain(text);
@@ -108,7 +133,17 @@ describe("resuming", () => {
 });
 
 test("a non-finite loss stops before the update and names the tensor", async () => {
-  const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", "bad", "--set", "learningRate={peak: 1.0e+30}", "--set", "checkpoint.everySteps=1");
+  const { code, stderr } = await skeinTrain(
+    folder,
+    "run",
+    "job.yaml",
+    "--output",
+    "bad",
+    "--set",
+    "learningRate={peak: 1.0e+30}",
+    "--set",
+    "checkpoint.everySteps=1",
+  );
   expect(stderr).toMatch(/step \d+: the (loss|gradient of params?.*) is not finite \(loss .*\); the update was not made/);
   expect(stderr).not.toMatch(/^\s+at /m);
   expect(code).toBe(1);
@@ -122,7 +157,8 @@ test("a rank that fails ends the run, is named, and leaves nothing behind", asyn
 });
 
 describe("a disk that fills up while saving", () => {
-  const disk = (...options: string[]): void => void execFileSync("mount", ["-t", "tmpfs", "-o", options.join(","), "tmpfs", join(folder, "small")], { stdio: "ignore" });
+  const disk = (...options: string[]): void =>
+    void execFileSync("mount", ["-t", "tmpfs", "-o", options.join(","), "tmpfs", join(folder, "small")], { stdio: "ignore" });
   let mounted = false;
   beforeEach(() => {
     mkdirSync(join(folder, "small"));

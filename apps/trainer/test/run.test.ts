@@ -9,11 +9,30 @@ beforeEach(() => ({ folder, remove } = jobFolder()));
 afterEach(() => remove());
 
 test("a run learns, and leaves metrics, events, checkpoints and a summary", async () => {
-  const { code, stdout, stderr } = await skeinTrain(folder, "run", "job.yaml", "--json", "--set", "evaluation.everyEpochs=1", "--", "--trace", "trace.json");
+  const { code, stdout, stderr } = await skeinTrain(
+    folder,
+    "run",
+    "job.yaml",
+    "--json",
+    "--set",
+    "evaluation.everyEpochs=1",
+    "--",
+    "--trace",
+    "trace.json",
+  );
   expect(stderr).toContain("tiny: 30 steps on 2 ranks, output in runs/tiny/1");
   expect(code).toBe(0);
   const summary = JSON.parse(stdout.trimEnd().split("\n").at(-1)!) as Record<string, number | string>;
-  expect(Object.keys(summary)).toEqual(["testAccuracy", "testLoss", "samplesPerSecond", "bytesSentPerRank", "denseBytesPerRank", "peakMemoryBytes", "seconds", "checkpoint"]);
+  expect(Object.keys(summary)).toEqual([
+    "testAccuracy",
+    "testLoss",
+    "samplesPerSecond",
+    "bytesSentPerRank",
+    "denseBytesPerRank",
+    "peakMemoryBytes",
+    "seconds",
+    "checkpoint",
+  ]);
   const output = join(folder, "runs/tiny/1");
   expect(summary["checkpoint"]).toBe("runs/tiny/1/checkpoints/step-00000030");
   expect(JSON.parse(readFileSync(join(output, "summary.json"), "utf8"))).toEqual(summary);
@@ -34,9 +53,16 @@ test("a run learns, and leaves metrics, events, checkpoints and a summary", asyn
   expect(losses.at(-1)).toBeLessThan(0.9 * losses[0]!);
 
   expect(checkpointNames(output)).toEqual(["step-00000010", "step-00000020", "step-00000030"]);
-  expect(readdirSync(join(output, "checkpoints/step-00000030")).sort()).toEqual(["manifest.json", "rank-0.safetensors", "rank-1.safetensors", "shared.safetensors"]);
+  expect(readdirSync(join(output, "checkpoints/step-00000030")).sort()).toEqual([
+    "manifest.json",
+    "rank-0.safetensors",
+    "rank-1.safetensors",
+    "shared.safetensors",
+  ]);
   expect(readdirSync(output).filter((name) => name.startsWith("events.out.tfevents."))).toHaveLength(1);
-  const { traceEvents } = JSON.parse(readFileSync(join(folder, "trace.json"), "utf8")) as { traceEvents: { ph: string; pid: number; cat: string }[] };
+  const { traceEvents } = JSON.parse(readFileSync(join(folder, "trace.json"), "utf8")) as {
+    traceEvents: { ph: string; pid: number; cat: string }[];
+  };
   expect(new Set(traceEvents.filter(({ ph }) => ph === "X").map(({ pid, cat }) => `${pid} ${cat}`))).toEqual(
     new Set(["0 compute", "0 communication", "0 data", "1 compute", "1 communication", "1 data"]),
   );
@@ -55,7 +81,19 @@ test("the same job gives the same losses, bit for bit; another seed does not", a
 // Dense, so that both sum the same gradients; only the order of the f32 additions differs.
 test("2 ranks × 32 samples give the losses of 1 rank × 64, within 1e-4", async () => {
   const run = async (ranks: string): Promise<number[]> => {
-    const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--ranks", ranks, "--output", ranks, "--set", "batch=64", "--set", "compression={kind: identity}");
+    const { code, stderr } = await skeinTrain(
+      folder,
+      "run",
+      "job.yaml",
+      "--ranks",
+      ranks,
+      "--output",
+      ranks,
+      "--set",
+      "batch=64",
+      "--set",
+      "compression={kind: identity}",
+    );
     expect(stderr).not.toContain("error");
     expect(code).toBe(0);
     return stepLosses(join(folder, ranks));
@@ -73,7 +111,14 @@ test("--quiet says nothing but the summary", async () => {
 });
 
 test("a language model tells bits per byte", async () => {
-  const small = ["--set", "data={kind: moby-dick, window: 16, trainSamples: 64, testSamples: 10}", "--set", "model={kind: gpt, layers: 1, heads: 2, width: 16}", "--set", "evaluation.batch=4"];
+  const small = [
+    "--set",
+    "data={kind: moby-dick, window: 16, trainSamples: 64, testSamples: 10}",
+    "--set",
+    "model={kind: gpt, layers: 1, heads: 2, width: 16}",
+    "--set",
+    "evaluation.batch=4",
+  ];
   const { code, stdout, stderr } = await skeinTrain(folder, "run", "job.yaml", "--json", "--steps", "3", ...small);
   expect(stderr).toContain("learningRate.decay: cosine has no effect: the warm-up of 5 steps covers all 3 of the run");
   expect(code).toBe(0);

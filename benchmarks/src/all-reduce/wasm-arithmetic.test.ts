@@ -23,11 +23,20 @@ const pattern = (rank: number, bytes: number, dtype: DType): Uint8Array => {
 test.each(["relaxed", "simd", "scalar"] as const)("%s kernels give the bits of plain loops, over blocks and remainders", async (build) => {
   const memory = new WebAssembly.Memory({ initial: 32, maximum: 32, shared: true });
   const wasm = wasmArithmetic(await compileWasm(build), memory);
-  const run = async (arithmetic: typeof wasm, dtype: DType, reduction: Reduction, worldSize: number, count: number): Promise<Uint8Array[]> => {
+  const run = async (
+    arithmetic: typeof wasm,
+    dtype: DType,
+    reduction: Reduction,
+    worldSize: number,
+    count: number,
+  ): Promise<Uint8Array[]> => {
     const bytes = count * bytesPerElement[dtype];
     const regions = Array.from({ length: worldSize }, (_, rank) => new Uint8Array(memory.buffer, 1024 + rank * 2 ** 18, bytes));
     regions.forEach((region, rank) => region.set(pattern(rank, bytes, dtype)));
-    const scattered = Array.from({ length: worldSize }, (_, rank) => new Uint8Array(memory.buffer, 1024 + rank * 2 ** 18 + 2 ** 17, Math.floor(count / worldSize) * bytesPerElement[dtype]));
+    const scattered = Array.from(
+      { length: worldSize },
+      (_, rank) => new Uint8Array(memory.buffer, 1024 + rank * 2 ** 18 + 2 ** 17, Math.floor(count / worldSize) * bytesPerElement[dtype]),
+    );
     await Promise.all(
       memoryWorld(worldSize, { sharesMemory: true }).map(async (transport, rank) => {
         const n = Math.floor(count / worldSize);
@@ -43,10 +52,18 @@ test.each(["relaxed", "simd", "scalar"] as const)("%s kernels give the bits of p
   for (const dtype of dtypes) {
     for (const reduction of reductions) {
       // The last has chunks of more than one block for every dtype.
-      for (const [worldSize, count] of [[2, 1], [2, 67], [3, 67], [5, 67], [3, 30_001]] as const) {
+      for (const [worldSize, count] of [
+        [2, 1],
+        [2, 67],
+        [3, 67],
+        [5, 67],
+        [3, 30_001],
+      ] as const) {
         const actual = await run(wasm, dtype, reduction, worldSize, count);
         const expected = await run(plainArithmetic(), dtype, reduction, worldSize, count);
-        actual.forEach((region, i) => expect(Buffer.compare(region, expected[i]!), `${reduction} ${dtype}, ${worldSize} ranks, ${count} elements, region ${i}`).toBe(0));
+        actual.forEach((region, i) =>
+          expect(Buffer.compare(region, expected[i]!), `${reduction} ${dtype}, ${worldSize} ranks, ${count} elements, region ${i}`).toBe(0),
+        );
       }
     }
   }

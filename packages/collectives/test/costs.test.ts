@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { algorithms } from "../src/algorithms/table.ts";
 import { sentElements, sentMessages } from "../src/schedule.ts";
-import { placeOf, regionElements } from "./world.ts";
+import { messageEnds, placeOf, regionElements } from "./world.ts";
 
 interface CostRow {
   readonly name: string;
@@ -58,17 +58,7 @@ describe.each(rows)("$name", ({ name, kind, rounds, messages, bytes }) => {
     for (const worldSize of [1, 2, 3, 5, 8, 13, 16]) {
       for (const n of [0, 1, worldSize - 1, worldSize + 1, 100]) {
         const schedules = Array.from({ length: worldSize }, (_, rank) => algorithm.schedule(placeOf(rank, worldSize, n)));
-        const ends = (action: "send" | "receive"): string[] =>
-          schedules.flatMap((schedule, rank) =>
-            schedule.rounds.flatMap((steps, round) =>
-              steps.flatMap((step) => {
-                if (step.action !== action) return [];
-                const [from, to, count] = step.action === "send" ? [rank, step.peer, step.source.count] : [step.peer, rank, step.target.count];
-                return [`round ${round}: ${from} to ${to}, ${count} elements`];
-              }),
-            ),
-          );
-        expect(ends("send").sort()).toEqual(ends("receive").sort());
+        expect(messageEnds(schedules, "send")).toEqual(messageEnds(schedules, "receive"));
       }
     }
   });
@@ -82,7 +72,9 @@ test("chunks that do not divide evenly still add up to the formula over all rank
   for (const name of ["ring-all-reduce", "direct-all-reduce"]) {
     const algorithm = algorithms.find((candidate) => candidate.name === name)!;
     for (const worldSize of [2, 3, 7, 16]) {
-      const total = Array.from({ length: worldSize }, (_, rank) => sentElements(algorithm.schedule(placeOf(rank, worldSize, 10_007)))).reduce((sum, count) => sum + count, 0);
+      const total = Array.from({ length: worldSize }, (_, rank) =>
+        sentElements(algorithm.schedule(placeOf(rank, worldSize, 10_007))),
+      ).reduce((sum, count) => sum + count, 0);
       expect(total).toBe(2 * (worldSize - 1) * 10_007);
     }
   }

@@ -38,7 +38,9 @@ describe("bucket plans", () => {
     trace(
       (p: { a: Tensor; b: Tensor }) => {
         // b is used first, so its gradient is ready last.
-        const [, gradients] = valueAndGrad((own: { a: Tensor; b: Tensor }) => sum(multiply(add(multiply(own.b, own.b), 1), multiply(own.a, own.a))))(p);
+        const [, gradients] = valueAndGrad((own: { a: Tensor; b: Tensor }) =>
+          sum(multiply(add(multiply(own.b, own.b), 1), multiply(own.a, own.a))),
+        )(p);
         order = readyOrder(gradients);
         return gradients;
       },

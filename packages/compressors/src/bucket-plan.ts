@@ -13,11 +13,15 @@ const backwardOrder = (tree: unknown): string[] => leafPaths(tree).reverse();
 export const readyOrder = (gradients: unknown): string[] => {
   const { leaves } = flattenTree<Tensor>(gradients);
   const paths = leafPaths(gradients);
-  return leaves.map((leaf, i) => ({ node: leaf.ref.node, path: paths[i]! })).sort((a, b) => a.node - b.node).map(({ path }) => path);
+  return leaves
+    .map((leaf, i) => ({ node: leaf.ref.node, path: paths[i]! }))
+    .sort((a, b) => a.node - b.node)
+    .map(({ path }) => path);
 };
 
 /** One bucket per tensor: each gradient leaves as soon as it is ready (wait-free backpropagation). */
-export const bucketPerTensor = (params: unknown, order: readonly string[] = backwardOrder(params)): BucketPlan => order.map((path) => [path]);
+export const bucketPerTensor = (params: unknown, order: readonly string[] = backwardOrder(params)): BucketPlan =>
+  order.map((path) => [path]);
 
 /**
  * Fill buckets in order up to `bucketBytes` of dense gradient; a tensor above that size has a bucket of its own.
@@ -45,7 +49,9 @@ export const bucketsOfSize = (params: unknown, bucketBytes: number, order: reado
 };
 
 const unknownPath = (path: string, specs: ReadonlyMap<string, TensorSpec>): never => {
-  throw new ArgumentError(`the bucket plan names "${path}", but the tensors are [${[...specs.keys()].join(", ")}]; build the plan from these parameters`);
+  throw new ArgumentError(
+    `the bucket plan names "${path}", but the tensors are [${[...specs.keys()].join(", ")}]; build the plan from these parameters`,
+  );
 };
 
 export const specsByPath = (params: unknown): ReadonlyMap<string, TensorSpec> => {
@@ -66,5 +72,6 @@ export const checkBucketPlan = (plan: BucketPlan, params: unknown): void => {
     }
   });
   const missing = [...specs.keys()].filter((path) => !seen.has(path));
-  if (missing.length > 0) throw new ArgumentError(`the bucket plan leaves out [${missing.join(", ")}]; build the plan from these parameters`);
+  if (missing.length > 0)
+    throw new ArgumentError(`the bucket plan leaves out [${missing.join(", ")}]; build the plan from these parameters`);
 };

@@ -16,7 +16,9 @@ export interface ErrorFeedbackState<Inner> {
  * Cost: one f32 per gradient element of state, no bytes on the wire.
  * Source: Seide et al. 2014 (1-bit SGD); Stich et al. 2018, arXiv 1809.07599.
  */
-export const withErrorFeedback = <Inner, Payload>(compressor: Compressor<Inner, Payload>): Compressor<ErrorFeedbackState<Inner>, Payload> => {
+export const withErrorFeedback = <Inner, Payload>(
+  compressor: Compressor<Inner, Payload>,
+): Compressor<ErrorFeedbackState<Inner>, Payload> => {
   const { aggregation, biased } = compressor;
   return {
     ...(compressor.name === undefined ? {} : { name: `${compressor.name} with error feedback` }),
@@ -29,7 +31,9 @@ export const withErrorFeedback = <Inner, Payload>(compressor: Compressor<Inner, 
       return { payload, state: { residual: subtract(accumulated, compressor.decode(payload, gradient)), inner: state } };
     },
     decode: (payload, gradient) => compressor.decode(payload, gradient),
-    ...(compressor.decodeSum === undefined ? {} : { decodeSum: (payloads: Payload, numRanks, gradient) => compressor.decodeSum!(payloads, numRanks, gradient) }),
+    ...(compressor.decodeSum === undefined
+      ? {}
+      : { decodeSum: (payloads: Payload, numRanks, gradient) => compressor.decodeSum!(payloads, numRanks, gradient) }),
     payloadBytes: (gradient) => compressor.payloadBytes(gradient),
   };
 };

@@ -1,4 +1,24 @@
-import { add, allGather, allReduce, ArgumentError, axisIndex, axisSize, concat, elementCount, flattenTree, foldIn, leafPaths, mapTree, multiply, reshape, scope, split, type Tensor, type TensorSpec, unflattenTree } from "@skein/tensor-core";
+import {
+  add,
+  allGather,
+  allReduce,
+  ArgumentError,
+  axisIndex,
+  axisSize,
+  concat,
+  elementCount,
+  flattenTree,
+  foldIn,
+  leafPaths,
+  mapTree,
+  multiply,
+  reshape,
+  scope,
+  split,
+  type Tensor,
+  type TensorSpec,
+  unflattenTree,
+} from "@skein/tensor-core";
 import { type BucketPlan, bucketPerTensor, checkBucketPlan, specsByPath } from "./bucket-plan.ts";
 import type { Compressor, EncodeContext } from "./compressor.ts";
 
@@ -22,14 +42,17 @@ const bucketSpecs = (params: unknown, plan: BucketPlan): TensorSpec[] => {
   checkBucketPlan(plan, params);
   const specs = specsByPath(params);
   for (const [path, { dtype }] of specs) {
-    if (dtype !== "f32") throw new ArgumentError(`the gradient of "${path}" is ${dtype}, but gradients are exchanged in f32; cast it first`);
+    if (dtype !== "f32")
+      throw new ArgumentError(`the gradient of "${path}" is ${dtype}, but gradients are exchanged in f32; cast it first`);
   }
   return plan.map((bucket) => ({ dtype: "f32", shape: [bucket.reduce((count, path) => count + elementCount(specs.get(path)!.shape), 0)] }));
 };
 
 /** State of the compressor for each bucket: residuals and the like. Traced. */
-export const initExchange = <State, Payload>(params: unknown, { compressor, buckets = bucketPerTensor(params) }: BucketOptions<State, Payload>): State[] =>
-  bucketSpecs(params, buckets).map((spec) => compressor.init(spec));
+export const initExchange = <State, Payload>(
+  params: unknown,
+  { compressor, buckets = bucketPerTensor(params) }: BucketOptions<State, Payload>,
+): State[] => bucketSpecs(params, buckets).map((spec) => compressor.init(spec));
 
 const gatherSum = <State, Payload>(compressor: Compressor<State, Payload>, payload: Payload, axis: string, spec: TensorSpec): Tensor => {
   const numRanks = axisSize(axis);
@@ -37,7 +60,15 @@ const gatherSum = <State, Payload>(compressor: Compressor<State, Payload>, paylo
   if (compressor.decodeSum !== undefined) return compressor.decodeSum(gathered, numRanks, spec);
   const { leaves, structure } = flattenTree<Tensor>(gathered);
   const parts = leaves.map((leaf) => split(leaf, numRanks));
-  const decoded = Array.from({ length: numRanks }, (_, rank) => compressor.decode(unflattenTree(structure, parts.map((part) => part[rank]!)), spec));
+  const decoded = Array.from({ length: numRanks }, (_, rank) =>
+    compressor.decode(
+      unflattenTree(
+        structure,
+        parts.map((part) => part[rank]!),
+      ),
+      spec,
+    ),
+  );
   return decoded.reduce((sum, one) => add(sum, one)); // in rank order: the same bits on every rank
 };
 
@@ -53,11 +84,17 @@ const gatherSum = <State, Payload>(compressor: Compressor<State, Payload>, paylo
  * Cost: `exchangeBytes`.
  * @example const [mean, residuals] = exchange(gradients, state.residuals, { axis: "data", compressor, buckets });
  */
-export const exchange = <P, State, Payload>(gradients: P, residuals: readonly State[], options: ExchangeOptions<State, Payload>): [mean: P, residuals: State[]] => {
+export const exchange = <P, State, Payload>(
+  gradients: P,
+  residuals: readonly State[],
+  options: ExchangeOptions<State, Payload>,
+): [mean: P, residuals: State[]] => {
   const { axis, compressor, key, step, buckets = bucketPerTensor(gradients) } = options;
   const specs = bucketSpecs(gradients, buckets);
   if (residuals.length !== specs.length) {
-    throw new ArgumentError(`${residuals.length} residuals were given for ${specs.length} buckets; initExchange and exchange must be given one bucket plan`);
+    throw new ArgumentError(
+      `${residuals.length} residuals were given for ${specs.length} buckets; initExchange and exchange must be given one bucket plan`,
+    );
   }
   const { leaves, structure } = flattenTree<Tensor>(gradients);
   const paths = leafPaths(gradients);
@@ -75,17 +112,28 @@ export const exchange = <P, State, Payload>(gradients: P, residuals: readonly St
           : compressor.decode(mapTree(payload, (leaf: Tensor) => allReduce(leaf, axis)) as Payload, specs[i]!);
       const numRanks = axisSize(axis);
       const mean = numRanks === 1 ? sum : multiply(sum, 1 / numRanks);
-      const parts = split(mean, tensors.map((tensor) => elementCount(tensor.shape)));
+      const parts = split(
+        mean,
+        tensors.map((tensor) => elementCount(tensor.shape)),
+      );
       bucket.forEach((path, j) => means.set(path, reshape(parts[j]!, tensors[j]!.shape)));
       return state;
     }),
   );
-  return [unflattenTree(structure, paths.map((path) => means.get(path)!)), states];
+  return [
+    unflattenTree(
+      structure,
+      paths.map((path) => means.get(path)!),
+    ),
+    states,
+  ];
 };
 
 /** Bytes of a rank's payload in one step, over all buckets. */
-export const payloadBytes = <State, Payload>(params: unknown, { compressor, buckets = bucketPerTensor(params) }: BucketOptions<State, Payload>): number =>
-  bucketSpecs(params, buckets).reduce((bytes, spec) => bytes + compressor.payloadBytes(spec), 0);
+export const payloadBytes = <State, Payload>(
+  params: unknown,
+  { compressor, buckets = bucketPerTensor(params) }: BucketOptions<State, Payload>,
+): number => bucketSpecs(params, buckets).reduce((bytes, spec) => bytes + compressor.payloadBytes(spec), 0);
 
 /**
  * Bytes that a rank sends in one step, averaged over the ranks: `2(P−1)/P` of the payload by all-reduce, `P−1` times the

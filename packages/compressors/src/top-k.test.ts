@@ -17,7 +17,9 @@ describe("topKCompressor", () => {
   });
 
   it("keeps nothing smaller than what it drops, and sends the values as they are", async () => {
-    const arbitrary = fc.integer({ min: 1, max: 40 }).chain((n) => fc.tuple(fc.array(fc.float({ noNaN: true }), { minLength: n, maxLength: n }), fc.integer({ min: 1, max: n })));
+    const arbitrary = fc
+      .integer({ min: 1, max: 40 })
+      .chain((n) => fc.tuple(fc.array(fc.float({ noNaN: true }), { minLength: n, maxLength: n }), fc.integer({ min: 1, max: n })));
     await fc.assert(
       fc.asyncProperty(arbitrary, async ([g, k]) => {
         const { values, indices } = await encode(g, { k });

@@ -25,20 +25,26 @@ export interface SparsePayload {
  */
 export const topKCompressor = (options: TopKCompressorOptions): Compressor<[], SparsePayload> => {
   const { density, k } = options;
-  if (density !== undefined && !(density > 0 && density <= 1)) throw new ArgumentError(`topKCompressor: density ${density} is not in (0, 1]; 0.01 keeps one entry in a hundred`);
-  if (k !== undefined && !(Number.isInteger(k) && k >= 1)) throw new ArgumentError(`topKCompressor: k = ${k} entries cannot be kept; use an integer from 1`);
+  if (density !== undefined && !(density > 0 && density <= 1))
+    throw new ArgumentError(`topKCompressor: density ${density} is not in (0, 1]; 0.01 keeps one entry in a hundred`);
+  if (k !== undefined && !(Number.isInteger(k) && k >= 1))
+    throw new ArgumentError(`topKCompressor: k = ${k} entries cannot be kept; use an integer from 1`);
   const keep = (shape: Shape): number => {
     const n = elementCount(shape);
     return Math.min(n, k ?? Math.max(1, Math.floor(density! * n)));
   };
-  const scatter = ({ values, indices }: SparsePayload, shape: Shape): Tensor => reshape(scatterAdd(zeros([elementCount(shape)]), indices, values), shape);
+  const scatter = ({ values, indices }: SparsePayload, shape: Shape): Tensor =>
+    reshape(scatterAdd(zeros([elementCount(shape)]), indices, values), shape);
   return {
     name: density === undefined ? `top-${k}` : `top-k ${density}`,
     aggregation: "gather",
     biased: true,
     init: () => [],
     encode: (gradient, state) => {
-      const [values, indices] = topK(reshape(gradient, [elementCount(gradient.shape)]), keep(gradient.shape), { by: "magnitude", sorted: false });
+      const [values, indices] = topK(reshape(gradient, [elementCount(gradient.shape)]), keep(gradient.shape), {
+        by: "magnitude",
+        sorted: false,
+      });
       return { payload: { values, indices }, state };
     },
     decode: (payload, { shape }) => scatter(payload, shape),

@@ -24,24 +24,27 @@ interface Gradients {
 }
 
 const shapes = { b: NdArray.zeros("f32", []), w: [NdArray.zeros("f32", [4, 3]), NdArray.zeros("f32", [5])] };
-const gradientsOf = (seed: number): { b: NdArray; w: NdArray[] } => ({ b: normal([], seed), w: [normal([4, 3], seed + 1), normal([5], seed + 2)] });
+const gradientsOf = (seed: number): { b: NdArray; w: NdArray[] } => ({
+  b: normal([], seed),
+  w: [normal([4, 3], seed + 1), normal([5], seed + 2)],
+});
 const numbers = ({ b, w }: { b: NdArray; w: readonly NdArray[] }): number[] => [b, ...w].flatMap((leaf) => leaf.toNumbers());
 
 /** Exchange steps on P ranks; each step's gradients differ from rank to rank. */
 const run = (numRanks: number, numSteps: number, compressor: Compressor, buckets?: BucketPlan) => {
   const options = { compressor, ...(buckets && { buckets }) };
-  const args = Array.from({ length: numRanks }, (_, rank) => [Array.from({ length: numSteps }, (__, step) => gradientsOf(1000 * rank + 10 * step))] as const);
-  const results = runWorld(
-    (steps: readonly Gradients[]) => {
-      let residuals = initExchange(steps[0]!, options);
-      return steps.map((gradients) => {
-        const [mean, next] = exchange(gradients, residuals, { ...options, axis: "data" });
-        residuals = next;
-        return { mean, residuals: next };
-      });
-    },
-    args as never,
-  ) as unknown as { mean: { b: NdArray; w: NdArray[] }; residuals: { residual?: NdArray }[] }[][];
+  const args = Array.from(
+    { length: numRanks },
+    (_, rank) => [Array.from({ length: numSteps }, (__, step) => gradientsOf(1000 * rank + 10 * step))] as const,
+  );
+  const results = runWorld((steps: readonly Gradients[]) => {
+    let residuals = initExchange(steps[0]!, options);
+    return steps.map((gradients) => {
+      const [mean, next] = exchange(gradients, residuals, { ...options, axis: "data" });
+      residuals = next;
+      return { mean, residuals: next };
+    });
+  }, args as never) as unknown as { mean: { b: NdArray; w: NdArray[] }; residuals: { residual?: NdArray }[] }[][];
   const meanOf = (step: number): number[] => {
     const each = args.map(([steps]) => numbers(steps[step]!));
     return each[0]!.map((_, i) => each.reduce((sum, own) => sum + own[i]!, 0) / numRanks);
@@ -106,10 +109,14 @@ describe("exchange", () => {
       ...identityCompressor(),
       init: () => [],
       payloadBytes: () => 0,
-      encode: (g, state, context) => ({ payload: { values: add(add(multiply(g, 0), cast(context!.rank!, "f32")), cast(slice(context!.key!, [0], [1]), "f32")) }, state }),
+      encode: (g, state, context) => ({
+        payload: { values: add(add(multiply(g, 0), cast(context!.rank!, "f32")), cast(slice(context!.key!, [0], [1]), "f32")) },
+        state,
+      }),
     };
     const results = runWorld(
-      (gradients: Gradients, key: Tensor) => exchange(gradients, initExchange(gradients, { compressor: marked }), { compressor: marked, axis: "data", key })[0],
+      (gradients: Gradients, key: Tensor) =>
+        exchange(gradients, initExchange(gradients, { compressor: marked }), { compressor: marked, axis: "data", key })[0],
       [0, 1].map(() => [gradientsOf(1), NdArray.from([1, 2], [2], "u32")]) as never,
     ) as unknown as { b: NdArray; w: NdArray[] }[];
     const [b, w0] = [results[0]!.b.item(), results[0]!.w[0]!.toNumbers()[0]!];
@@ -118,7 +125,11 @@ describe("exchange", () => {
 
   it("refuses residuals of another plan, and gradients that are not f32", () => {
     const compressor = identityCompressor();
-    const wrong = (): unknown => runWorld((g: Gradients) => exchange(g, initExchange(g, { compressor, buckets: bucketsOfSize(g, 1e9) }), { compressor, axis: "data" })[0], [[shapes]] as never);
+    const wrong = (): unknown =>
+      runWorld(
+        (g: Gradients) => exchange(g, initExchange(g, { compressor, buckets: bucketsOfSize(g, 1e9) }), { compressor, axis: "data" })[0],
+        [[shapes]] as never,
+      );
     expect(wrong).toThrow(/1 residuals were given for 3 buckets/);
     expect(() => initExchange({ w: NdArray.zeros("f16", [2]) }, { compressor })).toThrow(/gradient of "w" is f16/);
   });

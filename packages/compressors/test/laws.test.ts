@@ -11,7 +11,10 @@ interface Row {
   readonly bytes: (n: number) => number;
 }
 
-const share = (density: number) => (n: number): number => Math.max(1, Math.floor(density * n));
+const share =
+  (density: number) =>
+  (n: number): number =>
+    Math.max(1, Math.floor(density * n));
 
 // Every compressor of this package earns its place by one row.
 const rows: readonly Row[] = [
@@ -20,11 +23,19 @@ const rows: readonly Row[] = [
   { compressor: topKCompressor({ density: 1 }), contraction: () => 1, bytes: (n) => 8 * n },
   { compressor: topKCompressor({ k: 3 }), contraction: (n) => Math.min(3, n) / n, bytes: (n) => 8 * Math.min(3, n) },
   { compressor: withErrorFeedback(identityCompressor()), contraction: () => 1, bytes: (n) => 4 * n },
-  { compressor: withErrorFeedback(topKCompressor({ density: 0.25 })), contraction: (n) => share(0.25)(n) / n, bytes: (n) => 8 * share(0.25)(n) },
+  {
+    compressor: withErrorFeedback(topKCompressor({ density: 0.25 })),
+    contraction: (n) => share(0.25)(n) / n,
+    bytes: (n) => 8 * share(0.25)(n),
+  },
 ];
 
 // Few distinct values on purpose, so that ties are common; and outliers.
-const value = fc.oneof(fc.constantFrom(0, -0, 1, -1, 2), fc.float({ noNaN: true, min: -100, max: 100 }), fc.constantFrom(1e20, -1e20, 1e-30));
+const value = fc.oneof(
+  fc.constantFrom(0, -0, 1, -1, 2),
+  fc.float({ noNaN: true, min: -100, max: 100 }),
+  fc.constantFrom(1e20, -1e20, 1e-30),
+);
 const gradientOf = (length: number): fc.Arbitrary<number[]> => fc.array(value, { minLength: length, maxLength: length });
 const gradient = fc.integer({ min: 1, max: 24 }).chain(gradientOf);
 
@@ -37,7 +48,8 @@ const encodeOnce = (compressor: Compressor) => (g: Tensor) => {
 const squares = (values: readonly number[]): number => values.reduce((sum, v) => sum + v * v, 0);
 
 describe.each(rows.map((row) => [row.compressor.name!, row] as const))("%s", (_, { compressor, contraction, bytes }) => {
-  const once = (values: readonly number[]): { payload: NdArray[]; decoded: NdArray } => runWorld(encodeOnce(compressor), [[NdArray.from(values)]])[0]! as never;
+  const once = (values: readonly number[]): { payload: NdArray[]; decoded: NdArray } =>
+    runWorld(encodeOnce(compressor), [[NdArray.from(values)]])[0]! as never;
 
   it("sends exactly the bytes that it declares", () => {
     fc.assert(
@@ -78,16 +90,29 @@ describe.each(rows.map((row) => [row.compressor.name!, row] as const))("%s", (_,
   });
 
   it("decodes payloads of several ranks to the sum of each", () => {
-    const ranks = fc.tuple(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 4 })).chain(([n, numRanks]) => fc.array(gradientOf(n), { minLength: numRanks, maxLength: numRanks }));
+    const ranks = fc
+      .tuple(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 4 }))
+      .chain(([n, numRanks]) => fc.array(gradientOf(n), { minLength: numRanks, maxLength: numRanks }));
     fc.assert(
       fc.property(ranks, (gradients) => {
         const [both] = runWorld(
           (...own: Tensor[]) => {
             const payloads = own.map((g) => compressor.encode(g, compressor.init(g)).payload);
             const flat = payloads.map((payload) => flattenTree<Tensor>(payload));
-            const join = (fn: (leaves: Tensor[]) => Tensor): unknown => unflattenTree(flat[0]!.structure, flat[0]!.leaves.map((__, i) => fn(flat.map(({ leaves }) => leaves[i]!))));
+            const join = (fn: (leaves: Tensor[]) => Tensor): unknown =>
+              unflattenTree(
+                flat[0]!.structure,
+                flat[0]!.leaves.map((__, i) => fn(flat.map(({ leaves }) => leaves[i]!))),
+              );
             const total = payloads.map((payload) => compressor.decode(payload, own[0]!)).reduce((sum, one) => add(sum, one));
-            if (compressor.aggregation === "sum") return { total, joint: compressor.decode(join((leaves) => leaves.reduce((sum, leaf) => add(sum, leaf))), own[0]!) };
+            if (compressor.aggregation === "sum")
+              return {
+                total,
+                joint: compressor.decode(
+                  join((leaves) => leaves.reduce((sum, leaf) => add(sum, leaf))),
+                  own[0]!,
+                ),
+              };
             const gathered = join((leaves) => concat(leaves));
             return { total, joint: compressor.decodeSum?.(gathered, own.length, own[0]!) ?? total };
           },

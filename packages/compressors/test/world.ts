@@ -1,6 +1,19 @@
-import { type ArrayTree, flattenTree, interpretWorld, NdArray, type ReferenceArray, type Tensor, trace, type MapTree, unflattenTree } from "@skein/tensor-core";
+import {
+  type ArrayTree,
+  flattenTree,
+  interpretWorld,
+  NdArray,
+  type ReferenceArray,
+  type Tensor,
+  trace,
+  type MapTree,
+  unflattenTree,
+} from "@skein/tensor-core";
 
-const toReference = (array: NdArray): ReferenceArray => ({ spec: { dtype: array.dtype, shape: array.shape }, data: Float64Array.from(array.toNumbers()) });
+const toReference = (array: NdArray): ReferenceArray => ({
+  spec: { dtype: array.dtype, shape: array.shape },
+  data: Float64Array.from(array.toNumbers()),
+});
 const fromReference = ({ spec, data }: ReferenceArray): NdArray => NdArray.from(data, spec.shape, spec.dtype);
 
 /** Run one traced function on all ranks of the axis "data", each with its own arguments, in lockstep on the reference. */

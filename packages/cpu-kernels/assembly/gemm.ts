@@ -9,8 +9,20 @@ import { copyTile, evenBlock, tile4, tile6, tileRows } from "./tile";
  * y[i][j] of the roles lies at y + i · stride + 4 j, or, when `swapped`, at y + j · stride + 4 i.
  */
 function product(
-  a: usize, aRow: usize, aInner: usize, b: usize, bColumn: usize, bInner: usize,
-  y: usize, stride: usize, rows: i32, columns: i32, inner: i32, swapped: bool, accumulate: bool, scratch: usize,
+  a: usize,
+  aRow: usize,
+  aInner: usize,
+  b: usize,
+  bColumn: usize,
+  bInner: usize,
+  y: usize,
+  stride: usize,
+  rows: i32,
+  columns: i32,
+  inner: i32,
+  swapped: bool,
+  accumulate: bool,
+  scratch: usize,
 ): void {
   const table = scratch;
   const out = scratch + 32;
@@ -33,7 +45,7 @@ function product(
         // Rows that lie side by side would be read `aInner` bytes apart by every panel: copy them together unless few panels read them.
         const packing = aRow == 4 && aInner != 4 && wide > READ_ONCE_PANELS * TILE_COLUMNS;
         if (packing) {
-          for (let i = 0; i < tall;) {
+          for (let i = 0; i < tall; ) {
             const take = tileRows(tall - i);
             const there = min(take, tall - i);
             packRows(a + <usize>k0 * aInner + <usize>(i0 + i) * aRow, aInner, there, take, depth, packed + ((<usize>(i * depth)) << 2));
@@ -43,14 +55,16 @@ function product(
         for (let j = 0; j < wide; j += TILE_COLUMNS) {
           const panel = panels + ((<usize>(j * depth)) << 2);
           const width = min(TILE_COLUMNS, wide - j);
-          for (let i = 0; i < tall;) {
+          for (let i = 0; i < tall; ) {
             const take = tileRows(tall - i);
             const there = min(take, tall - i);
             const first = packing ? packed + ((<usize>(i * depth)) << 2) : a + <usize>k0 * aInner + <usize>(i0 + i) * aRow;
             const step = packing ? (<usize>take) << 2 : aInner;
             const rowStep: usize = packing ? 4 : aRow;
             for (let r = 0; r < take; r++) store<u32>(table + ((<usize>r) << 2), <u32>(first + <usize>min(r, there - 1) * rowStep));
-            const corner = swapped ? y + <usize>(j0 + j) * stride + ((<usize>(i0 + i)) << 2) : y + <usize>(i0 + i) * stride + ((<usize>(j0 + j)) << 2);
+            const corner = swapped
+              ? y + <usize>(j0 + j) * stride + ((<usize>(i0 + i)) << 2)
+              : y + <usize>(i0 + i) * stride + ((<usize>(j0 + j)) << 2);
             const whole = width == TILE_COLUMNS && there == take && !swapped;
             if (whole) for (let r = 0; r < take; r++) store<u32>(out + ((<usize>r) << 2), <u32>(corner + <usize>r * stride));
             const target = whole ? out : edge;
@@ -72,8 +86,13 @@ function combineRows(x: usize, b: usize, y: usize, columns: i32, inner: i32, acc
   let k = 0;
   if (ASC_FEATURE_SIMD) {
     for (; k + 4 <= inner; k += 4) {
-      const x0 = v128.load32_splat(x), x1 = v128.load32_splat(x, 4), x2 = v128.load32_splat(x, 8), x3 = v128.load32_splat(x, 12);
-      const row1 = b + bytes, row2 = row1 + bytes, row3 = row2 + bytes;
+      const x0 = v128.load32_splat(x),
+        x1 = v128.load32_splat(x, 4),
+        x2 = v128.load32_splat(x, 8),
+        x3 = v128.load32_splat(x, 12);
+      const row1 = b + bytes,
+        row2 = row1 + bytes,
+        row3 = row2 + bytes;
       let j: usize = 0;
       for (; j + 16 <= bytes; j += 16) {
         const even = madd(x2, v128.load(row2 + j), madd(x0, v128.load(b + j), v128.load(y + j)));
@@ -102,8 +121,13 @@ function dotRows(a: usize, x: usize, y: usize, rows: i32, inner: i32, accumulate
   let m = 0;
   if (ASC_FEATURE_SIMD) {
     for (; m + 4 <= rows; m += 4) {
-      let s0 = f32x4.splat(0), s1 = f32x4.splat(0), s2 = f32x4.splat(0), s3 = f32x4.splat(0);
-      const row1 = a + bytes, row2 = row1 + bytes, row3 = row2 + bytes;
+      let s0 = f32x4.splat(0),
+        s1 = f32x4.splat(0),
+        s2 = f32x4.splat(0),
+        s3 = f32x4.splat(0);
+      const row1 = a + bytes,
+        row2 = row1 + bytes,
+        row3 = row2 + bytes;
       let k: usize = 0;
       for (; k + 16 <= bytes; k += 16) {
         const v = v128.load(x + k);
@@ -112,7 +136,10 @@ function dotRows(a: usize, x: usize, y: usize, rows: i32, inner: i32, accumulate
         s2 = madd(v, v128.load(row2 + k), s2);
         s3 = madd(v, v128.load(row3 + k), s3);
       }
-      let t0 = sumLanes(s0), t1 = sumLanes(s1), t2 = sumLanes(s2), t3 = sumLanes(s3);
+      let t0 = sumLanes(s0),
+        t1 = sumLanes(s1),
+        t2 = sumLanes(s2),
+        t3 = sumLanes(s3);
       for (; k < bytes; k += 4) {
         const v = load<f32>(x + k);
         t0 += v * load<f32>(a + k);
@@ -157,7 +184,16 @@ function dotRows(a: usize, x: usize, y: usize, rows: i32, inner: i32, accumulate
  * rows in `a` that each packed value would be used once or twice (8 × 512 × 512: 39 GFLOP/s packed, 62 by address).
  */
 export function gemm(
-  a: usize, b: usize, y: usize, rows: i32, columns: i32, inner: i32, transposeA: bool, transposeB: bool, accumulate: bool, scratch: usize,
+  a: usize,
+  b: usize,
+  y: usize,
+  rows: i32,
+  columns: i32,
+  inner: i32,
+  transposeA: bool,
+  transposeB: bool,
+  accumulate: bool,
+  scratch: usize,
 ): void {
   const stride = (<usize>columns) << 2;
   if (inner == 0) {
@@ -188,7 +224,16 @@ export function gemm(
 
 /** `gemm` over `batch` products whose operands and results lie one after the other. */
 export function gemmBatched(
-  a: usize, b: usize, y: usize, batch: i32, rows: i32, columns: i32, inner: i32, transposeA: bool, transposeB: bool, scratch: usize,
+  a: usize,
+  b: usize,
+  y: usize,
+  batch: i32,
+  rows: i32,
+  columns: i32,
+  inner: i32,
+  transposeA: bool,
+  transposeB: bool,
+  scratch: usize,
 ): void {
   for (let i = 0; i < batch; i++) {
     gemm(a, b, y, rows, columns, inner, transposeA, transposeB, false, scratch);

@@ -7,7 +7,15 @@ import { transpose4 } from "./lanes";
  * result depends on them, but stale subnormals or NaNs in idle lanes would make timing depend on what ran before.
  * `columnStep` and `innerStep` are bytes; one of them is 4 where speed matters.
  */
-export function packPanels(from: usize, columnStep: usize, innerStep: usize, columns: i32, inner: i32, panels: usize, panelBytes: usize): void {
+export function packPanels(
+  from: usize,
+  columnStep: usize,
+  innerStep: usize,
+  columns: i32,
+  inner: i32,
+  panels: usize,
+  panelBytes: usize,
+): void {
   for (let j = 0; j < columns; j += TILE_COLUMNS) {
     let to = panels;
     panels += panelBytes;

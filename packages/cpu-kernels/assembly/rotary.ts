@@ -3,7 +3,7 @@
  * row r is at position r mod positions.
  */
 export function rotary(output: usize, input: usize, cosines: usize, sines: usize, rows: i32, positions: i32, half: i32): void {
-  const bytes = <usize>half << 2;
+  const bytes = (<usize>half) << 2;
   let position = 0;
   for (let row = 0; row < rows; row++) {
     const cosine = cosines + <usize>position * bytes;

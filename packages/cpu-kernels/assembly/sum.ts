@@ -15,7 +15,14 @@ function sumBlock(x: usize, n: i32): f32 {
   if (ASC_FEATURE_SIMD) {
     if (n >= 16) {
       const zero = f32x4.splat(0);
-      let a = zero, b = zero, c = zero, d = zero, e = zero, f = zero, g = zero, h = zero;
+      let a = zero,
+        b = zero,
+        c = zero,
+        d = zero,
+        e = zero,
+        f = zero,
+        g = zero,
+        h = zero;
       for (const blocks = x + ((<usize>(n & ~31)) << 2); x < blocks; x += 128) {
         a = f32x4.add(a, v128.load(x));
         b = f32x4.add(b, v128.load(x, 16));
@@ -32,7 +39,10 @@ function sumBlock(x: usize, n: i32): f32 {
     }
     for (; x < end; x += 4) total += load<f32>(x);
   } else {
-    let a: f32 = 0, b: f32 = 0, c: f32 = 0, d: f32 = 0;
+    let a: f32 = 0,
+      b: f32 = 0,
+      c: f32 = 0,
+      d: f32 = 0;
     for (const blocks = x + ((<usize>(n & ~3)) << 2); x < blocks; x += 16) {
       a += load<f32>(x);
       b += load<f32>(x, 4);

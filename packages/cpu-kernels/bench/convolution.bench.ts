@@ -27,7 +27,15 @@ const { bind, clear } = await openBench();
 for (const { name, x, w, stride, padding } of layers) {
   const along = (dim: number): number => Math.floor((x[1 + dim]! + 2 * padding - w[dim]!) / stride) + 1;
   const y = [x[0]!, along(0), along(1), w[3]!];
-  const params = { stride: [stride, stride], padding: [[padding, padding], [padding, padding]], dilation: [1, 1], groups: 1 };
+  const params = {
+    stride: [stride, stride],
+    padding: [
+      [padding, padding],
+      [padding, padding],
+    ],
+    dilation: [1, 1],
+    groups: 1,
+  };
   const flops = 2 * elementCount(y) * w[0]! * w[1]! * w[2]!;
   const run = async (op: string, inputs: readonly Shape[], own: Params): Promise<void> => {
     clear();

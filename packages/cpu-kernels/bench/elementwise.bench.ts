@@ -44,7 +44,10 @@ for (let i = 0; i < count; i++) {
 printMeasurement("Adam update of 10M elements", await measure(update), { amount: 28 * count, unit: "B" });
 
 const exponential = jit((x: Tensor) => exp(x), backend);
-for (const [size, where] of [[1 << 14, "in cache"], [count, "in memory"]] as const) {
+for (const [size, where] of [
+  [1 << 14, "in cache"],
+  [count, "in memory"],
+] as const) {
   const x = backend.upload(normal([size], 5));
   const values = (await backend.download(x)).data;
   const call = async (): Promise<void> => backend.free(await exponential(x));

@@ -31,5 +31,8 @@ for (const [what, rows, columns, inner, transposeA, transposeB] of shapes) {
   const difference = firstDifference(view(y, rows * columns), view(expected, rows * columns), { absolute: 1e-3, relative: 0 });
   if (difference !== undefined) throw new Error(`${what}: ${difference}`);
   const layout = `${transposeA ? "T" : "N"}${transposeB ? "T" : "N"}`;
-  printMeasurement(`${what} ${rows}×${columns}×${inner} ${layout}`, await measure(call), { amount: 2 * rows * columns * inner, unit: "FLOP" });
+  printMeasurement(`${what} ${rows}×${columns}×${inner} ${layout}`, await measure(call), {
+    amount: 2 * rows * columns * inner,
+    unit: "FLOP",
+  });
 }

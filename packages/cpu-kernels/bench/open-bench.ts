@@ -45,7 +45,8 @@ export const openBench = async (): Promise<Bench> => {
     const [from, to] = [place(node.inputs), place(node.outputs)];
     const scratch = floats((kernel.scratchBytes?.(node) ?? 0) / 4);
     const run = kernel.bind(node, wasm);
-    const views = (specs: readonly TensorSpec[], addresses: Int32Array): Float32Array[] => specs.map(({ shape }, i) => view(addresses[i]!, elementCount(shape)));
+    const views = (specs: readonly TensorSpec[], addresses: Int32Array): Float32Array[] =>
+      specs.map(({ shape }, i) => view(addresses[i]!, elementCount(shape)));
     const [inputs, outputs] = [views(node.inputs, from), views(node.outputs, to)];
     const check = (tolerance: Tolerance): void => {
       const operands = inputs.map((data, i) => ({ spec: node.inputs[i]!, data: Float64Array.from(data) }));

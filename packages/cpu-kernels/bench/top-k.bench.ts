@@ -1,5 +1,5 @@
 // How much slower than one plain read of the gradient is picking its k largest entries? Run: node bench/top-k.bench.ts
-import { normal, measure, printMeasurement } from "@skein/testing";
+import { measure, normal, printMeasurement } from "@skein/testing";
 import { kernels } from "../src/kernel-table.ts";
 import { type BoundKernel, openBench } from "./open-bench.ts";
 
@@ -9,7 +9,8 @@ const { bind, clear } = await openBench();
 const checkPicked = ({ inputs: [x], outputs: [values, bits] }: BoundKernel, k: number): void => {
   const indices = new Int32Array(bits!.buffer, bits!.byteOffset, k);
   const picked = new Set(indices);
-  if (picked.size !== k || indices.some((index, i) => i > 0 && index <= indices[i - 1]!)) throw new Error("positions are not distinct and ascending");
+  if (picked.size !== k || indices.some((index, i) => i > 0 && index <= indices[i - 1]!))
+    throw new Error("positions are not distinct and ascending");
   if (indices.some((index, i) => x![index] !== values![i])) throw new Error("values do not stand at their positions");
   const least = values!.reduce((smallest, value) => Math.min(smallest, Math.abs(value)), Infinity);
   const missed = x!.findIndex((value, i) => Math.abs(value) > least && !picked.has(i));
@@ -25,7 +26,7 @@ const fill = (x: Float32Array): void => {
 for (const count of [1_000_000, 25_000_000]) {
   const work = { amount: 4 * count, unit: "B" };
   clear();
-  const read = bind(kernels["sum"]!, [[count]], { dims: [0], keepDims: false });
+  const read = bind(kernels["sum"]!, [[count]], { dims: [0] });
   fill(read.inputs[0]!);
   read.call();
   const exact = read.inputs[0]!.reduce((sum, value) => sum + value, 0);

@@ -13,17 +13,24 @@ mkdirSync(`${root}src/generated`, { recursive: true });
 for (const [build, enabled] of Object.entries(features)) {
   const { error, stderr } = await asc.main([
     "assembly/index.ts",
-    "--baseDir", root,
-    "--outFile", `build/${build}.wasm`,
+    "--baseDir",
+    root,
+    "--outFile",
+    `build/${build}.wasm`,
     "-O3",
-    "--runtime", "stub",
+    "--runtime",
+    "stub",
     "--noAssert",
     "--importMemory",
     "--sharedMemory",
-    "--initialMemory", "1",
-    "--maximumMemory", "65536",
-    "--enable", ["threads", ...enabled].join(","),
-    "--use", "abort=",
+    "--initialMemory",
+    "1",
+    "--maximumMemory",
+    "65536",
+    "--enable",
+    ["threads", ...enabled].join(","),
+    "--use",
+    "abort=",
   ]);
   if (error) {
     process.stderr.write(`${build} build failed: ${error.message}\n${stderr.toString()}\n`);

@@ -4,7 +4,9 @@ import { Arena, createSharedMemory } from "./arena.ts";
 import { ArrayLedger } from "./cpu-array.ts";
 import { OutOfMemoryError } from "./errors.ts";
 
-const commands = fc.array(fc.oneof(fc.record({ allocate: fc.integer({ min: 0, max: 200_000 }) }), fc.record({ release: fc.nat() })), { maxLength: 200 });
+const commands = fc.array(fc.oneof(fc.record({ allocate: fc.integer({ min: 0, max: 200_000 }) }), fc.record({ release: fc.nat() })), {
+  maxLength: 200,
+});
 
 describe("arena", () => {
   test("live blocks never overlap, are aligned, and all memory comes back", () => {

@@ -9,7 +9,10 @@ export const attentionArguments = ({ inputs, params }: KernelNode): readonly num
 };
 
 /** Scratch bytes: squares of scores, tiles of positions × width (rounded up to whole panels of columns), and further words. */
-export const attentionScratch = ({ inputs }: KernelNode, { squares, panels, words }: { squares: number; panels: number; words: number }): number => {
+export const attentionScratch = (
+  { inputs }: KernelNode,
+  { squares, panels, words }: { squares: number; panels: number; words: number },
+): number => {
   const width = Math.ceil(inputs[0]!.shape[3]! / TILE_COLUMNS) * TILE_COLUMNS;
   return PRODUCT_HEAD_BYTES + 4 * ATTENTION_TILE * (squares * ATTENTION_TILE + panels * width) + 4 * words;
 };

@@ -1,4 +1,16 @@
-import { byteLength, type CollectiveHandle, type CollectiveKind, type CollectiveRequest, type Communicator, type Communicators, type Graph, InvariantError, type Node, ArgumentError, specOf } from "@skein/tensor-core";
+import {
+  byteLength,
+  type CollectiveHandle,
+  type CollectiveKind,
+  type CollectiveRequest,
+  type Communicator,
+  type Communicators,
+  type Graph,
+  InvariantError,
+  type Node,
+  ArgumentError,
+  specOf,
+} from "@skein/tensor-core";
 
 /** What a `collective-start` node asks of the communicator, but for the addresses. */
 export interface CollectivePlan {
@@ -13,7 +25,8 @@ export interface CollectivePlan {
 
 export const planCollective = (graph: Graph, node: Node): CollectivePlan => {
   const { collective, axis, axisSize, reduction, root, pairs } = node.params;
-  if (node.inputs.length !== 1) throw new InvariantError(`collective ${String(collective)} has ${node.inputs.length} operands instead of one`);
+  if (node.inputs.length !== 1)
+    throw new InvariantError(`collective ${String(collective)} has ${node.inputs.length} operands instead of one`);
   const input = specOf(graph, node.inputs[0]!);
   return {
     axis: String(axis),
@@ -48,7 +61,8 @@ const groupOf = (axis: string, axisSize: number, communicators: Communicators): 
 };
 
 /** Position of this rank along the axis of an `axis-index` node. */
-export const rankAlong = ({ params }: Node, communicators: Communicators): number => groupOf(String(params["axis"]), Number(params["axisSize"]), communicators)?.rank ?? 0;
+export const rankAlong = ({ params }: Node, communicators: Communicators): number =>
+  groupOf(String(params["axis"]), Number(params["axisSize"]), communicators)?.rank ?? 0;
 
 /** Hand a collective to its communicator. On an axis of one rank the result is the operand, copied if need be. */
 export const beginCollective = (

@@ -55,7 +55,15 @@ const isPlainProduct = (sizes: ConvolutionSizes): boolean =>
 const gatherScratchBytes = (taps: number, inner: number, columns: number): number => {
   const block = Math.max(1, evenBlock(taps, Math.max(1, Math.floor(TAP_BLOCK / Math.max(1, inner)))));
   const words = (PIXEL_BLOCK + TILE_ROWS) * (inner < FEW_CHANNELS ? block * inner + 1 : block);
-  return align16(TAP_BYTES * taps) + 32 + TILE_BYTES + align16(4 * inner) + 4 * (PIXEL_BLOCK + 8) + align16(4 * words) + 4 * block * inner * wholePanels(columns);
+  return (
+    align16(TAP_BYTES * taps) +
+    32 +
+    TILE_BYTES +
+    align16(4 * inner) +
+    4 * (PIXEL_BLOCK + 8) +
+    align16(4 * words) +
+    4 * block * inner * wholePanels(columns)
+  );
 };
 
 /** Scratch bytes of `conv2d`. */
@@ -69,7 +77,9 @@ export const inputGradientScratchBytes = (sizes: ConvolutionSizes): number => {
   if (isPlainProduct(sizes)) return productScratchBytes(sizes.batch * sizes.height * sizes.width, sizes.channels, sizes.outChannels);
   // Each phase has some of the taps. Blocks of taps are of even size, so more taps may make smaller blocks: take the worst count.
   const all = sizes.kernelHeight * sizes.kernelWidth;
-  const bytes = Array.from({ length: all }, (_, i) => gatherScratchBytes(i + 1, sizes.outChannels / sizes.groups, sizes.channels / sizes.groups));
+  const bytes = Array.from({ length: all }, (_, i) =>
+    gatherScratchBytes(i + 1, sizes.outChannels / sizes.groups, sizes.channels / sizes.groups),
+  );
   return align16(TAP_BYTES * all) + Math.max(0, ...bytes);
 };
 
@@ -84,7 +94,10 @@ export const weightGradientScratchBytes = (sizes: ConvolutionSizes): number => {
   const paddedRows = (rows - 1) * strideY + (kernelHeight - 1) * dilationY + 1;
   const paddedWidth = (outWidth - 1) * strideX + (kernelWidth - 1) * dilationX + 1;
   return (
-    64 + TILE_BYTES + align16(4 * TILE_ROWS * images * rows) + align16(4 * (images * paddedRows * paddedWidth * perGroup)) +
+    64 +
+    TILE_BYTES +
+    align16(4 * TILE_ROWS * images * rows) +
+    align16(4 * (images * paddedRows * paddedWidth * perGroup)) +
     4 * pixels * wholePanels(sizes.outChannels / groups)
   );
 };

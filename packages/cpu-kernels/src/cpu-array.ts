@@ -30,7 +30,10 @@ export class CpuArray implements DeviceArray {
   /** Byte address in the shared memory. */
   get address(): number {
     const address = this.holding?.lease.address;
-    if (address === undefined) throw new ArrayStateError(`${formatSpec(this)} was ${this.fate} and cannot be used again; keep the array that the call returned instead`);
+    if (address === undefined)
+      throw new ArrayStateError(
+        `${formatSpec(this)} was ${this.fate} and cannot be used again; keep the array that the call returned instead`,
+      );
     return address;
   }
 

@@ -1,4 +1,17 @@
-import { type Backend, byteLength, type CompileOptions, type DeviceArray, type Executable, type Graph, hostArrayType, NdArray, optimize, planMemory, UnsupportedError, elementCount } from "@skein/tensor-core";
+import {
+  type Backend,
+  byteLength,
+  type CompileOptions,
+  type DeviceArray,
+  type Executable,
+  type Graph,
+  hostArrayType,
+  NdArray,
+  optimize,
+  planMemory,
+  UnsupportedError,
+  elementCount,
+} from "@skein/tensor-core";
 import { Arena, createSharedMemory } from "./arena.ts";
 import { ArrayLedger, CpuArray } from "./cpu-array.ts";
 import { ArrayStateError } from "./errors.ts";
@@ -33,7 +46,10 @@ const checkSupport = (graph: Graph): void => {
     const reason = kernel === undefined ? "has no kernel on this backend" : kernel.refuses?.(kernelNodeOf(graph, node));
     return reason === undefined ? [] : [`${node.op}${node.scope === "" ? "" : ` (${node.scope})`}: ${reason}`];
   });
-  if (reasons.length > 0) throw new UnsupportedError(`the cpu backend cannot run this graph:\n${[...new Set(reasons)].map((reason) => `  ${reason}`).join("\n")}`);
+  if (reasons.length > 0)
+    throw new UnsupportedError(
+      `the cpu backend cannot run this graph:\n${[...new Set(reasons)].map((reason) => `  ${reason}`).join("\n")}`,
+    );
 };
 
 /**

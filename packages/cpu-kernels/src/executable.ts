@@ -110,7 +110,12 @@ export class CpuExecutable implements Executable {
       if (node.op === "input") continue;
       const inputPlaces = node.inputs.map((ref) => place(valueKey(ref)));
       const outputPlaces = node.specs.map((_, output) => place(valueKey({ node: node.id, output })));
-      const base = { node, inputs: this.operands(inputPlaces), outputs: this.operands(outputPlaces), constants: constants.get(node.id) ?? 0 };
+      const base = {
+        node,
+        inputs: this.operands(inputPlaces),
+        outputs: this.operands(outputPlaces),
+        constants: constants.get(node.id) ?? 0,
+      };
       if (node.op === "collective-start") {
         stepOfNode.set(node.id, steps.length);
         steps.push({ ...base, collective: planCollective(graph, node) });
@@ -150,7 +155,8 @@ export class CpuExecutable implements Executable {
   async run(inputs: readonly DeviceArray[], communicators: Communicators = {}): Promise<DeviceArray[]> {
     const { tracer } = this.parts;
     if (this.released) throw new ArrayStateError("this executable was released; compile the function again");
-    if (this.running) throw new ArrayStateError("this executable is still running and has one workspace; await the call before the next one");
+    if (this.running)
+      throw new ArrayStateError("this executable is still running and has one workspace; await the call before the next one");
     this.running = true;
     try {
       return await this.runSteps(inputs, communicators, tracer);
@@ -175,7 +181,10 @@ export class CpuExecutable implements Executable {
         } else if (step.node.op === "axis-index") {
           new Int32Array(this.parts.arena.memory.buffer, step.outputs.addresses[0]! >>> 0, 1)[0] = rankAlong(step.node, communicators);
         } else if (step.collective !== undefined) {
-          handles.set(i, beginCollective(step.collective, step.inputs.addresses, step.outputs.addresses, this.parts.arena.memory, communicators));
+          handles.set(
+            i,
+            beginCollective(step.collective, step.inputs.addresses, step.outputs.addresses, this.parts.arena.memory, communicators),
+          );
         } else {
           const handle = handles.get(step.waitsFor!);
           handles.delete(step.waitsFor!);
@@ -213,9 +222,11 @@ export class CpuExecutable implements Executable {
 
   private claim(inputs: readonly DeviceArray[]): CpuArray[] {
     const { graph } = this.parts;
-    if (inputs.length !== graph.inputs.length) throw new InvariantError(`the graph has ${graph.inputs.length} inputs, ${inputs.length} arrays were given`);
+    if (inputs.length !== graph.inputs.length)
+      throw new InvariantError(`the graph has ${graph.inputs.length} inputs, ${inputs.length} arrays were given`);
     return inputs.map((array, i) => {
-      if (!(array instanceof CpuArray)) throw new ArrayStateError("this array lives on another backend; download it there and upload it here");
+      if (!(array instanceof CpuArray))
+        throw new ArrayStateError("this array lives on another backend; download it there and upload it here");
       this.bases[1 + i] = array.address;
       return array;
     });

@@ -17,7 +17,11 @@ export const extremeKernel = (which: "max" | "min"): Kernel => ({
     // Bytes only: which end, and what stands where nothing is folded.
     const greatest = which === "max" ? 1 : 0;
     const empty = which === "max" ? 0 : dtype === "bool" ? 1 : 255;
-    const chain = chainSteps(node, stepsOf(node), (input, output, { outer, size, inner }) => void fold(input, output, outer, size, inner, greatest, empty));
+    const chain = chainSteps(
+      node,
+      stepsOf(node),
+      (input, output, { outer, size, inner }) => void fold(input, output, outer, size, inner, greatest, empty),
+    );
     return (inputs, outputs, scratch) => chain(inputs[0]!, outputs[0]!, scratch);
   },
 });

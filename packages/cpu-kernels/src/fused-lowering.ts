@@ -106,4 +106,5 @@ export const laneBits = (value: number, dtype: DType): number => {
 };
 
 /** How a dtype lies in memory; numbers of `Kind` in `assembly/fused-runs.ts`. */
-export const kindOf = (dtype: DType): number => (bytesPerElement[dtype] === 4 ? 0 : dtype === "u8" ? 1 : dtype === "bool" ? 2 : dtype === "f16" ? 3 : 4);
+export const kindOf = (dtype: DType): number =>
+  bytesPerElement[dtype] === 4 ? 0 : dtype === "u8" ? 1 : dtype === "bool" ? 2 : dtype === "f16" ? 3 : 4;

@@ -7,11 +7,22 @@ import type { KernelNode } from "./kernel.ts";
 const step = (op: string, ...args: number[]): FusedInstruction => ({ op, args, dtype: "f32", params: {} });
 const number = (value: number): FusedInstruction => ({ op: "constant", args: [], dtype: "f32", params: { value } });
 
-const node = (numInputs: number, instructions: readonly FusedInstruction[], results: readonly number[], shape: readonly number[] = [100], views: readonly (readonly number[])[] = []): KernelNode => ({
+const node = (
+  numInputs: number,
+  instructions: readonly FusedInstruction[],
+  results: readonly number[],
+  shape: readonly number[] = [100],
+  views: readonly (readonly number[])[] = [],
+): KernelNode => ({
   op: "fused",
   inputs: Array.from({ length: numInputs }, () => ({ dtype: "f32", shape })),
   outputs: results.map(() => ({ dtype: "f32", shape })),
-  params: { shape, views: Array.from({ length: numInputs }, (_, i) => ({ strides: views[i] ?? [1] })), instructions, results } satisfies FusedParams as unknown as KernelNode["params"],
+  params: {
+    shape,
+    views: Array.from({ length: numInputs }, (_, i) => ({ strides: views[i] ?? [1] })),
+    instructions,
+    results,
+  } satisfies FusedParams as unknown as KernelNode["params"],
 });
 
 /** The micro-operations of a program, their slots, and which outputs are written in place; read from its words. */

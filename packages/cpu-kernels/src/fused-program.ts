@@ -27,7 +27,9 @@ const alignUp16 = (bytes: number): number => Math.ceil(bytes / 16) * 16;
 const joinMultiplyAdd = (micros: readonly Micro[], results: readonly number[]): Micro[] => {
   const uses = new Map<number, number>();
   for (const register of [...micros.flatMap((micro) => micro.args), ...results]) uses.set(register, (uses.get(register) ?? 0) + 1);
-  const products = new Map(micros.filter(({ op, result }) => op === "multiply" && uses.get(result) === 1).map((micro) => [micro.result, micro]));
+  const products = new Map(
+    micros.filter(({ op, result }) => op === "multiply" && uses.get(result) === 1).map((micro) => [micro.result, micro]),
+  );
   const joined = new Set<number>();
   const rewritten = micros.map((micro): Micro => {
     if (micro.op !== "add" && micro.op !== "subtract") return micro;
@@ -96,12 +98,19 @@ const lower = (node: KernelNode): Lowered => {
     registers.push(
       op === "constant"
         ? constantOf.get(laneBits(Number(params["value"]), dtype))!
-        : lowerInstruction(append, instruction, args.map((arg) => registers[arg]!), dtypes[args[0]!]!),
+        : lowerInstruction(
+            append,
+            instruction,
+            args.map((arg) => registers[arg]!),
+            dtypes[args[0]!]!,
+          ),
     );
   }
   const firstComputed = numInputs + constants.length;
   // A result must be computed, even if it only shows an operand: the stores at a tile's end would else meet inputs that they overwrite.
-  const outputs = results.map((register) => (registers[register]! < firstComputed ? append("copy", registers[register]!) : registers[register]!));
+  const outputs = results.map((register) =>
+    registers[register]! < firstComputed ? append("copy", registers[register]!) : registers[register]!,
+  );
   const isConstant = (register: number): boolean => register >= numInputs && register < firstComputed;
   const joined = liveMicros(joinMultiplyAdd(micros, outputs), outputs).map((micro) => constantSecond(micro, isConstant));
   return { micros: joined, constants, results: outputs, numRegisters: firstComputed + micros.length };
@@ -171,9 +180,14 @@ export const fusedProgram = (node: KernelNode): FusedProgram => {
   const overtakes = (output: number): boolean => {
     const planWrites = planned[output]! - numInputs;
     const writes = micros.findIndex((micro) => micro.result === results[output]);
-    return walk.direct.some((direct, input) => direct && instructions.findLastIndex(({ args }) => args.includes(input)) <= planWrites && (lastUse.get(input) ?? -1) > writes);
+    return walk.direct.some(
+      (direct, input) =>
+        direct && instructions.findLastIndex(({ args }) => args.includes(input)) <= planWrites && (lastUse.get(input) ?? -1) > writes,
+    );
   };
-  const direct = results.map((register, output) => kindOf(node.outputs[output]!.dtype) === 0 && results.indexOf(register) === output && !overtakes(output));
+  const direct = results.map(
+    (register, output) => kindOf(node.outputs[output]!.dtype) === 0 && results.indexOf(register) === output && !overtakes(output),
+  );
   const stored = new Set(results.filter((_, output) => !direct[output]));
   const straight = new Set(results.filter((_, output) => direct[output]));
 
@@ -200,7 +214,18 @@ export const fusedProgram = (node: KernelNode): FusedProgram => {
   });
 
   const addressBytes = alignUp16(4 * (numInputs + results.length));
-  const header = [numInputs, results.length, constants.length, micros.length, numRegisters, walk.outerSizes.length, walk.inner, elementCount(walk.outerSizes), addressBytes, 10 + walk.outerSizes.length + inputWords.length];
+  const header = [
+    numInputs,
+    results.length,
+    constants.length,
+    micros.length,
+    numRegisters,
+    walk.outerSizes.length,
+    walk.inner,
+    elementCount(walk.outerSizes),
+    addressBytes,
+    10 + walk.outerSizes.length + inputWords.length,
+  ];
   const outputWords = results.flatMap((register, output) => [register, kindOf(node.outputs[output]!.dtype), direct[output] ? 1 : 0]);
   return {
     words: Int32Array.from([...header, ...walk.outerSizes, ...inputWords, ...constants, ...outputWords, ...code]),

@@ -52,4 +52,5 @@ export const chainSteps = (
 };
 
 /** Sum of `intermediateBytes`. */
-export const chainScratchBytes = (node: KernelNode, steps: readonly ReductionStep[]): number => intermediateBytes(node, steps).reduce((total, size) => total + size, 0);
+export const chainScratchBytes = (node: KernelNode, steps: readonly ReductionStep[]): number =>
+  intermediateBytes(node, steps).reduce((total, size) => total + size, 0);

@@ -2,7 +2,10 @@ import { elementCount, type TensorSpec } from "@skein/tensor-core";
 import type { Kernel, KernelNode } from "./kernel.ts";
 
 /** How many rows (along the last dimension) a value has, and their length. */
-export const rowsOf = ({ shape }: TensorSpec): { rows: number; width: number } => ({ rows: elementCount(shape.slice(0, -1)), width: shape.at(-1)! });
+export const rowsOf = ({ shape }: TensorSpec): { rows: number; width: number } => ({
+  rows: elementCount(shape.slice(0, -1)),
+  width: shape.at(-1)!,
+});
 
 export interface RowKernelRule {
   readonly op: string;

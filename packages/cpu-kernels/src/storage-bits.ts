@@ -1,4 +1,7 @@
 import { type DType, NdArray } from "@skein/tensor-core";
 
 /** The bits of `value` as an element of `dtype`, as an unsigned number. */
-export const storageBits = (value: number, dtype: DType): number => NdArray.scalar(value, dtype).bytes().reduceRight((bits, byte) => bits * 256 + byte, 0);
+export const storageBits = (value: number, dtype: DType): number =>
+  NdArray.scalar(value, dtype)
+    .bytes()
+    .reduceRight((bits, byte) => bits * 256 + byte, 0);

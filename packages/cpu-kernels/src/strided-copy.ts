@@ -57,12 +57,19 @@ export const planCopy = (shape: Shape, dtype: DType, output: View, input: View):
   }));
   const ordered = elementCount(shape) === 0 ? [{ size: 0, output: 0, input: 0 }] : pairTransposed(simplify(dims), elementBytes);
   // The kernel takes two dimensions or more.
-  while (ordered.length < 2) ordered.unshift(ordered.length === 0 ? { size: 1, output: elementBytes, input: elementBytes } : { size: 1, output: 0, input: 0 });
-  return { dims: ordered, outputOffset: (output.offset ?? 0) * elementBytes, inputOffset: (input.offset ?? 0) * elementBytes, elementBytes };
+  while (ordered.length < 2)
+    ordered.unshift(ordered.length === 0 ? { size: 1, output: elementBytes, input: elementBytes } : { size: 1, output: 0, input: 0 });
+  return {
+    dims: ordered,
+    outputOffset: (output.offset ?? 0) * elementBytes,
+    inputOffset: (input.offset ?? 0) * elementBytes,
+    elementBytes,
+  };
 };
 
 /** The table that the kernel reads: three words per dimension. */
-export const copyTable = (copy: StridedCopy): Uint8Array => new Uint8Array(Int32Array.from(copy.dims.flatMap((dim) => [dim.size, dim.output, dim.input])).buffer);
+export const copyTable = (copy: StridedCopy): Uint8Array =>
+  new Uint8Array(Int32Array.from(copy.dims.flatMap((dim) => [dim.size, dim.output, dim.input])).buffer);
 
 /** Choose the export for a planned copy. Addresses are those of the whole output and input and of the table. */
 export const bindCopy = (copy: StridedCopy, wasm: WasmExports): ((output: number, input: number, table: number) => void) => {

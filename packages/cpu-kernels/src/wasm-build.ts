@@ -13,7 +13,10 @@ const sources: { readonly [build in WasmBuild]: () => Promise<{ wasmBase64: stri
 
 /** The fastest build that this host runs. */
 export const detectBuild = async (): Promise<WasmBuild> => {
-  if (!(await threads())) throw new HostError("WebAssembly threads are missing here: in a browser, serve the page with COOP/COEP headers (cross-origin isolation); in Node, use 22.18 or later");
+  if (!(await threads()))
+    throw new HostError(
+      "WebAssembly threads are missing here: in a browser, serve the page with COOP/COEP headers (cross-origin isolation); in Node, use 22.18 or later",
+    );
   if (await relaxedSimd()) return "relaxed";
   return (await simd()) ? "simd" : "scalar";
 };

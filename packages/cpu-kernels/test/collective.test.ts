@@ -10,8 +10,11 @@ const counts = [0, 1, 3, 4, 15, 16, 17, 67];
 /** Every bit pattern of interest: all 16-bit ones in turn, and 32-bit ones spread over the whole range. */
 const fill = (array: NdArray, seed: number): void => {
   for (let i = 0; i < array.data.length; i++) array.data[i] = bytesPerElement[array.dtype] === 2 ? (i * 977 + seed * 31_337) & 0xffff : 0;
-  if (array.dtype === "f32") for (let i = 0; i < array.data.length; i++) array.data[i] = [Math.sin(i * 3 + seed) * 10 ** ((i * 7 + seed) % 30), -0, NaN, Infinity, -Infinity, 1e-40][i % 11] ?? i - 5 * seed;
-  if (array.dtype === "i32" || array.dtype === "u32") for (let i = 0; i < array.data.length; i++) array.data[i] = Math.imul(i + 1, 0x9e3779b9 * seed);
+  if (array.dtype === "f32")
+    for (let i = 0; i < array.data.length; i++)
+      array.data[i] = [Math.sin(i * 3 + seed) * 10 ** ((i * 7 + seed) % 30), -0, NaN, Infinity, -Infinity, 1e-40][i % 11] ?? i - 5 * seed;
+  if (array.dtype === "i32" || array.dtype === "u32")
+    for (let i = 0; i < array.data.length; i++) array.data[i] = Math.imul(i + 1, 0x9e3779b9 * seed);
 };
 
 const expected = (dtype: DType, apply: (a: number, b: number) => number, a: NdArray, b: NdArray): NdArray => {
@@ -54,7 +57,10 @@ describe.each(["relaxed", "simd", "scalar"] as const)("%s build", (build) => {
         reset();
         wasm[`accumulate${name}${dtype.toUpperCase()}`]!(addresses[2], addresses[0], addresses[1], count);
         expect(canonical(read(addresses[2], count)), `${name} of ${count}`).toEqual(want);
-        expect(at(addresses[2] + count * bytesPerElement[dtype], 1).every((byte) => byte === 0x5a), "writes past the end").toBe(true);
+        expect(
+          at(addresses[2] + count * bytesPerElement[dtype], 1).every((byte) => byte === 0x5a),
+          "writes past the end",
+        ).toBe(true);
         wasm[`accumulate${name}${dtype.toUpperCase()}`]!(addresses[1], addresses[0], addresses[1], count);
         expect(canonical(read(addresses[1], count)), `${name} of ${count} in place`).toEqual(want);
         const exchange = wasm[`exchange${name}${dtype.toUpperCase()}`];

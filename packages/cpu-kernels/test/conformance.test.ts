@@ -22,6 +22,8 @@ test("every operator has a row", () => {
   const covered = new Set(conformanceCases.map((row) => row.op));
   // Made by trace or by passes, and exercised by every other row; collectives have laws and parity tests of their own.
   const structural = ["input", "collective-start", "collective-done"];
-  const missing = Object.values(operators).filter((operator) => operator.collective === undefined && !structural.includes(operator.name) && !covered.has(operator.name));
+  const missing = Object.values(operators).filter(
+    (operator) => operator.collective === undefined && !structural.includes(operator.name) && !covered.has(operator.name),
+  );
   expect(missing.map((operator) => operator.name)).toEqual([]);
 });

@@ -48,7 +48,11 @@ describe("executable", () => {
     const backend = await backendOf();
     const f = jit((x: Tensor) => [x, x, add(x, 1)], backend);
     const [a, b, c] = await f(NdArray.from([1, 2]));
-    for (const [array, values] of [[a, [1, 2]], [b, [1, 2]], [c, [2, 3]]] as const) {
+    for (const [array, values] of [
+      [a, [1, 2]],
+      [b, [1, 2]],
+      [c, [2, 3]],
+    ] as const) {
       expect((await backend.download(array!)).toNumbers()).toEqual(values);
     }
   });

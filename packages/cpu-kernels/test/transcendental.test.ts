@@ -1,5 +1,24 @@
 import { createCpuBackend, createSharedMemory, type WasmBuild } from "@skein/cpu-kernels";
-import { type Backend, cos, erf, evaluate, exp, gelu, log, NdArray, operators, power, rsqrt, sigmoid, silu, sin, softplus, sqrt, tanh, type Tensor } from "@skein/tensor-core";
+import {
+  type Backend,
+  cos,
+  erf,
+  evaluate,
+  exp,
+  gelu,
+  log,
+  NdArray,
+  operators,
+  power,
+  rsqrt,
+  sigmoid,
+  silu,
+  sin,
+  softplus,
+  sqrt,
+  tanh,
+  type Tensor,
+} from "@skein/tensor-core";
 import { beforeAll, describe, expect, test } from "vitest";
 
 /** Units in the last place of f32 at `reference`; below the normal range the unit no longer shrinks. */
@@ -53,17 +72,20 @@ describe.each(builds)("elementary functions of the %s build", (build) => {
     backend = await createCpuBackend({ build, memory: createSharedMemory(64 * 2 ** 20) });
   });
 
-  test.each(bounds.map((bound) => [`${bound.op}${bound.params ? " by tanh" : ""}`, bound] as const))("%s stays within its units in the last place", async (_, { op, fn, low, high, units, params }) => {
-    const inputs = spread(low, high);
-    const result = await evaluate(fn, backend)(new NdArray("f32", [inputs.length], inputs));
-    let worst = 0;
-    let at = 0;
-    inputs.forEach((x, i) => {
-      const error = errorInUnits(result.data[i]!, operators[op]!.scalar!([x], params ?? { approximate: false }, "f32"));
-      if (error > worst) [worst, at] = [error, x];
-    });
-    expect(worst, `worst at ${at}`).toBeLessThanOrEqual(units);
-  });
+  test.each(bounds.map((bound) => [`${bound.op}${bound.params ? " by tanh" : ""}`, bound] as const))(
+    "%s stays within its units in the last place",
+    async (_, { op, fn, low, high, units, params }) => {
+      const inputs = spread(low, high);
+      const result = await evaluate(fn, backend)(new NdArray("f32", [inputs.length], inputs));
+      let worst = 0;
+      let at = 0;
+      inputs.forEach((x, i) => {
+        const error = errorInUnits(result.data[i]!, operators[op]!.scalar!([x], params ?? { approximate: false }, "f32"));
+        if (error > worst) [worst, at] = [error, x];
+      });
+      expect(worst, `worst at ${at}`).toBeLessThanOrEqual(units);
+    },
+  );
 
   test("sine and cosine reduce any angle", async () => {
     const angles = spread(1, 3.4e38);

@@ -4,7 +4,13 @@ import { evaluationBatches, trainingBatches } from "./batches.ts";
 import { epochOrder, positionOf, stepsPerEpoch } from "./order.ts";
 import { makeRecords } from "./records.ts";
 
-const world = fc.record({ perRank: fc.integer({ min: 1, max: 5 }), worldSize: fc.integer({ min: 1, max: 7 }), extra: fc.integer({ min: 0, max: 60 }), seed: fc.nat(), epoch: fc.nat({ max: 4 }) });
+const world = fc.record({
+  perRank: fc.integer({ min: 1, max: 5 }),
+  worldSize: fc.integer({ min: 1, max: 7 }),
+  extra: fc.integer({ min: 0, max: 60 }),
+  seed: fc.nat(),
+  epoch: fc.nat({ max: 4 }),
+});
 
 const take = (count: number, options: Parameters<typeof trainingBatches>[1], steps: number): number[][] => {
   const batches = trainingBatches(count, options);
@@ -58,7 +64,9 @@ describe("laws of training batches", () => {
 
   test("refuses batches that cannot be filled or shared, naming both numbers", () => {
     expect(() => take(10, { batchSize: 11, seed: 1, rank: 0, worldSize: 1 }, 1)).toThrow("a batch of 11 samples cannot be filled from 10");
-    expect(() => take(10, { batchSize: 4, seed: 1, rank: 0, worldSize: 3 }, 1)).toThrow("a batch of 4 samples does not divide among 3 ranks; use a multiple of 3, such as 6");
+    expect(() => take(10, { batchSize: 4, seed: 1, rank: 0, worldSize: 3 }, 1)).toThrow(
+      "a batch of 4 samples does not divide among 3 ranks; use a multiple of 3, such as 6",
+    );
   });
 });
 
@@ -67,8 +75,12 @@ describe("laws of evaluation batches", () => {
     fc.assert(
       fc.property(world, ({ perRank, worldSize, extra }) => {
         const count = extra + 1;
-        const records = makeRecords(count, { id: { bytes: Uint8Array.from({ length: count }, (_, i) => i), offsetBytes: 0, strideBytes: 1, dtype: "u8", shape: [] } });
-        const counted = Array.from({ length: worldSize }, (_, rank) => [...evaluationBatches(records, { batchSize: perRank * worldSize, rank, worldSize })]).flatMap((batches) =>
+        const records = makeRecords(count, {
+          id: { bytes: Uint8Array.from({ length: count }, (_, i) => i), offsetBytes: 0, strideBytes: 1, dtype: "u8", shape: [] },
+        });
+        const counted = Array.from({ length: worldSize }, (_, rank) => [
+          ...evaluationBatches(records, { batchSize: perRank * worldSize, rank, worldSize }),
+        ]).flatMap((batches) =>
           batches.flatMap(({ batch, mask, validCount }) => {
             expect(batch["id"]!.shape).toEqual([perRank]);
             const ids = batch["id"]!.toNumbers().filter((_, i) => mask.toNumbers()[i] === 1);

@@ -21,7 +21,10 @@ export interface BatchIndices {
  *
  * @example for (const { indices } of trainingBatches(60_000, { batchSize: 64, seed: 1, rank: 0, worldSize: 2 })) …
  */
-export function* trainingBatches(count: number, { batchSize, seed, rank, worldSize, position = { epoch: 0, step: 0 } }: TrainingOptions): Generator<BatchIndices, never> {
+export function* trainingBatches(
+  count: number,
+  { batchSize, seed, rank, worldSize, position = { epoch: 0, step: 0 } }: TrainingOptions,
+): Generator<BatchIndices, never> {
   const steps = stepsPerEpoch(count, batchSize);
   const { begin, end } = shardRange(batchSize, { rank, worldSize });
   for (let at = position, order: Int32Array | undefined; ; at = advance(at, steps)) {
@@ -42,13 +45,23 @@ export interface EvaluationBatch {
  * Every sample once, in file order, in batches of one size: the last is padded with copies of sample 0 that `mask` leaves out.
  * Ranks take contiguous parts of each global batch.
  */
-export function* evaluationBatches(records: Records, { batchSize, rank, worldSize }: Shard & { readonly batchSize: number }): Generator<EvaluationBatch, void> {
+export function* evaluationBatches(
+  records: Records,
+  { batchSize, rank, worldSize }: Shard & { readonly batchSize: number },
+): Generator<EvaluationBatch, void> {
   const { begin, end } = shardRange(batchSize, { rank, worldSize });
   for (let first = 0; first < records.count; first += batchSize) {
     const indices = Int32Array.from({ length: end - begin }, (_, i) => first + begin + i);
     const valid = indices.map((index) => (index < records.count ? 1 : 0));
     const validCount = valid.reduce((total, bit) => total + bit, 0);
     if (validCount === 0) return; // ranks further on have nothing left; evaluation needs no collective, so that is no deadlock
-    yield { batch: gatherBatch(records, indices.map((index, i) => (valid[i] === 1 ? index : 0))), mask: NdArray.from(valid, [indices.length], "bool"), validCount };
+    yield {
+      batch: gatherBatch(
+        records,
+        indices.map((index, i) => (valid[i] === 1 ? index : 0)),
+      ),
+      mask: NdArray.from(valid, [indices.length], "bool"),
+      validCount,
+    };
   }
 }

@@ -22,8 +22,16 @@ describe("parseIdx", () => {
   test.each([
     ["shorter than its header", idx([2, 3], []).subarray(0, 9), "digits.idx has 9 bytes, but an IDX header of 2 dimensions alone takes 12"],
     ["truncated", idx([2, 3], [1, 2, 3, 4, 5]), "digits.idx has 17 bytes, but its header [2, 3] asks for 18; it is truncated"],
-    ["with something appended", idx([2, 3], [1, 2, 3, 4, 5, 6, 7]), "digits.idx has 19 bytes, but its header [2, 3] asks for 18; something was appended"],
-    ["of another type", idx([2, 3], [1, 2, 3, 4, 5, 6], 0x0d), "begins with 0x00000d02, but an IDX file of unsigned bytes with 2 dimensions begins with 0x00000802"],
+    [
+      "with something appended",
+      idx([2, 3], [1, 2, 3, 4, 5, 6, 7]),
+      "digits.idx has 19 bytes, but its header [2, 3] asks for 18; something was appended",
+    ],
+    [
+      "of another type",
+      idx([2, 3], [1, 2, 3, 4, 5, 6], 0x0d),
+      "begins with 0x00000d02, but an IDX file of unsigned bytes with 2 dimensions begins with 0x00000802",
+    ],
     ["with an altered size", idx([2 ** 31, 3], [1]), "asks for 6442450956"],
   ])("refuses a file %s, naming it and both byte counts", (_, file, message) => {
     expect(() => parseIdx(file, "digits.idx", 2)).toThrow(DataError);
@@ -35,8 +43,14 @@ describe("parseIdx", () => {
 describe("mnistRecords", () => {
   const images = { name: "images", bytes: idx([2, 28, 28], Array(2 * 784).fill(7)) };
   test("refuses unequal counts and labels above 9", () => {
-    expect(() => mnistRecords(images, { name: "labels", bytes: idx([3], [0, 1, 2]) })).toThrow("images holds 2 images, but labels 3 labels");
-    expect(() => mnistRecords(images, { name: "labels", bytes: idx([2], [3, 77]) })).toThrow("labels: label 1 is 77, but digits go from 0 to 9");
-    expect(() => mnistRecords({ name: "images", bytes: idx([2, 8, 8], Array(128).fill(7)) }, { name: "labels", bytes: idx([2], [0, 1]) })).toThrow("8×8");
+    expect(() => mnistRecords(images, { name: "labels", bytes: idx([3], [0, 1, 2]) })).toThrow(
+      "images holds 2 images, but labels 3 labels",
+    );
+    expect(() => mnistRecords(images, { name: "labels", bytes: idx([2], [3, 77]) })).toThrow(
+      "labels: label 1 is 77, but digits go from 0 to 9",
+    );
+    expect(() =>
+      mnistRecords({ name: "images", bytes: idx([2, 8, 8], Array(128).fill(7)) }, { name: "labels", bytes: idx([2], [0, 1]) }),
+    ).toThrow("8×8");
   });
 });

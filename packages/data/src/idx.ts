@@ -20,18 +20,23 @@ const unsignedByte = 0x08;
 export const parseIdx = (file: Uint8Array, name: string, rank: number): IdxArray => {
   const cure = "the file is damaged, install the data set again";
   const headerBytes = 4 + 4 * rank;
-  if (file.length < headerBytes) throw new DataError(`${name} has ${file.length} bytes, but an IDX header of ${rank} dimensions alone takes ${headerBytes}; ${cure}`);
+  if (file.length < headerBytes)
+    throw new DataError(`${name} has ${file.length} bytes, but an IDX header of ${rank} dimensions alone takes ${headerBytes}; ${cure}`);
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const magic = view.getUint32(0);
   const expectedMagic = (unsignedByte << 8) | rank;
   if (magic !== expectedMagic) {
     const hex = (value: number): string => `0x${value.toString(16).padStart(8, "0")}`;
-    throw new DataError(`${name} begins with ${hex(magic)}, but an IDX file of unsigned bytes with ${rank} dimensions begins with ${hex(expectedMagic)}; ${cure}`);
+    throw new DataError(
+      `${name} begins with ${hex(magic)}, but an IDX file of unsigned bytes with ${rank} dimensions begins with ${hex(expectedMagic)}; ${cure}`,
+    );
   }
   const shape = Array.from({ length: rank }, (_, dim) => view.getUint32(4 + 4 * dim));
   const expected = headerBytes + elementCount(shape);
   if (file.length !== expected) {
-    throw new DataError(`${name} has ${file.length} bytes, but its header [${shape.join(", ")}] asks for ${expected}; ${file.length < expected ? "it is truncated" : "something was appended"}: ${cure}`);
+    throw new DataError(
+      `${name} has ${file.length} bytes, but its header [${shape.join(", ")}] asks for ${expected}; ${file.length < expected ? "it is truncated" : "something was appended"}: ${cure}`,
+    );
   }
   return { shape, data: file.subarray(headerBytes) };
 };

@@ -3,5 +3,16 @@ export { DataError } from "./errors.ts";
 export { type IdxArray, parseIdx } from "./idx.ts";
 export { mnistClasses, mnistRecords, type NamedBytes } from "./mnist.ts";
 export { advance, type DataPosition, epochOrder, positionOf, type Shard, shardRange, stepsPerEpoch } from "./order.ts";
-export { type Batch, batchLayout, type Field, gatherBatch, makeRecords, type Records, sampleBytes, takeRecords, viewBatch, writeBatch } from "./records.ts";
+export {
+  type Batch,
+  batchLayout,
+  type Field,
+  gatherBatch,
+  makeRecords,
+  type Records,
+  sampleBytes,
+  takeRecords,
+  viewBatch,
+  writeBatch,
+} from "./records.ts";
 export { splitText, textRecords } from "./text.ts";

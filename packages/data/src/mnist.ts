@@ -20,10 +20,17 @@ export const mnistRecords = (imageFile: NamedBytes, labelFile: NamedBytes): Reco
   const images = parseIdx(imageFile.bytes, imageFile.name, 3);
   const labels = parseIdx(labelFile.bytes, labelFile.name, 1);
   const [count, height, width] = images.shape as [number, number, number];
-  if (height !== 28 || width !== 28) throw new DataError(`${imageFile.name} holds images of ${height}×${width}, but MNIST's are 28×28; point to the MNIST files`);
-  if (labels.shape[0] !== count) throw new DataError(`${imageFile.name} holds ${count} images, but ${labelFile.name} ${labels.shape[0]} labels; both must have one per digit: install the data set again`);
+  if (height !== 28 || width !== 28)
+    throw new DataError(`${imageFile.name} holds images of ${height}×${width}, but MNIST's are 28×28; point to the MNIST files`);
+  if (labels.shape[0] !== count)
+    throw new DataError(
+      `${imageFile.name} holds ${count} images, but ${labelFile.name} ${labels.shape[0]} labels; both must have one per digit: install the data set again`,
+    );
   const bad = labels.data.findIndex((label) => label >= mnistClasses);
-  if (bad >= 0) throw new DataError(`${labelFile.name}: label ${bad} is ${labels.data[bad]}, but digits go from 0 to 9; the file is damaged, install the data set again`);
+  if (bad >= 0)
+    throw new DataError(
+      `${labelFile.name}: label ${bad} is ${labels.data[bad]}, but digits go from 0 to 9; the file is damaged, install the data set again`,
+    );
   return makeRecords(count, {
     inputs: { bytes: images.data, offsetBytes: 0, strideBytes: height * width, dtype: "u8", shape: [height, width, 1] },
     labels: { bytes: labels.data, offsetBytes: 0, strideBytes: 1, dtype: "u8", shape: [] },

@@ -30,13 +30,19 @@ export const sampleBytes = (field: Field): number => elementCount(field.shape) *
 export const makeRecords = (count: number, fields: Records["fields"]): Records => {
   for (const [name, field] of Object.entries(fields)) {
     const needed = count === 0 ? 0 : field.offsetBytes + (count - 1) * field.strideBytes + sampleBytes(field);
-    if (field.bytes.length < needed) throw new DataError(`field "${name}" has ${field.bytes.length} bytes, but ${count} samples take ${needed}; give all of the data or a smaller count`);
+    if (field.bytes.length < needed)
+      throw new DataError(
+        `field "${name}" has ${field.bytes.length} bytes, but ${count} samples take ${needed}; give all of the data or a smaller count`,
+      );
   }
   return { count, fields };
 };
 
 /** The first `count` samples; all of them when there are fewer. */
-export const takeRecords = (records: Records, count: number): Records => ({ count: Math.min(count, records.count), fields: records.fields });
+export const takeRecords = (records: Records, count: number): Records => ({
+  count: Math.min(count, records.count),
+  fields: records.fields,
+});
 
 /** Bytes that a batch of `size` samples takes in each field, in field order. */
 export const batchLayout = (records: Records, size: number): { readonly offsets: readonly number[]; readonly totalBytes: number } => {
@@ -67,7 +73,10 @@ export const viewBatch = (records: Records, size: number, bytes: Uint8Array): Ba
   return Object.fromEntries(
     Object.entries(records.fields).map(([name, { dtype, shape }], f) => {
       const batchShape = [size, ...shape];
-      return [name, new NdArray(dtype, batchShape, new hostArrayType[dtype](bytes.buffer, bytes.byteOffset + offsets[f]!, elementCount(batchShape)))];
+      return [
+        name,
+        new NdArray(dtype, batchShape, new hostArrayType[dtype](bytes.buffer, bytes.byteOffset + offsets[f]!, elementCount(batchShape))),
+      ];
     }),
   );
 };

@@ -18,8 +18,14 @@ describe("textRecords", () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 300 }), fc.integer({ min: 1, max: 40 }), (length, window) => {
         fc.pre(length > window);
-        const records = textRecords(Uint8Array.from({ length }, (_, i) => i % 251), window);
-        const seen = gatherBatch(records, Array.from({ length: records.count }, (_, i) => i))["labels"]!.toNumbers();
+        const records = textRecords(
+          Uint8Array.from({ length }, (_, i) => i % 251),
+          window,
+        );
+        const seen = gatherBatch(
+          records,
+          Array.from({ length: records.count }, (_, i) => i),
+        )["labels"]!.toNumbers();
         expect(seen).toEqual(Array.from({ length: records.count * window }, (_, i) => (i + 1) % 251));
         expect(length - 1 - seen.length).toBeLessThan(window);
       }),
@@ -33,6 +39,9 @@ describe("textRecords", () => {
 
   test("the two parts are the whole", () => {
     const { train, valid } = splitText(Uint8Array.from([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]), 0.2);
-    expect([[...train], [...valid]]).toEqual([[1, 2, 3, 4, 5, 6, 7, 8], [9, 10]]);
+    expect([[...train], [...valid]]).toEqual([
+      [1, 2, 3, 4, 5, 6, 7, 8],
+      [9, 10],
+    ]);
   });
 });

@@ -21,7 +21,9 @@ describe("loadMnist", () => {
   });
 
   test("names the missing package or file and the cure", () => {
-    expect(() => packageFolder("absent-data", import.meta.url, "mnist")).toThrow("data set mnist was not found: package absent-data is not installed; install it with: pnpm add absent-data");
+    expect(() => packageFolder("absent-data", import.meta.url, "mnist")).toThrow(
+      "data set mnist was not found: package absent-data is not installed; install it with: pnpm add absent-data",
+    );
     expect(() => loadMnist({ from: import.meta.url, folder })).toThrow(`${join(folder, "train-images-idx3-ubyte")} cannot be read`);
     writeFileSync(join(folder, "train-images-idx3-ubyte"), new Uint8Array(15));
     writeFileSync(join(folder, "train-labels-idx1-ubyte"), new Uint8Array(15));

@@ -25,10 +25,16 @@ export const initBatchNorm = (channels: number): { readonly params: BatchNormPar
  *
  * Source: Ioffe and Szegedy 2015, arXiv 1502.03167.
  */
-export const applyBatchNorm = ({ gain, shift }: BatchNormParams, state: BatchNormState, x: Tensor, train: boolean): readonly [Tensor, BatchNormState] => {
+export const applyBatchNorm = (
+  { gain, shift }: BatchNormParams,
+  state: BatchNormState,
+  x: Tensor,
+  train: boolean,
+): readonly [Tensor, BatchNormState] => {
   if (!train) return [batchNormInference(x, gain, shift, state.mean, state.variance), state];
   const { y, mean, variance } = batchNorm(x, gain, shift);
   const count = elementCount(x.shape.slice(0, -1));
-  const blend = (running: Tensor, batch: Tensor, factor: number): Tensor => stopGradient(add(multiply(running, 1 - momentum), multiply(batch, momentum * factor)));
+  const blend = (running: Tensor, batch: Tensor, factor: number): Tensor =>
+    stopGradient(add(multiply(running, 1 - momentum), multiply(batch, momentum * factor)));
   return [y, { mean: blend(state.mean, mean, 1), variance: blend(state.variance, variance, count / Math.max(count - 1, 1)) }];
 };

@@ -34,7 +34,8 @@ export const cnn = (options: CnnOptions = {}): Model<CnnParams, EmptyState> => {
   const { imageSize = [28, 28], inputChannels = 1, channels = [32, 64], hidden = 128, numClasses = 10, dropoutRate = 0 } = options;
   const flatSize = Math.floor(imageSize[0] / 4) * Math.floor(imageSize[1] / 4) * channels[1];
   // The maximum goes before bias and ReLU: both are monotone, so the result is the same, on a quarter of the values.
-  const block = ({ weight, bias }: Affine, x: Tensor): Tensor => relu(add(maxPool2d(conv2d(x, weight, { padding: "same" }), { window: 2 }), bias));
+  const block = ({ weight, bias }: Affine, x: Tensor): Tensor =>
+    relu(add(maxPool2d(conv2d(x, weight, { padding: "same" }), { window: 2 }), bias));
   return labelledModel({
     init: (key) => {
       const [first, second, third, fourth] = splitKey(key, 4);

@@ -100,20 +100,37 @@ const needPositive = (options: Readonly<Record<string, number>>): void => {
  * Source: Radford et al. 2019 (GPT-2); Su et al. 2021, arXiv 2104.09864 (rotary); Shazeer 2020, arXiv 2002.05202 (SwiGLU).
  */
 export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
-  const { vocabulary = 256, contextLength, width, numLayers, numHeads, positions = "rotary", norm = "rms", activation = "gelu", tiedHead = true, dropoutRate = 0 } = options;
+  const {
+    vocabulary = 256,
+    contextLength,
+    width,
+    numLayers,
+    numHeads,
+    positions = "rotary",
+    norm = "rms",
+    activation = "gelu",
+    tiedHead = true,
+    dropoutRate = 0,
+  } = options;
   const hidden = options.hidden ?? (activation === "gelu" ? 4 * width : 8 * Math.ceil(width / 3));
   needPositive({ vocabulary, contextLength, width, numLayers, numHeads, hidden });
-  if (width % numHeads !== 0) throw new ArgumentError(`gpt: ${numHeads} heads do not divide the width ${width}; choose a width that is a multiple of the heads`);
+  if (width % numHeads !== 0)
+    throw new ArgumentError(`gpt: ${numHeads} heads do not divide the width ${width}; choose a width that is a multiple of the heads`);
   const headWidth = width / numHeads;
-  if (positions === "rotary" && headWidth % 2 !== 0) throw new ArgumentError(`gpt: rotary positions turn pairs of values, but a head of ${width} / ${numHeads} = ${headWidth} values is odd; use an even head width or learned positions`);
+  if (positions === "rotary" && headWidth % 2 !== 0)
+    throw new ArgumentError(
+      `gpt: rotary positions turn pairs of values, but a head of ${width} / ${numHeads} = ${headWidth} values is odd; use an even head width or learned positions`,
+    );
 
   const initNorm = (): NormParams => ({ gain: ones([width]), ...(norm === "layer" && { shift: zeros([width]) }) });
-  const normalise = ({ gain, shift }: NormParams, x: Tensor): Tensor => (shift === undefined ? rmsNorm(x, gain) : layerNorm(x, gain, shift));
+  const normalise = ({ gain, shift }: NormParams, x: Tensor): Tensor =>
+    shift === undefined ? rmsNorm(x, gain) : layerNorm(x, gain, shift);
 
   const initBlock = (key: Tensor): GptBlockParams => {
     const inner = 0.02;
     const residual = inner / Math.sqrt(2 * numLayers);
-    const weight = (id: number, numIn: number, numOut: number, deviation: number): Tensor => normal(foldIn(key, id), [numIn, numOut], { deviation });
+    const weight = (id: number, numIn: number, numOut: number, deviation: number): Tensor =>
+      normal(foldIn(key, id), [numIn, numOut], { deviation });
     return {
       attentionNorm: initNorm(),
       query_DD: weight(0, width, width, inner),
@@ -129,7 +146,8 @@ export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
 
   const attend = (block: GptBlockParams, x_BTD: Tensor): Tensor => {
     const [numRows, length] = x_BTD.shape as [number, number, number];
-    const heads = (weight_DD: Tensor): Tensor => transpose(reshape(matmul(x_BTD, weight_DD), [numRows, length, numHeads, headWidth]), [0, 2, 1, 3]);
+    const heads = (weight_DD: Tensor): Tensor =>
+      transpose(reshape(matmul(x_BTD, weight_DD), [numRows, length, numHeads, headWidth]), [0, 2, 1, 3]);
     const turn = (x_BHTK: Tensor): Tensor => (positions === "rotary" ? rotary(x_BHTK) : x_BHTK);
     const y_BHTK = attention(turn(heads(block.query_DD)), turn(heads(block.key_DD)), heads(block.value_DD), { causal: true });
     return matmul(reshape(transpose(y_BHTK, [0, 2, 1, 3]), [numRows, length, width]), block.output_DD);
@@ -155,7 +173,10 @@ export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
     apply: (params, state, tokens_BT, context) => {
       const length = tokens_BT.shape[1];
       if (tokens_BT.rank !== 2 || length! > contextLength) {
-        throw new ShapeError("gpt", `tokens [${tokens_BT.shape.join(", ")}] do not fit: it takes [B, T] with T up to the context length ${contextLength}; cut the sequences or raise contextLength`);
+        throw new ShapeError(
+          "gpt",
+          `tokens [${tokens_BT.shape.join(", ")}] do not fit: it takes [B, T] with T up to the context length ${contextLength}; cut the sequences or raise contextLength`,
+        );
       }
       const drop = (x: Tensor, use: number): Tensor => dropWhileTraining(x, dropoutRate, context, use);
       const embedded_BTD = scope("embedding", () => {
@@ -165,14 +186,28 @@ export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
       const x_BTD = params.blocks.reduce(
         (x, block, layer) =>
           scope(`block-${layer}`, () => {
-            const y = add(x, drop(scope("attention", () => attend(block, normalise(block.attentionNorm, x))), 2 * layer + 1));
-            return add(y, drop(scope("feed-forward", () => feedForward(block, normalise(block.feedForwardNorm, y))), 2 * layer + 2));
+            const y = add(
+              x,
+              drop(
+                scope("attention", () => attend(block, normalise(block.attentionNorm, x))),
+                2 * layer + 1,
+              ),
+            );
+            return add(
+              y,
+              drop(
+                scope("feed-forward", () => feedForward(block, normalise(block.feedForwardNorm, y))),
+                2 * layer + 2,
+              ),
+            );
           }),
         embedded_BTD,
       );
       const logits_BTV = scope("head", () => {
         const normed_BTD = normalise(params.finalNorm, x_BTD);
-        return params.head_DV === undefined ? matmul(normed_BTD, params.embedding_VD, { transposeB: true }) : matmul(normed_BTD, params.head_DV);
+        return params.head_DV === undefined
+          ? matmul(normed_BTD, params.embedding_VD, { transposeB: true })
+          : matmul(normed_BTD, params.head_DV);
       });
       return [logits_BTV, state];
     },

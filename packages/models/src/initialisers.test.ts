@@ -17,7 +17,9 @@ describe("initialisers", () => {
     const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
     // 18,432 draws: five standard errors of the mean, and of the variance (at most √(2/n) of it).
     expect(Math.abs(mean)).toBeLessThan(5 * Math.sqrt(variance / values.length));
-    expect(Math.abs(values.reduce((sum, value) => sum + value * value, 0) / values.length / variance - 1)).toBeLessThan(5 * Math.sqrt(2 / values.length));
+    expect(Math.abs(values.reduce((sum, value) => sum + value * value, 0) / values.length / variance - 1)).toBeLessThan(
+      5 * Math.sqrt(2 / values.length),
+    );
     if (initialise === glorotUniform) expect(Math.max(...values.map(Math.abs))).toBeLessThanOrEqual(Math.sqrt(6 / (288 + 576)));
   });
 });

@@ -8,7 +8,10 @@ export interface Affine {
 }
 
 /** An affine layer with a zero bias. */
-export const initAffine = (initialise: (key: Tensor, shape: Shape) => Tensor, key: Tensor, shape: Shape): Affine => ({ weight: initialise(key, shape), bias: zeros([shape.at(-1)!]) });
+export const initAffine = (initialise: (key: Tensor, shape: Shape) => Tensor, key: Tensor, shape: Shape): Affine => ({
+  weight: initialise(key, shape),
+  bias: zeros([shape.at(-1)!]),
+});
 
 /** `x W + b`: [..., in] to [..., out]. */
 export const dense = ({ weight, bias }: Affine, x: Tensor): Tensor => add(matmul(x, weight), bias);
@@ -22,6 +25,9 @@ export const pixels = (images: Tensor): Tensor => (images.dtype === "u8" ? multi
  */
 export const dropWhileTraining = (x: Tensor, rate: number, { train, key }: RunContext, use = 0): Tensor => {
   if (!train || rate === 0) return x;
-  if (key === undefined) throw new ArgumentError(`dropout of rate ${rate} needs a key, but the training step passed none; pass { train: true, key } with a fresh key every step`);
+  if (key === undefined)
+    throw new ArgumentError(
+      `dropout of rate ${rate} needs a key, but the training step passed none; pass { train: true, key } with a fresh key every step`,
+    );
   return dropout(x, rate, foldIn(key, use));
 };

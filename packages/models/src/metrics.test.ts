@@ -9,24 +9,35 @@ const logits = [
   [1, 0],
   [NaN, NaN],
 ];
-const lossAt = (row: number, label: number): number => Math.log(Math.exp(logits[row]![0]!) + Math.exp(logits[row]![1]!)) - logits[row]![label]!;
+const lossAt = (row: number, label: number): number =>
+  Math.log(Math.exp(logits[row]![0]!) + Math.exp(logits[row]![1]!)) - logits[row]![label]!;
 
 describe("metricsOf", () => {
   it("counts right answers and adds up losses", async () => {
-    const metrics = await evaluate((x: Tensor, labels: Tensor) => metricsOf(x, labels), referenceBackend())(NdArray.from(logits.slice(0, 3).flat(), [3, 2]), NdArray.from([0, 1, 1], [3], "u8"));
+    const metrics = await evaluate((x: Tensor, labels: Tensor) => metricsOf(x, labels), referenceBackend())(
+      NdArray.from(logits.slice(0, 3).flat(), [3, 2]),
+      NdArray.from([0, 1, 1], [3], "u8"),
+    );
     expect([metrics.correct.item(), metrics.count.item()]).toEqual([2, 3]);
     expect(metrics.lossSum.item()).toBeCloseTo(lossAt(0, 0) + lossAt(1, 1) + lossAt(2, 1), 6);
   });
 
   it("leaves out masked rows, whatever they hold", async () => {
     const masked = evaluate((x: Tensor, labels: Tensor, mask: Tensor) => metricsOf(x, labels, mask), referenceBackend());
-    const metrics = await masked(NdArray.from(logits.flat(), [4, 2]), NdArray.from([0, 0, 0, 99], [4], "i32"), NdArray.from([1, 1, 0, 0], [4], "bool"));
+    const metrics = await masked(
+      NdArray.from(logits.flat(), [4, 2]),
+      NdArray.from([0, 0, 0, 99], [4], "i32"),
+      NdArray.from([1, 1, 0, 0], [4], "bool"),
+    );
     expect([metrics.correct.item(), metrics.count.item()]).toEqual([1, 2]);
     expect(metrics.lossSum.item()).toBeCloseTo(lossAt(0, 0) + lossAt(1, 0), 6);
   });
 
   it("spreads a mask of rows over positions", async () => {
-    const spread = await evaluate((mask: Tensor, labels: Tensor) => rowMask(mask, labels), referenceBackend())(NdArray.from([1, 0], [2], "bool"), NdArray.zeros("i32", [2, 3]));
+    const spread = await evaluate((mask: Tensor, labels: Tensor) => rowMask(mask, labels), referenceBackend())(
+      NdArray.from([1, 0], [2], "bool"),
+      NdArray.zeros("i32", [2, 3]),
+    );
     expect(spread.toNumbers()).toEqual([1, 1, 1, 0, 0, 0]);
   });
 });
@@ -34,8 +45,15 @@ describe("metricsOf", () => {
 describe("labelledModel", () => {
   it("takes the mean over the rows that count, in the loss too", async () => {
     const model = labelledModel<[], []>({ init: () => ({ params: [], state: [] }), apply: (_, state, inputs) => [inputs, state] });
-    const loss = evaluate((inputs: Tensor, labels: Tensor, mask: Tensor) => model.loss([], [], { inputs, labels, mask }, { train: true })[0], referenceBackend());
-    const value = await loss(NdArray.from(logits.flat(), [4, 2]), NdArray.from([0, 0, 1, 0], [4], "i32"), NdArray.from([1, 0, 1, 0], [4], "bool"));
+    const loss = evaluate(
+      (inputs: Tensor, labels: Tensor, mask: Tensor) => model.loss([], [], { inputs, labels, mask }, { train: true })[0],
+      referenceBackend(),
+    );
+    const value = await loss(
+      NdArray.from(logits.flat(), [4, 2]),
+      NdArray.from([0, 0, 1, 0], [4], "i32"),
+      NdArray.from([1, 0, 1, 0], [4], "bool"),
+    );
     expect(value.item()).toBeCloseTo((lossAt(0, 0) + lossAt(2, 1)) / 2, 6);
   });
 });

@@ -1,4 +1,17 @@
-import { argmax, broadcastTo, cast, crossEntropyPerRow, elementCount, equal, full, logicalAnd, reshape, sum, type Tensor, where } from "@skein/tensor-core";
+import {
+  argmax,
+  broadcastTo,
+  cast,
+  crossEntropyPerRow,
+  elementCount,
+  equal,
+  full,
+  logicalAnd,
+  reshape,
+  sum,
+  type Tensor,
+  where,
+} from "@skein/tensor-core";
 
 /** Sums over rows; divide by `count` when all batches are added up. */
 export interface Metrics {
@@ -14,7 +27,8 @@ export interface Metrics {
 export const crossEntropyOf = (logits: Tensor, labels: Tensor): Tensor => crossEntropyPerRow(logits, cast(labels, "i32"));
 
 /** A mask per batch entry, bool [B], for each row of `labels` [B, …]. */
-export const rowMask = (mask: Tensor, labels: Tensor): Tensor => broadcastTo(reshape(mask, [...mask.shape, ...labels.shape.slice(mask.rank).map(() => 1)]), labels.shape);
+export const rowMask = (mask: Tensor, labels: Tensor): Tensor =>
+  broadcastTo(reshape(mask, [...mask.shape, ...labels.shape.slice(mask.rank).map(() => 1)]), labels.shape);
 
 /**
  * Count right answers and add up the losses of the rows that `mask` (bool, shaped like `labels`) lets count. A row that

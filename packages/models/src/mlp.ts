@@ -21,12 +21,16 @@ export interface MlpParams {
  * @throws ArgumentError for fewer than two sizes.
  */
 export const mlp = ({ sizes, activation = relu }: MlpOptions): Model<MlpParams, EmptyState> => {
-  if (sizes.length < 2) throw new ArgumentError(`mlp: sizes [${sizes.join(", ")}] name no layer; give at least the input size and the number of classes`);
+  if (sizes.length < 2)
+    throw new ArgumentError(`mlp: sizes [${sizes.join(", ")}] name no layer; give at least the input size and the number of classes`);
   const numLayers = sizes.length - 1;
   return labelledModel({
     init: (key) => {
       const keys = splitKey(key, numLayers);
-      return { params: { layers: keys.map((own, i) => initAffine(i === numLayers - 1 ? headNormal : heNormal, own, [sizes[i]!, sizes[i + 1]!])) }, state: {} };
+      return {
+        params: { layers: keys.map((own, i) => initAffine(i === numLayers - 1 ? headNormal : heNormal, own, [sizes[i]!, sizes[i + 1]!])) },
+        state: {},
+      };
     },
     apply: ({ layers }, state, inputs) => {
       const x_BI = reshape(pixels(inputs), [inputs.shape[0]!, -1]);

@@ -59,18 +59,35 @@ const initBlock = (key: Tensor, numIn: number, numOut: number, stride: number): 
 
 const pick = <T>({ stem, stages }: Network<Initialised>, of: (convolution: Initialised) => T): Network<T> => ({
   stem: of(stem),
-  stages: stages.map((blocks) => blocks.map(({ conv1, conv2, shortcut }) => ({ conv1: of(conv1), conv2: of(conv2), ...(shortcut && { shortcut: of(shortcut) }) }))),
+  stages: stages.map((blocks) =>
+    blocks.map(({ conv1, conv2, shortcut }) => ({ conv1: of(conv1), conv2: of(conv2), ...(shortcut && { shortcut: of(shortcut) }) })),
+  ),
 });
 
-const convolution = (params: ConvolutionParams, state: ConvolutionState, x: Tensor, train: boolean, stride = 1): readonly [Tensor, ConvolutionState] => {
+const convolution = (
+  params: ConvolutionParams,
+  state: ConvolutionState,
+  x: Tensor,
+  train: boolean,
+  stride = 1,
+): readonly [Tensor, ConvolutionState] => {
   // The padding of stride 2 as in PyTorch, one pixel on each side; "same" would put it on the far side only.
   const side = (params.weight.shape[0]! - 1) / 2;
-  const padding = [[side, side], [side, side]] as const;
+  const padding = [
+    [side, side],
+    [side, side],
+  ] as const;
   const [y, norm] = applyBatchNorm(params.norm, state.norm, conv2d(x, params.weight, { stride, padding }), train);
   return [y, { norm }];
 };
 
-const applyBlock = (params: Block<ConvolutionParams>, state: Block<ConvolutionState>, x: Tensor, train: boolean, stride: number): readonly [Tensor, Block<ConvolutionState>] => {
+const applyBlock = (
+  params: Block<ConvolutionParams>,
+  state: Block<ConvolutionState>,
+  x: Tensor,
+  train: boolean,
+  stride: number,
+): readonly [Tensor, Block<ConvolutionState>] => {
   const [y, conv1] = scope("conv-1", () => convolution(params.conv1, state.conv1, x, train, stride));
   const [z, conv2] = scope("conv-2", () => convolution(params.conv2, state.conv2, relu(y), train));
   if (params.shortcut === undefined || state.shortcut === undefined) return [relu(add(z, x)), { conv1, conv2 }];
@@ -98,10 +115,15 @@ export const resnet18 = (options: ResNet18Options = {}): Model<ResNet18Params, R
         stem: initConvolution(foldIn(key, 0), 3, inputChannels, channels[0]),
         stages: channels.map((width, stage) => {
           const stageKey = foldIn(key, stage + 1);
-          return [0, 1].map((block) => initBlock(foldIn(stageKey, block), block === 0 ? channels[Math.max(stage - 1, 0)]! : width, width, strideOf(stage, block)));
+          return [0, 1].map((block) =>
+            initBlock(foldIn(stageKey, block), block === 0 ? channels[Math.max(stage - 1, 0)]! : width, width, strideOf(stage, block)),
+          );
         }),
       };
-      const params = { ...pick(network, (own) => own.params), head: initAffine(headNormal, foldIn(key, channels.length + 1), [channels[3], numClasses]) };
+      const params = {
+        ...pick(network, (own) => own.params),
+        head: initAffine(headNormal, foldIn(key, channels.length + 1), [channels[3], numClasses]),
+      };
       return { params, state: pick(network, (own) => own.state) };
     },
     apply: (params, state, images, { train }) => {

@@ -17,7 +17,8 @@ export interface ModelRow {
   readonly parameters: number;
 }
 
-const tinyGpt = (options: Partial<GptOptions> = {}): Model => gpt({ vocabulary: 7, contextLength: 6, width: 8, numLayers: 2, numHeads: 2, ...options });
+const tinyGpt = (options: Partial<GptOptions> = {}): Model =>
+  gpt({ vocabulary: 7, contextLength: 6, width: 8, numLayers: 2, numHeads: 2, ...options });
 const tokens = { inputs: uniform([2, 5], 0, 7, 3, "i32"), labels: uniform([2, 5], 0, 7, 4, "i32") };
 const attentionSize = 4 * 8 * 8;
 
@@ -44,7 +45,13 @@ export const modelRows: readonly ModelRow[] = [
     numClasses: 4,
     parameters:
       // stem; each stage: its convolutions, 1×1 shortcuts and two values of each normalisation per channel; head
-      (9 * 2 * 2 + 4) + 4 * (9 * 2 * 2 + 4) + (9 * 2 * 2 + 4 + 3 * (9 * 2 * 2 + 4) + 2 * 2 + 4) + (9 * 2 * 3 + 6 + 3 * (9 * 3 * 3 + 6) + 2 * 3 + 6) + (9 * 3 * 4 + 8 + 3 * (9 * 4 * 4 + 8) + 3 * 4 + 8) + 5 * 4,
+      9 * 2 * 2 +
+      4 +
+      4 * (9 * 2 * 2 + 4) +
+      (9 * 2 * 2 + 4 + 3 * (9 * 2 * 2 + 4) + 2 * 2 + 4) +
+      (9 * 2 * 3 + 6 + 3 * (9 * 3 * 3 + 6) + 2 * 3 + 6) +
+      (9 * 3 * 4 + 8 + 3 * (9 * 4 * 4 + 8) + 3 * 4 + 8) +
+      5 * 4,
   },
   { name: "gpt", model: tinyGpt(), batch: tokens, numClasses: 7, parameters: 7 * 8 + 2 * (attentionSize + 2 * 8 * 32 + 16) + 8 },
   {

@@ -1,4 +1,14 @@
-import { ArgumentError, evaluate, flattenTree, NdArray, randomKey, referenceBackend, type Tensor, trace, zerosLike } from "@skein/tensor-core";
+import {
+  ArgumentError,
+  evaluate,
+  flattenTree,
+  NdArray,
+  randomKey,
+  referenceBackend,
+  type Tensor,
+  trace,
+  zerosLike,
+} from "@skein/tensor-core";
 import { normal, uniform } from "@skein/testing";
 import { describe, expect, it } from "vitest";
 import { applyBatchNorm, cnn, gpt, type Model, mlp, resnet18 } from "../src/index.ts";
@@ -24,19 +34,25 @@ describe("gpt", () => {
     const after = NdArray.from([1, 2, 3, 9, 5, 6], [1, 6], "i32");
     const [a, b] = [await logitsOf(model, before), await logitsOf(model, after)];
     expect(b.slice(0, 3 * 11)).toEqual(a.slice(0, 3 * 11));
-    for (const position of [3, 4, 5]) expect(b.slice(position * 11, (position + 1) * 11)).not.toEqual(a.slice(position * 11, (position + 1) * 11));
+    for (const position of [3, 4, 5])
+      expect(b.slice(position * 11, (position + 1) * 11)).not.toEqual(a.slice(position * 11, (position + 1) * 11));
   });
 
   it.each(["rotary", "learned"] as const)("tells positions apart (%s positions)", async (positions) => {
     // One layer: without positions the last token would see the others as a set (two layers tell order by causality alone).
     const model = gpt({ ...small, numLayers: 1, positions });
-    const [a, b] = [await logitsOf(model, NdArray.from([1, 2, 3], [1, 3], "i32")), await logitsOf(model, NdArray.from([2, 1, 3], [1, 3], "i32"))];
+    const [a, b] = [
+      await logitsOf(model, NdArray.from([1, 2, 3], [1, 3], "i32")),
+      await logitsOf(model, NdArray.from([2, 1, 3], [1, 3], "i32")),
+    ];
     expect(Math.max(...b.slice(22).map((value, i) => Math.abs(value - a[22 + i]!)))).toBeGreaterThan(1e-9);
   });
 
   it("takes bytes as tokens", async () => {
     const model = gpt(small);
-    expect(await logitsOf(model, NdArray.from([1, 2, 3], [1, 3], "u8"))).toEqual(await logitsOf(model, NdArray.from([1, 2, 3], [1, 3], "i32")));
+    expect(await logitsOf(model, NdArray.from([1, 2, 3], [1, 3], "u8"))).toEqual(
+      await logitsOf(model, NdArray.from([1, 2, 3], [1, 3], "i32")),
+    );
   });
 
   it("refuses sizes that do not fit, with the cure", async () => {
@@ -50,7 +66,10 @@ describe("gpt", () => {
 describe("images", () => {
   it("are the same as bytes and as fractions", async () => {
     const bytes = uniform([2, 8, 8, 1], 0, 256, 1, "u8");
-    const fractions = NdArray.from(bytes.toNumbers().map((byte) => byte / 255), [2, 8, 8, 1]);
+    const fractions = NdArray.from(
+      bytes.toNumbers().map((byte) => byte / 255),
+      [2, 8, 8, 1],
+    );
     for (const model of [cnn({ imageSize: [8, 8], channels: [2, 2], hidden: 3 }), mlp({ sizes: [64, 3] })]) {
       const [a, b] = [await logitsOf(model, bytes), await logitsOf(model, fractions)];
       a.forEach((value, i) => expect(value).toBeCloseTo(b[i]!, 6));
@@ -67,7 +86,11 @@ describe("dropout", () => {
   const image = normal([1, 4, 4, 1], 1);
 
   it("differs from key to key, repeats with the key, and rests outside of training", async () => {
-    const [a, b, again] = [await logitsOf(model, image, { key: randomKey(1) }), await logitsOf(model, image, { key: randomKey(2) }), await logitsOf(model, image, { key: randomKey(1) })];
+    const [a, b, again] = [
+      await logitsOf(model, image, { key: randomKey(1) }),
+      await logitsOf(model, image, { key: randomKey(2) }),
+      await logitsOf(model, image, { key: randomKey(1) }),
+    ];
     expect(b).not.toEqual(a);
     expect(again).toEqual(a);
     expect(await logitsOf(model, image)).toEqual(await logitsOf(cnn({ imageSize: [4, 4], channels: [2, 2], hidden: 16 }), image));
@@ -90,7 +113,10 @@ describe("resnet18", () => {
     const model = resnet18({ channels: [8, 8, 8, 8], inputChannels: 1, numClasses: 3 });
     const run = evaluate((key: Tensor, x: Tensor) => {
       const { params, state } = model.init(key);
-      const silence = (block: (typeof params.stages)[number][number]): typeof block => ({ ...block, conv2: { ...block.conv2, norm: { ...block.conv2.norm, gain: zerosLike(block.conv2.norm.gain) } } });
+      const silence = (block: (typeof params.stages)[number][number]): typeof block => ({
+        ...block,
+        conv2: { ...block.conv2, norm: { ...block.conv2.norm, gain: zerosLike(block.conv2.norm.gain) } },
+      });
       const silenced = { ...params, stages: params.stages.map((blocks) => blocks.map(silence)) };
       return model.apply(silenced, state, x, { train: false })[0];
     }, backend);
@@ -101,12 +127,19 @@ describe("resnet18", () => {
   it("halves the image three times", async () => {
     const model = resnet18({ channels: [2, 2, 3, 4], inputChannels: 1 });
     const scopes = new Map<string, readonly number[]>();
-    const { graph } = trace((key: Tensor, x: Tensor) => {
-      const { params, state } = model.init(key);
-      return model.apply(params, state, x, { train: false })[0];
-    }, [randomKey(1), NdArray.zeros("f32", [1, 32, 32, 1])] as never);
+    const { graph } = trace(
+      (key: Tensor, x: Tensor) => {
+        const { params, state } = model.init(key);
+        return model.apply(params, state, x, { train: false })[0];
+      },
+      [randomKey(1), NdArray.zeros("f32", [1, 32, 32, 1])] as never,
+    );
     for (const node of graph.nodes) if (node.op === "conv2d") scopes.set(node.scope, node.specs[0]!.shape);
-    expect(["stem", "stage-0/block-1/conv-2", "stage-1/block-1/conv-2", "stage-2/block-1/conv-2", "stage-3/block-1/conv-2"].map((name) => scopes.get(name))).toEqual([
+    expect(
+      ["stem", "stage-0/block-1/conv-2", "stage-1/block-1/conv-2", "stage-2/block-1/conv-2", "stage-3/block-1/conv-2"].map((name) =>
+        scopes.get(name),
+      ),
+    ).toEqual([
       [1, 32, 32, 2],
       [1, 32, 32, 2],
       [1, 16, 16, 2],
@@ -128,7 +161,9 @@ describe("batch normalisation", () => {
     const { state } = await run(true);
     // Channel means 3 and 15; squared deviations 14 and 500 over four values.
     [0.9 * 1 + 0.1 * 3, 0.9 * 2 + 0.1 * 15].forEach((mean, i) => expect(state.mean.toNumbers()[i]!).toBeCloseTo(mean, 5));
-    [0.9 * 4 + (0.1 * 14) / 3, 0.9 * 9 + (0.1 * 500) / 3].forEach((variance, i) => expect(state.variance.toNumbers()[i]!).toBeCloseTo(variance, 4));
+    [0.9 * 4 + (0.1 * 14) / 3, 0.9 * 9 + (0.1 * 500) / 3].forEach((variance, i) =>
+      expect(state.variance.toNumbers()[i]!).toBeCloseTo(variance, 4),
+    );
   });
 
   it("uses them, and leaves them alone, outside of training", async () => {
@@ -142,7 +177,10 @@ describe("batch normalisation", () => {
   });
 
   it("gives resnet18 a state of two values per channel, and one for every normalisation", async () => {
-    const { state } = await evaluate((key: Tensor) => ({ state: resnet18({ channels: [2, 2, 2, 2] }).init(key).state }), backend)(randomKey(1));
+    const { state } = await evaluate(
+      (key: Tensor) => ({ state: resnet18({ channels: [2, 2, 2, 2] }).init(key).state }),
+      backend,
+    )(randomKey(1));
     const { leaves } = flattenTree<NdArray>(state);
     expect(leaves.length).toBe(2 * (1 + 16 + 3));
   });

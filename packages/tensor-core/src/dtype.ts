@@ -21,7 +21,13 @@ export interface HostStorage {
 
 export type HostData = HostStorage[DType];
 
-export const hostArrayType: { readonly [D in DType]: new (buffer: ArrayBufferLike, byteOffset?: number, length?: number) => HostStorage[D] } = {
+export const hostArrayType: {
+  readonly [D in DType]: new (
+    buffer: ArrayBufferLike,
+    byteOffset?: number,
+    length?: number,
+  ) => HostStorage[D];
+} = {
   f32: Float32Array,
   f16: Uint16Array,
   bf16: Uint16Array,

@@ -61,7 +61,10 @@ export const callersLine = (): string | undefined => {
   const stack = new Error("where").stack ?? "";
   Error.stackTraceLimit = limit;
   for (const frame of stack.split("\n").slice(1)) {
-    const place = frame.trim().replace(/^at /, "").replace(/^.*\((.*)\)$/, "$1");
+    const place = frame
+      .trim()
+      .replace(/^at /, "")
+      .replace(/^.*\((.*)\)$/, "$1");
     const own = place.includes(here) || place.includes(here.replace(/^file:\/\//, ""));
     if (!own && !place.startsWith("node:") && place !== "<anonymous>") return place;
     if (own && /\.test\.ts/.test(place)) return place;

@@ -1,9 +1,31 @@
 export type { Backend, CompileOptions, DeviceArray, Executable } from "./backend.ts";
 export type { CollectiveHandle, CollectiveKind, CollectiveRequest, Communicator, Communicators, Reduction } from "./communicator.ts";
-export { bytesPerElement, type DType, dtypes, fromBf16Bits, fromF16Bits, type HostData, hostArrayType, isFloat, roundToStorage, toBf16Bits, toF16Bits } from "./dtype.ts";
+export {
+  bytesPerElement,
+  type DType,
+  dtypes,
+  fromBf16Bits,
+  fromF16Bits,
+  type HostData,
+  hostArrayType,
+  isFloat,
+  roundToStorage,
+  toBf16Bits,
+  toF16Bits,
+} from "./dtype.ts";
 export { ArgumentError, type ErrorKind, InvariantError, ShapeError, SkeinError, UnsupportedError } from "./errors.ts";
 export { axisSize, emit, emitOne, type Mesh, scope } from "./graph/emit.ts";
-export { encodeNumber, type Graph, GraphBuilder, type Node, type Params, type ParamValue, specOf, valueKey, type ValueRef } from "./graph/graph.ts";
+export {
+  encodeNumber,
+  type Graph,
+  GraphBuilder,
+  type Node,
+  type Params,
+  type ParamValue,
+  specOf,
+  valueKey,
+  type ValueRef,
+} from "./graph/graph.ts";
 export type { Cost, Operator, OperatorTable, ReferenceArray } from "./graph/operator.ts";
 export { Tensor } from "./graph/tensor.ts";
 export { trace, type Traced } from "./graph/trace.ts";
@@ -12,19 +34,126 @@ export { NdArray } from "./nd-array.ts";
 export { operators } from "./ops/table.ts";
 export { interpretWorld } from "./reference/interpret.ts";
 export { referenceBackend } from "./reference/reference-backend.ts";
-export { broadcastShapes, byteLength, elementCount, formatShape, formatSpec, rowMajorStrides, sameShape, sameSpec, type Shape, type TensorSpec } from "./shape.ts";
+export {
+  broadcastShapes,
+  byteLength,
+  elementCount,
+  formatShape,
+  formatSpec,
+  rowMajorStrides,
+  sameShape,
+  sameSpec,
+  type Shape,
+  type TensorSpec,
+} from "./shape.ts";
 export { type Span, SpanRecorder, type Tracer } from "./tracer.ts";
 export { flattenTree, leafPaths, type MapTree, mapTree, type Tree, type TreeStructure, unflattenTree, zipTrees } from "./tree.ts";
 export { vjp, valueAndGrad, valueAndGradWithAux } from "./autodiff/vjp.ts";
-export { allGather, allReduce, allReduceMean, allToAll, axisIndex, broadcastFromRoot, reduceScatter, reduceToRoot, sendReceive } from "./functions/collective.ts";
-export { absolute, add, arange, bitwiseAnd, bitwiseOr, bitwiseXor, cast, ceil, clip, constant, cos, divide, equal, erf, exp, floor, full, fullLike, greater, greaterEqual, identity, iota, isFinite, less, lessEqual, log, logicalAnd, logicalNot, logicalOr, logicalXor, maximum, minimum, multiply, negate, type NestedNumbers, notEqual, ones, onesLike, power, reciprocal, round, rsqrt, shiftLeft, shiftRight, sigmoid, sign, sin, sqrt, square, stopGradient, subtract, tanh, where, zeros, zerosLike } from "./functions/elementwise.ts";
+export {
+  allGather,
+  allReduce,
+  allReduceMean,
+  allToAll,
+  axisIndex,
+  broadcastFromRoot,
+  reduceScatter,
+  reduceToRoot,
+  sendReceive,
+} from "./functions/collective.ts";
+export {
+  absolute,
+  add,
+  arange,
+  bitwiseAnd,
+  bitwiseOr,
+  bitwiseXor,
+  cast,
+  ceil,
+  clip,
+  constant,
+  cos,
+  divide,
+  equal,
+  erf,
+  exp,
+  floor,
+  full,
+  fullLike,
+  greater,
+  greaterEqual,
+  identity,
+  iota,
+  isFinite,
+  less,
+  lessEqual,
+  log,
+  logicalAnd,
+  logicalNot,
+  logicalOr,
+  logicalXor,
+  maximum,
+  minimum,
+  multiply,
+  negate,
+  type NestedNumbers,
+  notEqual,
+  ones,
+  onesLike,
+  power,
+  reciprocal,
+  round,
+  rsqrt,
+  shiftLeft,
+  shiftRight,
+  sigmoid,
+  sign,
+  sin,
+  sqrt,
+  square,
+  stopGradient,
+  subtract,
+  tanh,
+  where,
+  zeros,
+  zerosLike,
+} from "./functions/elementwise.ts";
 export { conv2d, type Conv2dOptions } from "./functions/convolution.ts";
 export { matmul, type MatmulOptions } from "./functions/linear.ts";
 export { avgPool2d, type AvgPool2dOptions, globalAvgPool, maxPool2d, type Pool2dOptions } from "./functions/pooling.ts";
 export type { Padding, PaddingOption, Pair } from "./window.ts";
-export { broadcastTo, concat, expandDims, flatten, pad, padInterior, reshape, slice, split, squeeze, stack, stretchedDims, sumTo, swapDims, transpose } from "./functions/movement.ts";
+export {
+  broadcastTo,
+  concat,
+  expandDims,
+  flatten,
+  pad,
+  padInterior,
+  reshape,
+  slice,
+  split,
+  squeeze,
+  stack,
+  stretchedDims,
+  sumTo,
+  swapDims,
+  transpose,
+} from "./functions/movement.ts";
 export { gelu, relu, silu, softplus } from "./functions/activation.ts";
-export { all, any, argmax, argmin, cumsum, mean, reduceMax, reduceMin, type ReduceOptions, sum, topK, type TopKOptions, variance } from "./functions/reduce.ts";
+export {
+  all,
+  any,
+  argmax,
+  argmin,
+  cumsum,
+  mean,
+  reduceMax,
+  reduceMin,
+  type ReduceOptions,
+  sum,
+  topK,
+  type TopKOptions,
+  variance,
+} from "./functions/reduce.ts";
 export { oneHot } from "./functions/one-hot.ts";
 export { bernoulli, categorical, dropout, foldIn, normal, randomBits, splitKey, uniform } from "./functions/random.ts";
 export { foldInKey, permutation, randomKey, threefry2x32, threefryWord } from "./random.ts";
@@ -36,13 +165,42 @@ export { crossEntropy, crossEntropyPerRow, logSoftmax, softmax } from "./functio
 export { invalidValue } from "./ops/indexing.ts";
 export { accumulateMomentum, type MomentumOptions, type MomentumState } from "./optim/accumulate-momentum.ts";
 export { clipByGlobalNorm, globalNorm } from "./optim/clip-by-global-norm.ts";
-export { adam, type AdamOptimizerOptions, adamw, type AdamWOptions, momentum, type MomentumSgdOptions, nesterov, sgd, type SgdOptions } from "./optim/optimizers.ts";
+export {
+  adam,
+  type AdamOptimizerOptions,
+  adamw,
+  type AdamWOptions,
+  momentum,
+  type MomentumSgdOptions,
+  nesterov,
+  sgd,
+  type SgdOptions,
+} from "./optim/optimizers.ts";
 export { scale, scaleByLearningRate, scaleBySchedule, type ScheduleState } from "./optim/scale.ts";
 export { type AdamOptions, type AdamState, scaleByAdam } from "./optim/scale-by-adam.ts";
 export { cosineDecay, joinSchedules, linearRamp, resolveSchedule, type Schedule, stepDecay, warmUp } from "./optim/schedule.ts";
-export { applyUpdates, chain, type EmptyState, type GradientTransformation, stateless, type TensorTree, type UpdateContext } from "./optim/transformation.ts";
+export {
+  applyUpdates,
+  chain,
+  type EmptyState,
+  type GradientTransformation,
+  stateless,
+  type TensorTree,
+  type UpdateContext,
+} from "./optim/transformation.ts";
 export { addDecayedWeights, decayMatrices, type DecayMask } from "./optim/weight-decay.ts";
-export { layoutSafetensors, readSafetensors, type SafetensorsContent, readSafetensorsEntry, type SafetensorsEntry, SafetensorsError, type SafetensorsHeader, readSafetensorsHeader, safetensorsDataBegin, writeSafetensors } from "./safetensors.ts";
+export {
+  layoutSafetensors,
+  readSafetensors,
+  type SafetensorsContent,
+  readSafetensorsEntry,
+  type SafetensorsEntry,
+  SafetensorsError,
+  type SafetensorsHeader,
+  readSafetensorsHeader,
+  safetensorsDataBegin,
+  writeSafetensors,
+} from "./safetensors.ts";
 export { graphCost, nodeCost } from "./graph/cost.ts";
 export { printGraph, type PrintOptions } from "./graph/print.ts";
 export { validateGraph } from "./graph/validate.ts";

@@ -49,7 +49,10 @@ describe("jit", () => {
   });
 
   test("evaluate keeps the tree", async () => {
-    const result = await evaluate((x: { a: Tensor; b: Tensor }) => ({ sum: add(x.a, x.b), both: [x.a, x.b] }), referenceBackend())({ a: scalar(1), b: scalar(2) });
+    const result = await evaluate(
+      (x: { a: Tensor; b: Tensor }) => ({ sum: add(x.a, x.b), both: [x.a, x.b] }),
+      referenceBackend(),
+    )({ a: scalar(1), b: scalar(2) });
     expect(result.sum.item()).toBe(3);
     expect(result.both[1]!.item()).toBe(2);
   });
@@ -73,7 +76,10 @@ describe("valueAndGrad", () => {
   });
 
   test("an unused parameter has gradient zero", async () => {
-    const result = await evaluate((p: { used: Tensor; unused: Tensor }) => valueAndGrad((q: typeof p) => multiply(q.used, 2))(p), backend)({ used: scalar(1), unused: scalar(1) });
+    const result = await evaluate(
+      (p: { used: Tensor; unused: Tensor }) => valueAndGrad((q: typeof p) => multiply(q.used, 2))(p),
+      backend,
+    )({ used: scalar(1), unused: scalar(1) });
     expect(result[1].unused.item()).toBe(0);
   });
 
@@ -84,11 +90,16 @@ describe("valueAndGrad", () => {
   });
 
   test("refuses a loss that is no scalar", () => {
-    expect(() => trace((x: Tensor) => valueAndGrad((y: Tensor) => y)(x), [NdArray.zeros("f32", [2])])).toThrow(/needs a scalar loss, got shape \[2\]/);
+    expect(() => trace((x: Tensor) => valueAndGrad((y: Tensor) => y)(x), [NdArray.zeros("f32", [2])])).toThrow(
+      /needs a scalar loss, got shape \[2\]/,
+    );
   });
 
   test("vjp pulls back any cotangent", async () => {
-    const gradient = await evaluate((x: Tensor) => vjp((y: Tensor) => multiply(y, y), x).pullback(full([2], 10)), backend)(NdArray.from([1, 2]));
+    const gradient = await evaluate(
+      (x: Tensor) => vjp((y: Tensor) => multiply(y, y), x).pullback(full([2], 10)),
+      backend,
+    )(NdArray.from([1, 2]));
     expect(gradient.toNumbers()).toEqual([20, 40]);
   });
 });

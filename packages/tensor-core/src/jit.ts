@@ -49,9 +49,14 @@ interface CacheEntry {
  * const square = jit((x: Tensor) => multiply(x, x), backend);
  * const y = await backend.download(await square(NdArray.from([1, 2, 3])));
  */
-export const jit = <Args extends readonly unknown[], Result>(fn: (...args: Args) => Result, backend: Backend, options: JitOptions = {}): CompiledFunction<Args, Result> => {
+export const jit = <Args extends readonly unknown[], Result>(
+  fn: (...args: Args) => Result,
+  backend: Backend,
+  options: JitOptions = {},
+): CompiledFunction<Args, Result> => {
   const cache: CacheEntry[] = [];
-  const mesh = options.mesh ?? Object.fromEntries(Object.entries(options.communicators ?? {}).map(([axis, group]) => [axis, group.worldSize]));
+  const mesh =
+    options.mesh ?? Object.fromEntries(Object.entries(options.communicators ?? {}).map(([axis, group]) => [axis, group.worldSize]));
 
   const compile = (args: readonly unknown[]): CacheEntry => {
     const traced = trace(fn, args as unknown as Args, { mesh });
@@ -95,7 +100,10 @@ export const jit = <Args extends readonly unknown[], Result>(fn: (...args: Args)
     for (const { executable } of cache) executable.release();
     cache.length = 0;
   };
-  return Object.defineProperty(Object.assign(call, { release }), "cacheSize", { get: () => cache.length }) as unknown as CompiledFunction<Args, Result>;
+  return Object.defineProperty(Object.assign(call, { release }), "cacheSize", { get: () => cache.length }) as unknown as CompiledFunction<
+    Args,
+    Result
+  >;
 };
 
 /**

@@ -10,7 +10,9 @@ export class NdArray implements TensorSpec {
 
   constructor(dtype: DType, shape: Shape, data: HostData) {
     if (data.length !== elementCount(shape)) {
-      throw new ArgumentError(`an array of shape ${formatShape(shape)} holds ${elementCount(shape)} elements, but ${data.length} were given; pass as many elements as the shape says`);
+      throw new ArgumentError(
+        `an array of shape ${formatShape(shape)} holds ${elementCount(shape)} elements, but ${data.length} were given; pass as many elements as the shape says`,
+      );
     }
     this.dtype = dtype;
     this.shape = shape;
@@ -25,7 +27,8 @@ export class NdArray implements TensorSpec {
 
   /** The only value of a one-element array. */
   item(): number {
-    if (this.data.length !== 1) throw new ArgumentError(`item() needs one element, this array has ${this.data.length}: ${formatShape(this.shape)}; use toNumbers()`);
+    if (this.data.length !== 1)
+      throw new ArgumentError(`item() needs one element, this array has ${this.data.length}: ${formatShape(this.shape)}; use toNumbers()`);
     return this.toNumbers()[0]!;
   }
 
@@ -42,9 +45,12 @@ export class NdArray implements TensorSpec {
   static from(values: ArrayLike<number>, shape: Shape = [values.length], dtype: DType = "f32"): NdArray {
     const array = NdArray.zeros(dtype, shape);
     if (values.length !== array.data.length) {
-      throw new ArgumentError(`shape ${formatShape(shape)} holds ${array.data.length} elements, but ${values.length} were given; pass as many elements as the shape says`);
+      throw new ArgumentError(
+        `shape ${formatShape(shape)} holds ${array.data.length} elements, but ${values.length} were given; pass as many elements as the shape says`,
+      );
     }
-    const encode = dtype === "f16" ? toF16Bits : dtype === "bf16" ? toBf16Bits : dtype === "bool" ? (value: number) => (value === 0 ? 0 : 1) : undefined;
+    const encode =
+      dtype === "f16" ? toF16Bits : dtype === "bf16" ? toBf16Bits : dtype === "bool" ? (value: number) => (value === 0 ? 0 : 1) : undefined;
     if (encode) for (let i = 0; i < values.length; i++) array.data[i] = encode(values[i]!);
     else array.data.set(values);
     return array;

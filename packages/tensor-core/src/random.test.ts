@@ -13,9 +13,21 @@ const word = fc.integer({ min: 0, max: 2 ** 32 - 1 });
 describe("threefry2x32", () => {
   // Known answers of Random123 1.09, file kat_vectors, threefry2x32 with 20 rounds.
   test.each([
-    [[0, 0], [0, 0], [0x6b200159, 0x99ba4efe]],
-    [[0xffffffff, 0xffffffff], [0xffffffff, 0xffffffff], [0x1cb996fc, 0xbb002be7]],
-    [[0x13198a2e, 0x03707344], [0x243f6a88, 0x85a308d3], [0xc4923a9c, 0x483df7a0]],
+    [
+      [0, 0],
+      [0, 0],
+      [0x6b200159, 0x99ba4efe],
+    ],
+    [
+      [0xffffffff, 0xffffffff],
+      [0xffffffff, 0xffffffff],
+      [0x1cb996fc, 0xbb002be7],
+    ],
+    [
+      [0x13198a2e, 0x03707344],
+      [0x243f6a88, 0x85a308d3],
+      [0xc4923a9c, 0x483df7a0],
+    ],
   ])("key %j and counter %j give %j", (key, counter, answer) => {
     expect(threefry2x32(key, counter)).toEqual(answer);
   });
@@ -45,7 +57,9 @@ describe("streams on the device", () => {
   });
 
   test("a key of three words is refused", async () => {
-    await expect(() => evaluate((k: Tensor) => randomBits(k, [3]), backend)(NdArray.from([1, 2, 3], [3], "u32"))).rejects.toThrow(/a key is u32\[2\], got u32\[3\]/);
+    await expect(() => evaluate((k: Tensor) => randomBits(k, [3]), backend)(NdArray.from([1, 2, 3], [3], "u32"))).rejects.toThrow(
+      /a key is u32\[2\], got u32\[3\]/,
+    );
   });
 });
 
@@ -87,17 +101,26 @@ describe("distributions", () => {
     const weights = [0.1, 0.2, 0.7];
     const logits = NdArray.from(Array.from({ length: 20_000 }, () => weights.map(Math.log)).flat(), [20_000, 3]);
     const classes = (await evaluate(categorical, backend)(randomKey(5), logits)).toNumbers();
-    weights.forEach((weight, label) => expect(Math.abs(classes.filter((drawn) => drawn === label).length / 20_000 - weight)).toBeLessThan(0.017));
+    weights.forEach((weight, label) =>
+      expect(Math.abs(classes.filter((drawn) => drawn === label).length / 20_000 - weight)).toBeLessThan(0.017),
+    );
   });
 
   test("dropout keeps the expectation and zeroes its share", async () => {
-    const values = (await evaluate((key: Tensor, x: Tensor) => dropout(x, 0.25, key), backend)(randomKey(5), NdArray.from(new Array<number>(count).fill(3)))).toNumbers();
+    const values = (
+      await evaluate((key: Tensor, x: Tensor) => dropout(x, 0.25, key), backend)(
+        randomKey(5),
+        NdArray.from(new Array<number>(count).fill(3)),
+      )
+    ).toNumbers();
     expect(new Set(values)).toEqual(new Set([0, 4]));
     expect(Math.abs(moments(values)[0] - 3)).toBeLessThan(0.044);
   });
 
   test("dropout of rate 1 is refused", async () => {
-    await expect(() => evaluate((key: Tensor, x: Tensor) => dropout(x, 1, key), backend)(randomKey(5), NdArray.from([1]))).rejects.toThrow(/rate 1 is not a probability below 1/);
+    await expect(() => evaluate((key: Tensor, x: Tensor) => dropout(x, 1, key), backend)(randomKey(5), NdArray.from([1]))).rejects.toThrow(
+      /rate 1 is not a probability below 1/,
+    );
   });
 });
 

@@ -37,7 +37,8 @@ export const threefryWord = (key: ArrayLike<number>, index: number): number => t
  * @param seed integer, 0 ≤ seed < 2⁵³.
  */
 export const randomKey = (seed: number): NdArray => {
-  if (!Number.isSafeInteger(seed) || seed < 0) throw new ArgumentError(`seed ${seed} is not usable; use an integer from 0 to ${Number.MAX_SAFE_INTEGER}`);
+  if (!Number.isSafeInteger(seed) || seed < 0)
+    throw new ArgumentError(`seed ${seed} is not usable; use an integer from 0 to ${Number.MAX_SAFE_INTEGER}`);
   return NdArray.from([seed % 2 ** 32, Math.floor(seed / 2 ** 32)], [2], "u32");
 };
 

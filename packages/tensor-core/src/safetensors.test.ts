@@ -2,7 +2,15 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bytesPerElement, type DType, dtypes } from "./dtype.ts";
 import { NdArray } from "./nd-array.ts";
-import { layoutSafetensors, readSafetensors, readSafetensorsEntry, readSafetensorsHeader, safetensorsDataBegin, SafetensorsError, writeSafetensors } from "./safetensors.ts";
+import {
+  layoutSafetensors,
+  readSafetensors,
+  readSafetensorsEntry,
+  readSafetensorsHeader,
+  safetensorsDataBegin,
+  SafetensorsError,
+  writeSafetensors,
+} from "./safetensors.ts";
 
 const arbitraryArray: fc.Arbitrary<NdArray> = fc
   .record({ dtype: fc.constantFrom<DType>(...dtypes), shape: fc.array(fc.integer({ min: 0, max: 4 }), { maxLength: 3 }) })
@@ -16,7 +24,13 @@ const arbitraryArray: fc.Arbitrary<NdArray> = fc
   });
 
 const arbitraryTensors: fc.Arbitrary<Map<string, NdArray>> = fc
-  .uniqueArray(fc.tuple(fc.string().filter((name) => name !== "__metadata__"), arbitraryArray), { selector: ([name]) => name, maxLength: 6 })
+  .uniqueArray(
+    fc.tuple(
+      fc.string().filter((name) => name !== "__metadata__"),
+      arbitraryArray,
+    ),
+    { selector: ([name]) => name, maxLength: 6 },
+  )
   .map((entries) => new Map(entries));
 
 const file = (header: unknown, data: readonly number[] = []): Uint8Array => {
@@ -37,7 +51,8 @@ describe("safetensors", () => {
       ]),
       { step: "3" },
     );
-    const json = '{"__metadata__":{"step":"3"},"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[1],"data_offsets":[4,5]}}';
+    const json =
+      '{"__metadata__":{"step":"3"},"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[1],"data_offsets":[4,5]}}';
     const padded = json.padEnd(Math.ceil(json.length / 8) * 8, " ");
     expect(Array.from(bytes)).toEqual([padded.length, 0, 0, 0, 0, 0, 0, 0, ...new TextEncoder().encode(padded), 0, 0, 0xc0, 0x3f, 1]);
   });
@@ -82,23 +97,32 @@ describe("safetensors", () => {
   it("throws its own error, and no other, on mutated bytes", () => {
     const mutation = fc.tuple(fc.nat(), fc.nat(255));
     fc.assert(
-      fc.property(arbitraryTensors, fc.array(mutation, { minLength: 1, maxLength: 4 }), fc.nat(), fc.boolean(), (tensors, mutations, cut, truncate) => {
-        const bytes = writeSafetensors(tensors, { kind: "test" });
-        for (const [at, value] of mutations) bytes[at % bytes.length] = value;
-        try {
-          readSafetensors(truncate ? bytes.subarray(0, cut % bytes.length) : bytes);
-        } catch (error) {
-          if (!(error instanceof SafetensorsError)) throw error;
-        }
-      }),
+      fc.property(
+        arbitraryTensors,
+        fc.array(mutation, { minLength: 1, maxLength: 4 }),
+        fc.nat(),
+        fc.boolean(),
+        (tensors, mutations, cut, truncate) => {
+          const bytes = writeSafetensors(tensors, { kind: "test" });
+          for (const [at, value] of mutations) bytes[at % bytes.length] = value;
+          try {
+            readSafetensors(truncate ? bytes.subarray(0, cut % bytes.length) : bytes);
+          } catch (error) {
+            if (!(error instanceof SafetensorsError)) throw error;
+          }
+        },
+      ),
       { numRuns: 2000 },
     );
   });
 
   it("throws on every truncation, naming both sizes", () => {
     const bytes = writeSafetensors(new Map([["x", NdArray.from([1, 2, 3])]]));
-    for (let length = 0; length < bytes.length; length++) expect(() => readSafetensors(bytes.subarray(0, length))).toThrow(SafetensorsError);
-    expect(() => readSafetensors(bytes.subarray(0, bytes.length - 1))).toThrow(new RegExp(`${bytes.length} bytes, but it has ${bytes.length - 1}`));
+    for (let length = 0; length < bytes.length; length++)
+      expect(() => readSafetensors(bytes.subarray(0, length))).toThrow(SafetensorsError);
+    expect(() => readSafetensors(bytes.subarray(0, bytes.length - 1))).toThrow(
+      new RegExp(`${bytes.length} bytes, but it has ${bytes.length - 1}`),
+    );
   });
 
   const entry = { dtype: "U8", shape: [2], data_offsets: [0, 2] };

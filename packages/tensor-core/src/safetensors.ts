@@ -37,7 +37,15 @@ export interface SafetensorsContent {
 const maxHeaderBytes = 100_000_000;
 const prefixBytes = 8;
 
-const nameOfDType: Readonly<Record<DType, string>> = { f32: "F32", f16: "F16", bf16: "BF16", i32: "I32", u32: "U32", u8: "U8", bool: "BOOL" };
+const nameOfDType: Readonly<Record<DType, string>> = {
+  f32: "F32",
+  f16: "F16",
+  bf16: "BF16",
+  i32: "I32",
+  u32: "U32",
+  u8: "U8",
+  bool: "BOOL",
+};
 const dtypeOfName: ReadonlyMap<unknown, DType> = new Map(Object.entries(nameOfDType).map(([dtype, name]) => [name, dtype as DType]));
 
 /**
@@ -52,23 +60,30 @@ export const layoutSafetensors = (
   specs: ReadonlyMap<string, TensorSpec>,
   metadata: Readonly<Record<string, string>> = {},
 ): { readonly head: Uint8Array<ArrayBuffer>; readonly header: SafetensorsHeader } => {
-  if (specs.has("__metadata__")) throw new ArgumentError('safetensors: a tensor cannot be named "__metadata__", the format reserves that name; rename it');
+  if (specs.has("__metadata__"))
+    throw new ArgumentError('safetensors: a tensor cannot be named "__metadata__", the format reserves that name; rename it');
   const order = [...specs].sort(
     ([nameA, a], [nameB, b]) => bytesPerElement[b.dtype] - bytesPerElement[a.dtype] || (nameA < nameB ? -1 : nameA > nameB ? 1 : 0),
   );
   const keys = Object.keys(metadata).sort();
   // Written by hand: a JavaScript object would put integer-like names first, whatever the order of insertion.
-  const fields = keys.length === 0 ? [] : [`"__metadata__":{${keys.map((key) => `${JSON.stringify(key)}:${JSON.stringify(metadata[key])}`).join(",")}}`];
+  const fields =
+    keys.length === 0 ? [] : [`"__metadata__":{${keys.map((key) => `${JSON.stringify(key)}:${JSON.stringify(metadata[key])}`).join(",")}}`];
   let offset = 0;
   const relative = order.map(([name, { dtype, shape }]) => {
     const begin = offset;
     offset += byteLength({ dtype, shape });
-    fields.push(`${JSON.stringify(name)}:{"dtype":"${nameOfDType[dtype]}","shape":${JSON.stringify(shape)},"data_offsets":[${begin},${offset}]}`);
+    fields.push(
+      `${JSON.stringify(name)}:{"dtype":"${nameOfDType[dtype]}","shape":${JSON.stringify(shape)},"data_offsets":[${begin},${offset}]}`,
+    );
     return { name, dtype, shape, begin, end: offset };
   });
   const json = new TextEncoder().encode(`{${fields.join(",")}}`);
   const headerBytes = Math.ceil(json.length / 8) * 8;
-  if (headerBytes > maxHeaderBytes) throw new ArgumentError(`safetensors: the header would have ${headerBytes} bytes, the format allows ${maxHeaderBytes}; write fewer tensors per file or less metadata`);
+  if (headerBytes > maxHeaderBytes)
+    throw new ArgumentError(
+      `safetensors: the header would have ${headerBytes} bytes, the format allows ${maxHeaderBytes}; write fewer tensors per file or less metadata`,
+    );
   const dataBegin = prefixBytes + headerBytes;
   const head = new Uint8Array(dataBegin).fill(0x20);
   new DataView(head.buffer).setBigUint64(0, BigInt(headerBytes), true);
@@ -83,7 +98,10 @@ export const layoutSafetensors = (
  * Cost: one copy of the data. For files that should not be held in memory twice, write the parts of `layoutSafetensors`.
  * @throws ArgumentError as `layoutSafetensors`.
  */
-export const writeSafetensors = (tensors: ReadonlyMap<string, NdArray>, metadata: Readonly<Record<string, string>> = {}): Uint8Array<ArrayBuffer> => {
+export const writeSafetensors = (
+  tensors: ReadonlyMap<string, NdArray>,
+  metadata: Readonly<Record<string, string>> = {},
+): Uint8Array<ArrayBuffer> => {
   const { head, header } = layoutSafetensors(tensors, metadata);
   const file = new Uint8Array(header.fileBytes);
   file.set(head);
@@ -96,10 +114,15 @@ export const writeSafetensors = (tensors: ReadonlyMap<string, NdArray>, metadata
  * @throws SafetensorsError when fewer than 8 bytes are given or the header is longer than 100 MB.
  */
 export const safetensorsDataBegin = (start: Uint8Array): number => {
-  if (start.length < prefixBytes) throw new SafetensorsError(`the file has ${start.length} bytes, but its header length alone takes ${prefixBytes}; the file is truncated, restore it from another copy`);
+  if (start.length < prefixBytes)
+    throw new SafetensorsError(
+      `the file has ${start.length} bytes, but its header length alone takes ${prefixBytes}; the file is truncated, restore it from another copy`,
+    );
   const headerBytes = new DataView(start.buffer, start.byteOffset, prefixBytes).getBigUint64(0, true);
   if (headerBytes > maxHeaderBytes) {
-    throw new SafetensorsError(`the header claims ${headerBytes} bytes, at most ${maxHeaderBytes} are allowed; this is another format or a damaged file`);
+    throw new SafetensorsError(
+      `the header claims ${headerBytes} bytes, at most ${maxHeaderBytes} are allowed; this is another format or a damaged file`,
+    );
   }
   return prefixBytes + Number(headerBytes);
 };
@@ -111,7 +134,10 @@ const parseJson = (bytes: Uint8Array): Record<string, unknown> => {
   try {
     parsed = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
   } catch (cause) {
-    throw new SafetensorsError(`the header is not valid JSON (${cause instanceof Error ? cause.message : String(cause)}); the file is damaged, restore it from another copy`, { cause });
+    throw new SafetensorsError(
+      `the header is not valid JSON (${cause instanceof Error ? cause.message : String(cause)}); the file is damaged, restore it from another copy`,
+      { cause },
+    );
   }
   if (!isRecord(parsed)) throw new SafetensorsError("the header must be a JSON object; the file is damaged, restore it from another copy");
   return parsed;
@@ -120,27 +146,40 @@ const parseJson = (bytes: Uint8Array): Record<string, unknown> => {
 const isSize = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 const parseShape = (name: string, value: unknown): Shape => {
-  if (!Array.isArray(value) || !value.every(isSize)) throw new SafetensorsError(`tensor "${name}" has shape ${JSON.stringify(value)}; a shape is a list of integers from 0`);
+  if (!Array.isArray(value) || !value.every(isSize))
+    throw new SafetensorsError(`tensor "${name}" has shape ${JSON.stringify(value)}; a shape is a list of integers from 0`);
   // A zero makes the product zero however large the others are; then no overflow can hide.
-  if (!value.includes(0) && !Number.isSafeInteger(elementCount(value) * 4)) throw new SafetensorsError(`tensor "${name}" of shape ${formatShape(value)} has more elements than can be addressed; the file is damaged`);
+  if (!value.includes(0) && !Number.isSafeInteger(elementCount(value) * 4))
+    throw new SafetensorsError(
+      `tensor "${name}" of shape ${formatShape(value)} has more elements than can be addressed; the file is damaged`,
+    );
   return value;
 };
 
 const parseEntry = (name: string, value: unknown, dataBegin: number): SafetensorsEntry => {
-  if (!isRecord(value)) throw new SafetensorsError(`tensor "${name}" is described by ${JSON.stringify(value)}; it must be an object with dtype, shape and data_offsets`);
+  if (!isRecord(value))
+    throw new SafetensorsError(
+      `tensor "${name}" is described by ${JSON.stringify(value)}; it must be an object with dtype, shape and data_offsets`,
+    );
   const dtype = dtypeOfName.get(value["dtype"]);
   if (dtype === undefined) {
-    throw new SafetensorsError(`tensor "${name}" has dtype ${JSON.stringify(value["dtype"])}; supported are ${[...dtypeOfName.keys()].join(", ")}; convert the tensor with the program that wrote it`);
+    throw new SafetensorsError(
+      `tensor "${name}" has dtype ${JSON.stringify(value["dtype"])}; supported are ${[...dtypeOfName.keys()].join(", ")}; convert the tensor with the program that wrote it`,
+    );
   }
   const shape = parseShape(name, value["shape"]);
   const offsets = value["data_offsets"];
   if (!Array.isArray(offsets) || offsets.length !== 2 || !isSize(offsets[0]) || !isSize(offsets[1]) || offsets[1] < offsets[0]) {
-    throw new SafetensorsError(`tensor "${name}" has data_offsets ${JSON.stringify(offsets)}; they must be [begin, end] with 0 ≤ begin ≤ end`);
+    throw new SafetensorsError(
+      `tensor "${name}" has data_offsets ${JSON.stringify(offsets)}; they must be [begin, end] with 0 ≤ begin ≤ end`,
+    );
   }
   const [begin, end] = offsets;
   const expected = shape.includes(0) ? 0 : byteLength({ dtype, shape });
   if (end - begin !== expected) {
-    throw new SafetensorsError(`tensor "${name}" of ${dtype}${formatShape(shape)} takes ${expected} bytes, but its data_offsets [${begin}, ${end}] span ${end - begin}; the file is damaged`);
+    throw new SafetensorsError(
+      `tensor "${name}" of ${dtype}${formatShape(shape)} takes ${expected} bytes, but its data_offsets [${begin}, ${end}] span ${end - begin}; the file is damaged`,
+    );
   }
   return { name, dtype, shape, begin: begin + dataBegin, end: end + dataBegin };
 };
@@ -149,7 +188,8 @@ const parseMetadata = (value: unknown): Record<string, string> => {
   if (value === undefined) return {};
   if (!isRecord(value)) throw new SafetensorsError("__metadata__ must map strings to strings; the file is damaged");
   const entries = Object.entries(value).map(([key, text]): [string, string] => {
-    if (typeof text !== "string") throw new SafetensorsError(`__metadata__ maps "${key}" to ${JSON.stringify(text)}; only strings are allowed`);
+    if (typeof text !== "string")
+      throw new SafetensorsError(`__metadata__ maps "${key}" to ${JSON.stringify(text)}; only strings are allowed`);
     return [key, text];
   });
   return Object.fromEntries(entries);
@@ -165,7 +205,10 @@ const parseMetadata = (value: unknown): Record<string, string> => {
  */
 export const readSafetensorsHeader = (start: Uint8Array, fileBytes: number = start.length): SafetensorsHeader => {
   const dataBegin = safetensorsDataBegin(start);
-  if (start.length < dataBegin) throw new SafetensorsError(`the header ends at byte ${dataBegin}, but only ${start.length} bytes are there; the file is truncated, restore it from another copy`);
+  if (start.length < dataBegin)
+    throw new SafetensorsError(
+      `the header ends at byte ${dataBegin}, but only ${start.length} bytes are there; the file is truncated, restore it from another copy`,
+    );
   const { __metadata__: metadataValue, ...described } = parseJson(start.subarray(prefixBytes, dataBegin));
   const metadata = parseMetadata(metadataValue);
   const entries = Object.entries(described)
@@ -175,13 +218,17 @@ export const readSafetensorsHeader = (start: Uint8Array, fileBytes: number = sta
   let previous = "the header";
   for (const { name, begin, end } of entries) {
     if (begin !== expected) {
-      throw new SafetensorsError(`tensor "${name}" begins at byte ${begin}, but ${previous} ends at byte ${expected}; tensors must follow each other without overlap or gap, the file is damaged`);
+      throw new SafetensorsError(
+        `tensor "${name}" begins at byte ${begin}, but ${previous} ends at byte ${expected}; tensors must follow each other without overlap or gap, the file is damaged`,
+      );
     }
     expected = end;
     previous = `tensor "${name}"`;
   }
   if (fileBytes !== expected) {
-    throw new SafetensorsError(`the header describes a file of ${expected} bytes, but it has ${fileBytes}; ${fileBytes < expected ? "it is truncated" : "something was appended"}, restore it from another copy`);
+    throw new SafetensorsError(
+      `the header describes a file of ${expected} bytes, but it has ${fileBytes}; ${fileBytes < expected ? "it is truncated" : "something was appended"}, restore it from another copy`,
+    );
   }
   return { entries, metadata, dataBegin, fileBytes };
 };
@@ -192,11 +239,14 @@ export const readSafetensorsHeader = (start: Uint8Array, fileBytes: number = sta
  */
 export const readSafetensorsEntry = (entry: SafetensorsEntry, bytes: Uint8Array): NdArray => {
   if (bytes.length !== entry.end - entry.begin) {
-    throw new SafetensorsError(`tensor "${entry.name}" takes ${entry.end - entry.begin} bytes, but ${bytes.length} were read; the file is truncated, restore it from another copy`);
+    throw new SafetensorsError(
+      `tensor "${entry.name}" takes ${entry.end - entry.begin} bytes, but ${bytes.length} were read; the file is truncated, restore it from another copy`,
+    );
   }
   if (entry.dtype === "bool") {
     const bad = bytes.find((byte) => byte > 1);
-    if (bad !== undefined) throw new SafetensorsError(`tensor "${entry.name}" of bool holds the byte ${bad}; only 0 and 1 are allowed, the file is damaged`);
+    if (bad !== undefined)
+      throw new SafetensorsError(`tensor "${entry.name}" of bool holds the byte ${bad}; only 0 and 1 are allowed, the file is damaged`);
   }
   const own = new Uint8Array(bytes); // a copy: aligned, and safe from the caller's buffer
   return new NdArray(entry.dtype, entry.shape, new hostArrayType[entry.dtype](own.buffer, 0, own.length / bytesPerElement[entry.dtype]));
@@ -213,5 +263,8 @@ export const readSafetensorsEntry = (entry: SafetensorsEntry, bytes: Uint8Array)
  */
 export const readSafetensors = (file: Uint8Array): SafetensorsContent => {
   const { entries, metadata } = readSafetensorsHeader(file);
-  return { tensors: new Map(entries.map((entry) => [entry.name, readSafetensorsEntry(entry, file.subarray(entry.begin, entry.end))])), metadata };
+  return {
+    tensors: new Map(entries.map((entry) => [entry.name, readSafetensorsEntry(entry, file.subarray(entry.begin, entry.end))])),
+    metadata,
+  };
 };

@@ -56,7 +56,10 @@ export const broadcastShapes = (a: Shape, b: Shape, op: string): number[] => {
     const sizeA = a[dim - (rank - a.length)] ?? 1;
     const sizeB = b[dim - (rank - b.length)] ?? 1;
     if (sizeA !== sizeB && sizeA !== 1 && sizeB !== 1) {
-      throw new ShapeError(op, `${formatShape(a)} and ${formatShape(b)} do not fit: aligned at the last dimension, sizes must be equal or 1, here ${sizeA} meets ${sizeB}; reshape or transpose one of them`);
+      throw new ShapeError(
+        op,
+        `${formatShape(a)} and ${formatShape(b)} do not fit: aligned at the last dimension, sizes must be equal or 1, here ${sizeA} meets ${sizeB}; reshape or transpose one of them`,
+      );
     }
     return sizeA === 1 ? sizeB : sizeA;
   });

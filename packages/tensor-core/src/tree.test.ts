@@ -3,7 +3,12 @@ import { expect, test } from "vitest";
 import { flattenTree, leafPaths, leavesAlong, mapTree, unflattenTree, zipTrees } from "./tree.ts";
 
 const trees = fc.letrec((tie) => ({
-  tree: fc.oneof({ depthSize: "small" }, fc.integer(), fc.array(tie("tree"), { maxLength: 3 }), fc.dictionary(fc.stringMatching(/^[a-z]{1,4}$/), tie("tree"), { maxKeys: 3, noNullPrototype: true })),
+  tree: fc.oneof(
+    { depthSize: "small" },
+    fc.integer(),
+    fc.array(tie("tree"), { maxLength: 3 }),
+    fc.dictionary(fc.stringMatching(/^[a-z]{1,4}$/), tie("tree"), { maxKeys: 3, noNullPrototype: true }),
+  ),
 })).tree;
 
 test("unflatten undoes flatten", () => {

@@ -15,7 +15,10 @@ export type MapTree<T, From, To> = T extends From
       : T;
 
 /** Where the leaves of a flat list belong. Plain data; two trees fit together when these are equal. */
-export type TreeStructure = "leaf" | { readonly list: readonly TreeStructure[] } | { readonly record: readonly (readonly [string, TreeStructure])[] };
+export type TreeStructure =
+  | "leaf"
+  | { readonly list: readonly TreeStructure[] }
+  | { readonly record: readonly (readonly [string, TreeStructure])[] };
 
 const isPlainObject = (value: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -23,7 +26,9 @@ const isPlainObject = (value: object): boolean => {
 };
 
 const isLeaf = (value: unknown): boolean =>
-  typeof value !== "object" || value === null || (!Array.isArray(value) && (!isPlainObject(value) || ("dtype" in value && "shape" in value)));
+  typeof value !== "object" ||
+  value === null ||
+  (!Array.isArray(value) && (!isPlainObject(value) || ("dtype" in value && "shape" in value)));
 
 /** Leaves in a fixed order (record keys sorted), with the structure that puts them back. */
 export const flattenTree = <Leaf>(tree: unknown): { leaves: Leaf[]; structure: TreeStructure } => {
@@ -35,7 +40,11 @@ export const flattenTree = <Leaf>(tree: unknown): { leaves: Leaf[]; structure: T
     }
     if (Array.isArray(value)) return { list: value.map(visit) };
     const record = value as Record<string, unknown>;
-    return { record: Object.keys(record).sort().map((key) => [key, visit(record[key])] as const) };
+    return {
+      record: Object.keys(record)
+        .sort()
+        .map((key) => [key, visit(record[key])] as const),
+    };
   };
   const structure = visit(tree);
   return { leaves, structure };
@@ -50,11 +59,15 @@ export const leavesAlong = <Leaf>(structure: TreeStructure, tree: unknown): Leaf
   const visit = (node: TreeStructure, value: unknown): boolean => {
     if (node === "leaf") return isLeaf(value) && leaves.push(value as Leaf) > 0;
     if (isLeaf(value)) return false;
-    if ("list" in node) return Array.isArray(value) && value.length === node.list.length && node.list.every((child, i) => visit(child, value[i]));
+    if ("list" in node)
+      return Array.isArray(value) && value.length === node.list.length && node.list.every((child, i) => visit(child, value[i]));
     if (Array.isArray(value)) return false;
     let unmatched = node.record.length;
     for (const _ in value as object) unmatched--;
-    return unmatched === 0 && node.record.every(([key, child]) => key in (value as object) && visit(child, (value as Record<string, unknown>)[key]));
+    return (
+      unmatched === 0 &&
+      node.record.every(([key, child]) => key in (value as object) && visit(child, (value as Record<string, unknown>)[key]))
+    );
   };
   return visit(structure, tree) ? leaves : undefined;
 };
@@ -87,7 +100,10 @@ export const leafPaths = (tree: unknown): string[] => {
 export const mapTree = <T, From, To>(tree: T, fn: (leaf: From, path: string) => To): MapTree<T, From, To> => {
   const { leaves, structure } = flattenTree<From>(tree);
   const paths = leafPaths(tree);
-  return unflattenTree(structure, leaves.map((leaf, i) => fn(leaf, paths[i]!)));
+  return unflattenTree(
+    structure,
+    leaves.map((leaf, i) => fn(leaf, paths[i]!)),
+  );
 };
 
 /** Apply `fn` to the leaves of several trees of one structure; the result has the structure of the first. */
@@ -96,9 +112,14 @@ export const zipTrees = <T, Result = T>(fn: (...leaves: never[]) => unknown, fir
   const others = rest.map((tree, i) => {
     const flat = flattenTree<never>(tree);
     if (JSON.stringify(flat.structure) !== JSON.stringify(structure)) {
-      throw new ArgumentError(`tree ${i + 2} of ${rest.length + 1} has leaves [${leafPaths(tree).join(", ")}], the first has [${leafPaths(first).join(", ")}]; all trees must have the same structure`);
+      throw new ArgumentError(
+        `tree ${i + 2} of ${rest.length + 1} has leaves [${leafPaths(tree).join(", ")}], the first has [${leafPaths(first).join(", ")}]; all trees must have the same structure`,
+      );
     }
     return flat.leaves;
   });
-  return unflattenTree(structure, leaves.map((leaf, i) => fn(leaf, ...others.map((other) => other[i]!))));
+  return unflattenTree(
+    structure,
+    leaves.map((leaf, i) => fn(leaf, ...others.map((other) => other[i]!))),
+  );
 };

@@ -20,7 +20,9 @@ export type Sliding = {
 export const resolvePair = (value: number | Pair, name: string, op: string, least = 1): Pair => {
   const [height, width] = typeof value === "number" ? [value, value] : value;
   if (!Number.isInteger(height) || !Number.isInteger(width) || height < least || width < least) {
-    throw new ArgumentError(`${op}: ${name} is [${height}, ${width}], both must be whole numbers of at least ${least}; pass one number or [height, width]`);
+    throw new ArgumentError(
+      `${op}: ${name} is [${height}, ${width}], both must be whole numbers of at least ${least}; pass one number or [height, width]`,
+    );
   }
   return [height, width];
 };
@@ -30,7 +32,11 @@ export const resolvePair = (value: number | Pair, name: string, op: string, leas
  * larger half at the bottom and right (the rule of TensorFlow and XLA).
  */
 export const resolvePadding = (option: PaddingOption, size: Pair, window: Pair, stride: Pair, dilation: Pair, op: string): Padding => {
-  if (option === "valid") return [[0, 0], [0, 0]];
+  if (option === "valid")
+    return [
+      [0, 0],
+      [0, 0],
+    ];
   if (option === "same") {
     const side = (dim: 0 | 1): Pair => {
       const reach = (window[dim] - 1) * dilation[dim] + 1;
@@ -48,7 +54,10 @@ export const slidingPositions = (size: Pair, window: Pair, { stride, padding, di
     const padded = size[dim] + padding[dim][0] + padding[dim][1];
     const reach = (window[dim] - 1) * dilation[dim] + 1;
     if (reach > padded) {
-      throw new ShapeError(op, `a window of ${window.join("×")} with dilation ${dilation.join("×")} reaches over ${reach} ${dim === 0 ? "rows" : "columns"}, the padded image has ${padded}; it must fit at least once: pad more or use a smaller window`);
+      throw new ShapeError(
+        op,
+        `a window of ${window.join("×")} with dilation ${dilation.join("×")} reaches over ${reach} ${dim === 0 ? "rows" : "columns"}, the padded image has ${padded}; it must fit at least once: pad more or use a smaller window`,
+      );
     }
     return Math.floor((padded - reach) / stride[dim]) + 1;
   };

@@ -4,7 +4,11 @@ import { byteLength, fuseElementwise, interpretWorld, optimize, planMemory, prin
 import { buildGraph, graphRecipe, inputsFor } from "./random-graph.ts";
 import { runPlanned } from "./simulated-memory.ts";
 
-const planned = fc.record({ recipe: graphRecipe(40), donated: fc.array(fc.nat(3), { maxLength: 4 }), pass: fc.constantFrom("optimize", "fuse", "none") });
+const planned = fc.record({
+  recipe: graphRecipe(40),
+  donated: fc.array(fc.nat(3), { maxLength: 4 }),
+  pass: fc.constantFrom("optimize", "fuse", "none"),
+});
 
 describe("planMemory", () => {
   it("lets a careless executor compute what the interpreter computes, and leaves undonated inputs alone", () => {
@@ -45,7 +49,9 @@ describe("planMemory", () => {
       fc.property(graphRecipe(40), (recipe) => {
         const graph = optimize(buildGraph(recipe));
         const plan = planMemory(graph);
-        const apart = graph.nodes.flatMap((node) => node.specs.map((spec) => Math.ceil(byteLength(spec) / 64) * 64)).reduce((total, bytes) => total + bytes, 0);
+        const apart = graph.nodes
+          .flatMap((node) => node.specs.map((spec) => Math.ceil(byteLength(spec) / 64) * 64))
+          .reduce((total, bytes) => total + bytes, 0);
         expect(plan.workspaceBytes).toBeGreaterThanOrEqual(plan.lowerBoundBytes);
         expect(plan.workspaceBytes).toBeLessThanOrEqual(apart);
       }),

@@ -1,6 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { eliminateCommonSubexpressions, eliminateDeadCode, fuseElementwise, type Graph, interpretWorld, optimize, printGraph, scheduleCollectives, simplify, validateGraph } from "../src/index.ts";
+import {
+  eliminateCommonSubexpressions,
+  eliminateDeadCode,
+  fuseElementwise,
+  type Graph,
+  interpretWorld,
+  optimize,
+  printGraph,
+  scheduleCollectives,
+  simplify,
+  validateGraph,
+} from "../src/index.ts";
 import { sinkSlices } from "../src/passes/sink-slices.ts";
 import { buildGraph, graphRecipe, inputsFor } from "./random-graph.ts";
 
@@ -39,7 +50,9 @@ describe("optimize", () => {
   it("leaves no elementwise node outside a fused node, and no collective unsplit", () => {
     fc.assert(
       fc.property(graphRecipe(), (recipe) => {
-        const loose = optimize(buildGraph(recipe)).nodes.filter(({ op }) => ["add", "cast", "multiply", "where", "relu", "all-reduce", "all-gather", "identity", "stop-gradient"].includes(op));
+        const loose = optimize(buildGraph(recipe)).nodes.filter(({ op }) =>
+          ["add", "cast", "multiply", "where", "relu", "all-reduce", "all-gather", "identity", "stop-gradient"].includes(op),
+        );
         expect(loose).toEqual([]);
       }),
     );

@@ -1,8 +1,44 @@
 import fc from "fast-check";
 import {
-  absolute, add, allGather, allReduce, allToAll, axisIndex, broadcastTo, cast, concat, cumsum, type DType, elementCount, full, gather, type Graph, greater, identity,
-  matmul, maximum, multiply, negate, NdArray, reduceMax, reduceScatter, type ReferenceArray, relu, reshape, scatterAdd, sendReceive, slice, stopGradient, subtract,
-  sum, tanh, type Tensor, topK, trace, transpose, where,
+  absolute,
+  add,
+  allGather,
+  allReduce,
+  allToAll,
+  axisIndex,
+  broadcastTo,
+  cast,
+  concat,
+  cumsum,
+  type DType,
+  elementCount,
+  full,
+  gather,
+  type Graph,
+  greater,
+  identity,
+  matmul,
+  maximum,
+  multiply,
+  negate,
+  NdArray,
+  reduceMax,
+  reduceScatter,
+  type ReferenceArray,
+  relu,
+  reshape,
+  scatterAdd,
+  sendReceive,
+  slice,
+  stopGradient,
+  subtract,
+  sum,
+  tanh,
+  type Tensor,
+  topK,
+  trace,
+  transpose,
+  where,
 } from "../src/index.ts";
 
 /** One random decision list; the graph is a function of it, so that fast-check can shrink it. */
@@ -14,13 +50,35 @@ export interface GraphRecipe {
 
 export const worldSize = 2;
 
-const shapes: readonly (readonly number[])[] = [[], [1], [4], [6], [8], [0], [2, 3], [3, 2], [1, 4], [4, 1], [4, 4], [2, 1, 4], [12], [3, 4], [2, 6]];
+const shapes: readonly (readonly number[])[] = [
+  [],
+  [1],
+  [4],
+  [6],
+  [8],
+  [0],
+  [2, 3],
+  [3, 2],
+  [1, 4],
+  [4, 1],
+  [4, 4],
+  [2, 1, 4],
+  [12],
+  [3, 4],
+  [2, 6],
+];
 
 /** Recipes of graphs with up to `maxSteps` operators over small f32 and i32 tensors. */
 export const graphRecipe = (maxSteps = 30): fc.Arbitrary<GraphRecipe> =>
   fc.record({
-    inputs: fc.array(fc.record({ dtype: fc.constantFrom<DType>("f32", "f32", "f32", "i32"), shape: fc.constantFrom(...shapes) }), { minLength: 1, maxLength: 4 }),
-    steps: fc.array(fc.record({ op: fc.nat(1000), a: fc.nat(1000), b: fc.nat(1000), k: fc.nat(1000) }), { maxLength: maxSteps, size: "max" }),
+    inputs: fc.array(fc.record({ dtype: fc.constantFrom<DType>("f32", "f32", "f32", "i32"), shape: fc.constantFrom(...shapes) }), {
+      minLength: 1,
+      maxLength: 4,
+    }),
+    steps: fc.array(fc.record({ op: fc.nat(1000), a: fc.nat(1000), b: fc.nat(1000), k: fc.nat(1000) }), {
+      maxLength: maxSteps,
+      size: "max",
+    }),
     outputs: fc.array(fc.nat(20), { minLength: 1, maxLength: 10, size: "max" }),
   });
 
@@ -34,7 +92,13 @@ const fitted = (x: Tensor, shape: readonly number[]): Tensor => {
   if (count === 0) return reshape(slice(flat, [0], [0]), shape);
   if (elementCount(x.shape) === 0) return full(shape, 2, x.dtype);
   if (elementCount(x.shape) >= count) return reshape(slice(flat, [0], [count]), shape);
-  return broadcastTo(reshape(slice(flat, [0], [1]), shape.map(() => 1)), shape);
+  return broadcastTo(
+    reshape(
+      slice(flat, [0], [1]),
+      shape.map(() => 1),
+    ),
+    shape,
+  );
 };
 
 const matched = (a: Tensor, b: Tensor): Tensor => cast(fitted(b, a.shape), a.dtype);
@@ -81,7 +145,11 @@ const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] 
   (a) => [a.rank === 2 ? matmul(asF32(a), transpose(asF32(a))) : a],
   (a) => [a.rank === 2 ? matmul(transpose(asF32(a)), asF32(a)) : a],
   (a) => (a.dtype === "f32" && a.rank === 1 && a.shape[0]! > 1 ? topK(a, 2) : [a]),
-  (a, _, k) => [a.rank > 0 && a.shape[0]! > 0 && a.dtype === "f32" ? scatterAdd(a, full([2], k % a.shape[0]!, "i32"), gather(a, full([2], 0, "i32"))) : a],
+  (a, _, k) => [
+    a.rank > 0 && a.shape[0]! > 0 && a.dtype === "f32"
+      ? scatterAdd(a, full([2], k % a.shape[0]!, "i32"), gather(a, full([2], 0, "i32")))
+      : a,
+  ],
   (a) => [allReduce(asF32(a), "data")],
   (a) => [allReduce(asF32(a), "data", "max")],
   (a) => [a.rank > 0 && elementCount(a.shape) < 64 ? allGather(a, "data") : a],
@@ -97,7 +165,8 @@ export const buildGraph = (recipe: GraphRecipe): Graph =>
     (...inputs: Tensor[]) => {
       const pool = [...inputs];
       // Mostly recent values, so that chains grow; now and then any.
-      const pick = (choice: number): Tensor => pool[pool.length - 1 - (choice % (choice % 3 === 0 ? pool.length : Math.min(pool.length, 5)))]!;
+      const pick = (choice: number): Tensor =>
+        pool[pool.length - 1 - (choice % (choice % 3 === 0 ? pool.length : Math.min(pool.length, 5)))]!;
       for (const { op, a, b, k } of recipe.steps) {
         // The first rows, elementwise ones, twice as often.
         const made = rows[op % 2 === 0 ? op % rows.length : (op * 7) % 10]!(pick(a), pick(b), k);
@@ -115,6 +184,9 @@ export const inputsFor = (graph: Graph): ReferenceArray[][] =>
     graph.inputs.map((id, index) => {
       const spec = graph.nodes[id]!.specs[0]!;
       const value = (i: number): number => ((i * 7 + index * 5 + rank * 3) % 11) - 5;
-      return { spec, data: Float64Array.from({ length: elementCount(spec.shape) }, (_, i) => (spec.dtype === "f32" ? value(i) / 4 : value(i))) };
+      return {
+        spec,
+        data: Float64Array.from({ length: elementCount(spec.shape) }, (_, i) => (spec.dtype === "f32" ? value(i) / 4 : value(i))),
+      };
     }),
   );

@@ -1,4 +1,19 @@
-import { bytesPerElement, elementCount, type FusedParams, type Graph, interpretWorld, type MemoryPlan, type Node, operators, type Place, type ReferenceArray, rowMajorStrides, specOf, type TensorSpec, valueKey } from "../src/index.ts";
+import {
+  bytesPerElement,
+  elementCount,
+  type FusedParams,
+  type Graph,
+  interpretWorld,
+  type MemoryPlan,
+  type Node,
+  operators,
+  type Place,
+  type ReferenceArray,
+  rowMajorStrides,
+  specOf,
+  type TensorSpec,
+  valueKey,
+} from "../src/index.ts";
 
 const poison = Symbol("poison");
 
@@ -18,8 +33,10 @@ class Memory {
     const width = bytesPerElement[dtype];
     const begin = place.offset + index * width;
     const value = cells[begin] ?? poison;
-    for (let byte = 1; byte < width; byte++) if (!Object.is(cells[begin + byte], value)) throw new Error(`element ${index} at ${JSON.stringify(place)} is torn`);
-    if (value === poison) throw new Error(`element ${index} at ${JSON.stringify(place)} was read before it was written, or after it was overwritten`);
+    for (let byte = 1; byte < width; byte++)
+      if (!Object.is(cells[begin + byte], value)) throw new Error(`element ${index} at ${JSON.stringify(place)} is torn`);
+    if (value === poison)
+      throw new Error(`element ${index} at ${JSON.stringify(place)} was read before it was written, or after it was overwritten`);
     return value;
   }
 
@@ -56,13 +73,23 @@ const runFused = (memory: Memory, graph: Graph, node: Node, inputs: readonly Pla
       const own = registers[register];
       if (own !== undefined) return own;
       const { dtype } = specOf(graph, node.inputs[register]!);
-      return block.map((flat) => memory.readElement(inputs[register]!, dtype, shape.reduce((at, size, dim) => at + (Math.floor(flat / steps[dim]!) % size) * views[register]!.strides[dim]!, 0)));
+      return block.map((flat) =>
+        memory.readElement(
+          inputs[register]!,
+          dtype,
+          shape.reduce((at, size, dim) => at + (Math.floor(flat / steps[dim]!) % size) * views[register]!.strides[dim]!, 0),
+        ),
+      );
     };
     for (const [i, instruction] of instructions.entries()) {
       const args = instruction.args.map(load);
-      const dtypeOf = (register: number): TensorSpec["dtype"] => (register < views.length ? specOf(graph, node.inputs[register]!).dtype : instructions[register - views.length]!.dtype);
+      const dtypeOf = (register: number): TensorSpec["dtype"] =>
+        register < views.length ? specOf(graph, node.inputs[register]!).dtype : instructions[register - views.length]!.dtype;
       const spec = { dtype: instruction.dtype, shape: [block.length] };
-      const from = instruction.args.map((register, j) => ({ spec: { dtype: dtypeOf(register), shape: [block.length] }, data: Float64Array.from(args[j]!) }));
+      const from = instruction.args.map((register, j) => ({
+        spec: { dtype: dtypeOf(register), shape: [block.length] },
+        data: Float64Array.from(args[j]!),
+      }));
       const [result] =
         instruction.op === "constant"
           ? [new Float64Array(block.length).fill(Number(instruction.params["value"]))]
@@ -70,7 +97,8 @@ const runFused = (memory: Memory, graph: Graph, node: Node, inputs: readonly Pla
       const register = views.length + i;
       registers[register] = [...rounded(result!, spec)];
       results.forEach((wanted, output) => {
-        if (wanted === register) registers[register]!.forEach((value, j) => memory.writeElement(outputs[output]!, spec.dtype, begin + j, value));
+        if (wanted === register)
+          registers[register]!.forEach((value, j) => memory.writeElement(outputs[output]!, spec.dtype, begin + j, value));
       });
     }
   }
@@ -78,7 +106,11 @@ const runFused = (memory: Memory, graph: Graph, node: Node, inputs: readonly Pla
 
 /** As the interpreter rounds values to what their dtype holds. */
 const rounded = (data: Float64Array, spec: TensorSpec): Float64Array => {
-  const id = { nodes: [{ id: 0, op: "input", inputs: [], params: { index: 0 }, specs: [spec], scope: "" }], inputs: [0], outputs: [{ node: 0, output: 0 }] };
+  const id = {
+    nodes: [{ id: 0, op: "input", inputs: [], params: { index: 0 }, specs: [spec], scope: "" }],
+    inputs: [0],
+    outputs: [{ node: 0, output: 0 }],
+  };
   return interpretWorld(id, [[{ spec, data }]])[0]![0]!.data;
 };
 
@@ -89,10 +121,19 @@ const rounded = (data: Float64Array, spec: TensorSpec): Float64Array => {
  * @returns per rank, the outputs, and the inputs as they are afterwards where they are not donated.
  * @throws when a value is read that was never written, or is not whole any more.
  */
-export const runPlanned = (graph: Graph, plan: MemoryPlan, inputs: readonly (readonly ReferenceArray[])[], donate: readonly number[]): { outputs: ReferenceArray[][]; kept: ReferenceArray[][] } => {
+export const runPlanned = (
+  graph: Graph,
+  plan: MemoryPlan,
+  inputs: readonly (readonly ReferenceArray[])[],
+  donate: readonly number[],
+): { outputs: ReferenceArray[][]; kept: ReferenceArray[][] } => {
   const memories = inputs.map(() => new Memory());
   const placeOf = (node: number, output: number): Place => plan.places.get(valueKey({ node, output }))!;
-  graph.inputs.forEach((id, index) => memories.forEach((memory, rank) => memory.write({ region: "input", index, offset: 0 }, graph.nodes[id]!.specs[0]!, inputs[rank]![index]!.data)));
+  graph.inputs.forEach((id, index) =>
+    memories.forEach((memory, rank) =>
+      memory.write({ region: "input", index, offset: 0 }, graph.nodes[id]!.specs[0]!, inputs[rank]![index]!.data),
+    ),
+  );
   const underWay = new Map<number, { operands: ReferenceArray[][]; results: Float64Array[][] }>();
 
   for (const node of graph.nodes) {
@@ -107,7 +148,8 @@ export const runPlanned = (graph: Graph, plan: MemoryPlan, inputs: readonly (rea
         start.inputs.forEach((ref, i) => {
           const place = placeOf(ref.node, ref.output);
           if (from.some((output) => samePlace(output, place))) return;
-          if (memory.read(place, specOf(graph, ref)).data.some((value, at) => !Object.is(value, before[rank]![i]!.data[at]))) throw new Error(`an operand of collective ${start.id} changed while it was under way`);
+          if (memory.read(place, specOf(graph, ref)).data.some((value, at) => !Object.is(value, before[rank]![i]!.data[at])))
+            throw new Error(`an operand of collective ${start.id} changed while it was under way`);
         });
         from.forEach((place, i) => memory.write(place, node.specs[i]!, results[rank]![i]!));
       });
@@ -116,7 +158,9 @@ export const runPlanned = (graph: Graph, plan: MemoryPlan, inputs: readonly (rea
       const results = operators[node.op]!.collective!(before, node.params, node.specs);
       const wait = node.op === "collective-start";
       if (wait) underWay.set(node.id, { operands: before, results });
-      memories.forEach((memory, rank) => to.forEach((place, i) => (wait ? memory.poison(place, node.specs[i]!) : memory.write(place, node.specs[i]!, results[rank]![i]!))));
+      memories.forEach((memory, rank) =>
+        to.forEach((place, i) => (wait ? memory.poison(place, node.specs[i]!) : memory.write(place, node.specs[i]!, results[rank]![i]!))),
+      );
     } else if (!plan.settled.has(node.id)) {
       for (const memory of memories) runNode(memory, graph, plan, node, from, to, operands);
     }
@@ -128,11 +172,23 @@ export const runPlanned = (graph: Graph, plan: MemoryPlan, inputs: readonly (rea
     }
     return graph.outputs.map((ref, i) => memory.read(plan.outputs[i]!, specOf(graph, ref)));
   });
-  const kept = memories.map((memory) => graph.inputs.flatMap((id, index) => (donate.includes(index) ? [] : [memory.read({ region: "input", index, offset: 0 }, graph.nodes[id]!.specs[0]!)])));
+  const kept = memories.map((memory) =>
+    graph.inputs.flatMap((id, index) =>
+      donate.includes(index) ? [] : [memory.read({ region: "input", index, offset: 0 }, graph.nodes[id]!.specs[0]!)],
+    ),
+  );
   return { outputs, kept };
 };
 
-const runNode = (memory: Memory, graph: Graph, plan: MemoryPlan, node: Node, from: readonly Place[], to: readonly Place[], operands: (memory: Memory) => ReferenceArray[]): void => {
+const runNode = (
+  memory: Memory,
+  graph: Graph,
+  plan: MemoryPlan,
+  node: Node,
+  from: readonly Place[],
+  to: readonly Place[],
+  operands: (memory: Memory) => ReferenceArray[],
+): void => {
   if (node.op === "fused") {
     runFused(memory, graph, node, from, to);
     return;
@@ -155,5 +211,7 @@ const runNode = (memory: Memory, graph: Graph, plan: MemoryPlan, node: Node, fro
   const values = operands(memory);
   to.forEach((place, i) => memory.poison(place, node.specs[i]!));
   operands(memory);
-  operators[node.op]!.reference(values, node.params, node.specs).forEach((data, i) => memory.write(to[i]!, node.specs[i]!, rounded(data, node.specs[i]!)));
+  operators[node.op]!.reference(values, node.params, node.specs).forEach((data, i) =>
+    memory.write(to[i]!, node.specs[i]!, rounded(data, node.specs[i]!)),
+  );
 };

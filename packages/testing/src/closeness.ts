@@ -29,8 +29,14 @@ export const firstDifference = (actual: ArrayLike<number>, expected: ArrayLike<n
 };
 
 /** Throw unless `actual` has the reference's spec and is close to it everywhere. */
-export const assertClose = (actual: NdArray, expected: { readonly spec: TensorSpec; readonly data: ArrayLike<number> }, label: string, tolerance?: Tolerance): void => {
-  if (formatSpec(actual) !== formatSpec(expected.spec)) throw new Error(`${label}: got ${formatSpec(actual)}, the reference has ${formatSpec(expected.spec)}`);
+export const assertClose = (
+  actual: NdArray,
+  expected: { readonly spec: TensorSpec; readonly data: ArrayLike<number> },
+  label: string,
+  tolerance?: Tolerance,
+): void => {
+  if (formatSpec(actual) !== formatSpec(expected.spec))
+    throw new Error(`${label}: got ${formatSpec(actual)}, the reference has ${formatSpec(expected.spec)}`);
   const difference = firstDifference(actual.toNumbers(), expected.data, tolerance ?? defaultTolerance[actual.dtype]);
   if (difference !== undefined) throw new Error(`${label}: ${difference}`);
 };

@@ -1,9 +1,29 @@
-import { add, type Backend, elementCount, evaluate, flattenTree, full, interpretWorld, isFloat, multiply, type NdArray, type ReferenceArray, sum, type Tensor, trace, type Traced, vjp } from "@skein/tensor-core";
+import {
+  add,
+  type Backend,
+  elementCount,
+  evaluate,
+  flattenTree,
+  full,
+  interpretWorld,
+  isFloat,
+  multiply,
+  type NdArray,
+  type ReferenceArray,
+  sum,
+  type Tensor,
+  trace,
+  type Traced,
+  vjp,
+} from "@skein/tensor-core";
 import { assertClose, firstDifference } from "./closeness.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
 import { normal } from "./seeded.ts";
 
-const toReference = (array: NdArray): ReferenceArray => ({ spec: { dtype: array.dtype, shape: array.shape }, data: Float64Array.from(array.toNumbers()) });
+const toReference = (array: NdArray): ReferenceArray => ({
+  spec: { dtype: array.dtype, shape: array.shape },
+  data: Float64Array.from(array.toNumbers()),
+});
 
 const outputsOf = (row: ConformanceCase, inputs: readonly Tensor[]): Tensor[] => flattenTree<Tensor>(row.fn(...inputs)).leaves;
 
@@ -15,7 +35,9 @@ export const checkValues = async (row: ConformanceCase, backend: Backend): Promi
   const expected = interpretWorld(trace(run, row.inputs as never).graph, [row.inputs.map(toReference)])[0]!;
   const actual = (await evaluate(run, backend)(...row.inputs)) as readonly NdArray[];
   if (actual.length !== expected.length) throw new Error(`${caseLabel(row)}: ${actual.length} outputs instead of ${expected.length}`);
-  expected.forEach((output, i) => assertClose(actual[i]!, output, `${caseLabel(row)} output ${i}`, isFloat(output.spec.dtype) ? row.tolerance : undefined));
+  expected.forEach((output, i) =>
+    assertClose(actual[i]!, output, `${caseLabel(row)} output ${i}`, isFloat(output.spec.dtype) ? row.tolerance : undefined),
+  );
 };
 
 /** A scalar that every float output of the row moves: fixed random weights, so that no error cancels. */
@@ -24,7 +46,9 @@ const weightedLoss = (row: ConformanceCase, inputs: readonly Tensor[], weights: 
   return terms.reduce((total, term) => add(total, term));
 };
 
-const gradientProgram = (row: ConformanceCase): { weights: readonly NdArray[]; program: (...args: Tensor[]) => readonly Tensor[]; loss: (...args: Tensor[]) => Tensor } => {
+const gradientProgram = (
+  row: ConformanceCase,
+): { weights: readonly NdArray[]; program: (...args: Tensor[]) => readonly Tensor[]; loss: (...args: Tensor[]) => Tensor } => {
   const shapes: NdArray[] = [];
   trace((...inputs: Tensor[]) => {
     const outputs = outputsOf(row, inputs);
@@ -79,7 +103,9 @@ export const checkGradientValues = async (row: ConformanceCase, backend: Backend
   const expected = run(trace(program, args as never), args.map(toReference));
   const actual = (await evaluate(program, backend)(...args)) as readonly NdArray[];
   const tolerance = row.tolerance ?? { absolute: 1e-4, relative: 1e-4 };
-  expected.forEach((gradient, i) => assertClose(actual[i]!, gradient, `${caseLabel(row)} gradient of input ${row.gradient![i]}`, tolerance));
+  expected.forEach((gradient, i) =>
+    assertClose(actual[i]!, gradient, `${caseLabel(row)} gradient of input ${row.gradient![i]}`, tolerance),
+  );
 };
 
 /** Elements of a row's inputs; central differences on large rows take too long. */

@@ -2,7 +2,9 @@ import { describe, expect, test } from "vitest";
 import { measure } from "./measure.ts";
 
 /** A clock that only calls move: call number i takes `duration(i)` ms. */
-const clocked = (duration: (i: number) => number): { readonly call: () => void; readonly clock: () => number; readonly calls: () => number } => {
+const clocked = (
+  duration: (i: number) => number,
+): { readonly call: () => void; readonly clock: () => number; readonly calls: () => number } => {
   let now = 0;
   let calls = 0;
   return { call: () => void (now += duration(calls++)), clock: () => now, calls: () => calls };

@@ -18,9 +18,14 @@ const significant = (value: number): string => (value >= 1000 ? value.toFixed(0)
 export const measurementLine = (name: string, { median, mad, n, best }: Measurement, work?: Work): string => {
   const [scale, unit] = median >= 1000 ? [1e-3, "s"] : median >= 1 ? [1, "ms"] : [1e3, "µs"];
   const rate = work === undefined ? "" : formatRate((1000 * work.amount) / median, work.unit).padStart(18);
-  const [middle, spread, fastest] = [median, mad, best].map((milliseconds) => significant(milliseconds * scale)) as [string, string, string];
+  const [middle, spread, fastest] = [median, mad, best].map((milliseconds) => significant(milliseconds * scale)) as [
+    string,
+    string,
+    string,
+  ];
   return `${name.padEnd(56)}${rate} ${middle.padStart(8)} ± ${spread} ${unit} (best ${fastest}, ${n} samples)`;
 };
 
 /** Write the line to standard output. */
-export const printMeasurement = (name: string, measurement: Measurement, work?: Work): void => void process.stdout.write(`${measurementLine(name, measurement, work)}\n`);
+export const printMeasurement = (name: string, measurement: Measurement, work?: Work): void =>
+  void process.stdout.write(`${measurementLine(name, measurement, work)}\n`);

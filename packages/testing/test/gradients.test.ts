@@ -10,6 +10,8 @@ describe("gradient rules equal central differences", () => {
 
 test("every operator with a gradient rule is differentiated by some row", () => {
   const differentiated = new Set(rows.map((row) => row.op));
-  const missing = Object.values(operators).filter((operator) => operator.vjp !== undefined && operator.collective === undefined && !differentiated.has(operator.name));
+  const missing = Object.values(operators).filter(
+    (operator) => operator.vjp !== undefined && operator.collective === undefined && !differentiated.has(operator.name),
+  );
   expect(missing.map((operator) => operator.name)).toEqual([]);
 });

@@ -1,4 +1,9 @@
 import type { Kernel } from "../kernel.ts";
 import { rowKernel } from "../row-kernel.ts";
 
-export const batchNormBackwardKernel: Kernel = rowKernel({ op: "batch-norm-backward", name: "batchNormBackward", numbers: ({ params }) => [params["epsilon"] as number], scratchWords: 3 });
+export const batchNormBackwardKernel: Kernel = rowKernel({
+  op: "batch-norm-backward",
+  name: "batchNormBackward",
+  numbers: ({ params }) => [params["epsilon"] as number],
+  scratchWords: 3,
+});

@@ -2,7 +2,8 @@ import { type ConvolutionSizes, inputGradientScratchBytes } from "../contraction
 import type { Kernel, KernelNode } from "../kernel.ts";
 import { convolutionSizes, refusesOtherThanF32, sizeArguments } from "./convolution.ts";
 
-const sizesOf = (node: KernelNode): ConvolutionSizes => convolutionSizes(node.outputs[0]!.shape, node.inputs[1]!.shape, node.inputs[0]!.shape, node.params);
+const sizesOf = (node: KernelNode): ConvolutionSizes =>
+  convolutionSizes(node.outputs[0]!.shape, node.inputs[1]!.shape, node.inputs[0]!.shape, node.params);
 
 /** Indirect GEMM over the pixels of each stride phase; see `assembly/convolution.ts`. */
 export const conv2dBackwardInputKernel: Kernel = {

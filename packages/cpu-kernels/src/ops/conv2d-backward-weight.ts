@@ -2,7 +2,8 @@ import { type ConvolutionSizes, weightGradientScratchBytes } from "../contractio
 import type { Kernel, KernelNode } from "../kernel.ts";
 import { convolutionSizes, refusesOtherThanF32, sizeArguments } from "./convolution.ts";
 
-const sizesOf = (node: KernelNode): ConvolutionSizes => convolutionSizes(node.inputs[0]!.shape, node.outputs[0]!.shape, node.inputs[1]!.shape, node.params);
+const sizesOf = (node: KernelNode): ConvolutionSizes =>
+  convolutionSizes(node.inputs[0]!.shape, node.outputs[0]!.shape, node.inputs[1]!.shape, node.params);
 
 /** Sum over blocks of output pixels; see `assembly/convolution.ts`. */
 export const conv2dBackwardWeightKernel: Kernel = {

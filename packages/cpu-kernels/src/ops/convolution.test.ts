@@ -70,8 +70,17 @@ const check = (kernel: Kernel, module: WebAssembly.Module, shapes: readonly Shap
   const scratch = place(scratchFloats, 4);
   floats.fill(NaN, scratch, scratch + scratchFloats);
   const run = kernel.bind(node, instantiateWasm(module, memory));
-  run(Int32Array.from(inputs, ({ at }) => 4 * at), Int32Array.of(4 * result), 4 * scratch, 0);
-  const expected = operators[kernel.op]!.reference(inputs.map(({ value }) => value), params, node.outputs)[0]!;
+  run(
+    Int32Array.from(inputs, ({ at }) => 4 * at),
+    Int32Array.of(4 * result),
+    4 * scratch,
+    0,
+  );
+  const expected = operators[kernel.op]!.reference(
+    inputs.map(({ value }) => value),
+    params,
+    node.outputs,
+  )[0]!;
   const worst = expected.reduce((most, value, i) => Math.max(most, Math.abs(value - floats[result + i]!) / (1 + Math.abs(value))), 0);
   expect(worst).toBeLessThan(2e-5);
   expect(guards.every((at) => floats.subarray(at, at + 4).every((value) => value === 777))).toBe(true);
@@ -82,22 +91,39 @@ describe.each(builds)("convolution of the %s build equals the reference and stay
   const numRuns = build === "relaxed" ? 60 : 25;
 
   test("conv2d", () => {
-    fc.assert(fc.property(geometries, ({ x, w, y, params }) => check(conv2dKernel, module, [x, w], y, params)), { numRuns });
+    fc.assert(
+      fc.property(geometries, ({ x, w, y, params }) => check(conv2dKernel, module, [x, w], y, params)),
+      { numRuns },
+    );
   });
 
   test("conv2d-backward-input", () => {
-    fc.assert(fc.property(geometries, ({ x, w, y, params }) => check(conv2dBackwardInputKernel, module, [y, w], x, { ...params, shape: x })), { numRuns });
+    fc.assert(
+      fc.property(geometries, ({ x, w, y, params }) => check(conv2dBackwardInputKernel, module, [y, w], x, { ...params, shape: x })),
+      { numRuns },
+    );
   });
 
   test("conv2d-backward-weight", () => {
-    fc.assert(fc.property(geometries, ({ x, w, y, params }) => check(conv2dBackwardWeightKernel, module, [x, y], w, { ...params, shape: w })), { numRuns });
+    fc.assert(
+      fc.property(geometries, ({ x, w, y, params }) => check(conv2dBackwardWeightKernel, module, [x, y], w, { ...params, shape: w })),
+      { numRuns },
+    );
   });
 
   test.each([
     ["taps are cut into blocks", { x: [1, 5, 6, 200], w: [3, 3, 200, 9], y: [1, 3, 4, 9] }],
     ["many rows of output", { x: [1, 3, 700, 5], w: [2, 2, 5, 8], y: [1, 2, 699, 8] }],
   ])("%s", (_, { x, w, y }) => {
-    const params = { stride: [1, 1], padding: [[0, 0], [0, 0]], dilation: [1, 1], groups: 1 };
+    const params = {
+      stride: [1, 1],
+      padding: [
+        [0, 0],
+        [0, 0],
+      ],
+      dilation: [1, 1],
+      groups: 1,
+    };
     check(conv2dKernel, module, [x, w], y, params);
     check(conv2dBackwardInputKernel, module, [y, w], x, { ...params, shape: x });
     check(conv2dBackwardWeightKernel, module, [x, y], w, { ...params, shape: w });

@@ -29,8 +29,22 @@ export const convolutionSizes = (x: Shape, w: Shape, y: Shape, params: KernelNod
 
 /** The sizes as arguments of the exports, which take them in this order. */
 export const sizeArguments = (s: ConvolutionSizes): number[] => [
-  s.batch, s.height, s.width, s.channels, s.kernelHeight, s.kernelWidth, s.outChannels, s.outHeight, s.outWidth,
-  s.strideY, s.strideX, s.top, s.left, s.dilationY, s.dilationX, s.groups,
+  s.batch,
+  s.height,
+  s.width,
+  s.channels,
+  s.kernelHeight,
+  s.kernelWidth,
+  s.outChannels,
+  s.outHeight,
+  s.outWidth,
+  s.strideY,
+  s.strideX,
+  s.top,
+  s.left,
+  s.dilationY,
+  s.dilationX,
+  s.groups,
 ];
 
 /** The kernels are written for f32. */

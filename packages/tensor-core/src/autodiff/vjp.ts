@@ -42,7 +42,9 @@ export const pullBack = (outputs: readonly Tensor[], cotangents: readonly Tensor
     if (!keys.some((key) => gradients.has(key))) continue;
     const operator = state.operators[node.op]!;
     if (operator.vjp === undefined) {
-      throw new ArgumentError(`${node.op} has no gradient rule${node.scope === "" ? "" : ` (used in ${node.scope})`}; wrap its input in stopGradient() if none should flow`);
+      throw new ArgumentError(
+        `${node.op} has no gradient rule${node.scope === "" ? "" : ` (used in ${node.scope})`}; wrap its input in stopGradient() if none should flow`,
+      );
     }
     const rule = operator.vjp;
     const inputs = node.inputs.map((ref) => new Tensor(state.nodes[ref.node]!.specs[ref.output]!, ref, state));
@@ -69,7 +71,10 @@ export const pullBack = (outputs: readonly Tensor[], cotangents: readonly Tensor
  *
  * @returns `value`, and `pullback(cotangents)`: a tree like `primals`, valid inside the same trace.
  */
-export const vjp = <P, Result>(fn: (primals: P) => Result, primals: P): { readonly value: Result; readonly pullback: (cotangents: Result) => P } => {
+export const vjp = <P, Result>(
+  fn: (primals: P) => Result,
+  primals: P,
+): { readonly value: Result; readonly pullback: (cotangents: Result) => P } => {
   // Fresh identities: whatever `fn` closes over counts as constant, even when it was computed from the same primals.
   const own = mapTree(primals, (leaf: Tensor) => identity(leaf)) as P;
   const value = fn(own);
@@ -82,7 +87,8 @@ export const vjp = <P, Result>(fn: (primals: P) => Result, primals: P): { readon
 };
 
 const scalarLoss = (loss: Tensor): Tensor => {
-  if (loss.shape.length !== 0) throw new ArgumentError(`valueAndGrad needs a scalar loss, got shape ${formatShape(loss.shape)}; reduce it with mean() or sum()`);
+  if (loss.shape.length !== 0)
+    throw new ArgumentError(`valueAndGrad needs a scalar loss, got shape ${formatShape(loss.shape)}; reduce it with mean() or sum()`);
   return loss;
 };
 

@@ -5,7 +5,8 @@ import type { Tensor } from "../graph/tensor.ts";
 export const relu = (x: Tensor): Tensor => emitOne("relu", [x]);
 
 /** Gaussian error linear unit. `approximate: "tanh"` takes the cheaper formula that GPT-2 was trained with. */
-export const gelu = (x: Tensor, { approximate = "none" }: { readonly approximate?: "none" | "tanh" } = {}): Tensor => emitOne("gelu", [x], { approximate: approximate === "tanh" });
+export const gelu = (x: Tensor, { approximate = "none" }: { readonly approximate?: "none" | "tanh" } = {}): Tensor =>
+  emitOne("gelu", [x], { approximate: approximate === "tanh" });
 
 /** `x · sigmoid(x)` */
 export const silu = (x: Tensor): Tensor => emitOne("silu", [x]);

@@ -11,8 +11,12 @@ import { sum } from "./reduce.ts";
 
 const reference = referenceBackend();
 const wave = (shape: Shape, seed: number): NdArray =>
-  NdArray.from(Array.from({ length: shape.reduce((product, size) => product * size, 1) }, (_, i) => Math.sin((i + 1) * seed)), shape);
-const run = async (fn: (...inputs: Tensor[]) => Tensor, ...inputs: NdArray[]): Promise<number[]> => ((await evaluate(fn, reference)(...inputs)) as NdArray).toNumbers();
+  NdArray.from(
+    Array.from({ length: shape.reduce((product, size) => product * size, 1) }, (_, i) => Math.sin((i + 1) * seed)),
+    shape,
+  );
+const run = async (fn: (...inputs: Tensor[]) => Tensor, ...inputs: NdArray[]): Promise<number[]> =>
+  ((await evaluate(fn, reference)(...inputs)) as NdArray).toNumbers();
 
 describe("attention", () => {
   const [q, k, v] = [wave([1, 1, 4, 3], 1.3), wave([1, 1, 4, 3], 0.7), wave([1, 1, 4, 3], 2.1)];
@@ -27,7 +31,10 @@ describe("attention", () => {
   });
 
   test("causal: a later key changes no earlier query", async () => {
-    const changed = NdArray.from(k.toNumbers().map((value, i) => (i >= 9 ? value + 5 : value)), k.shape);
+    const changed = NdArray.from(
+      k.toNumbers().map((value, i) => (i >= 9 ? value + 5 : value)),
+      k.shape,
+    );
     const causal = (q?: Tensor, k?: Tensor, v?: Tensor): Tensor => attention(q!, k!, v!, { causal: true });
     const [before, after] = [await run(causal, q, k, v), await run(causal, q, changed, v)];
     expect(after.slice(0, 9)).toEqual(before.slice(0, 9));
@@ -41,14 +48,17 @@ describe("attention", () => {
   });
 
   test("names the shapes that do not fit", async () => {
-    await expect(run((q, k, v) => attention(q!, k!, v!), q, wave([1, 2, 4, 3], 1), v)).rejects.toThrow(/q \[1, 1, 4, 3\], k \[1, 2, 4, 3\] and v \[1, 1, 4, 3\] do not fit/);
+    await expect(run((q, k, v) => attention(q!, k!, v!), q, wave([1, 2, 4, 3], 1), v)).rejects.toThrow(
+      /q \[1, 1, 4, 3\], k \[1, 2, 4, 3\] and v \[1, 1, 4, 3\] do not fit/,
+    );
   });
 });
 
 describe("rotary", () => {
   test("keeps lengths, and products depend on the distance of positions only", async () => {
     const [x, y] = [wave([1, 8], 1.1), wave([1, 8], 0.3)];
-    const product = (first: number, second: number): Promise<number[]> => run((x, y) => sum(multiply(rotary(x!, 100, first), rotary(y!, 100, second))), x, y);
+    const product = (first: number, second: number): Promise<number[]> =>
+      run((x, y) => sum(multiply(rotary(x!, 100, first), rotary(y!, 100, second))), x, y);
     expect((await product(9, 4))[0]).toBeCloseTo((await product(5, 0))[0]!, 5);
     expect((await product(9, 4))[0]).not.toBeCloseTo((await product(9, 3))[0]!, 3);
     const squares = (values: readonly number[]): number => values.reduce((total, value) => total + value ** 2, 0);
@@ -63,6 +73,8 @@ describe("rotary", () => {
   });
 
   test("an odd width is refused", async () => {
-    await expect(run((x) => rotary(x!), wave([2, 3], 1))).rejects.toThrow(/f32\[2, 3\] was given, it takes f32 \[\.\.\., positions, D\] with D even/);
+    await expect(run((x) => rotary(x!), wave([2, 3], 1))).rejects.toThrow(
+      /f32\[2, 3\] was given, it takes f32 \[\.\.\., positions, D\] with D even/,
+    );
   });
 });

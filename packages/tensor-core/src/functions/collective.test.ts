@@ -5,7 +5,17 @@ import type { Tensor } from "../graph/tensor.ts";
 import { trace } from "../graph/trace.ts";
 import { interpretWorld } from "../reference/interpret.ts";
 import { elementCount, type Shape } from "../shape.ts";
-import { allGather, allReduce, allReduceMean, allToAll, axisIndex, broadcastFromRoot, reduceScatter, reduceToRoot, sendReceive } from "./collective.ts";
+import {
+  allGather,
+  allReduce,
+  allReduceMean,
+  allToAll,
+  axisIndex,
+  broadcastFromRoot,
+  reduceScatter,
+  reduceToRoot,
+  sendReceive,
+} from "./collective.ts";
 
 const f32 = (shape: Shape): { dtype: "f32"; shape: Shape } => ({ dtype: "f32", shape });
 
@@ -22,8 +32,18 @@ const runWorld = (worldSize: number, fn: (x: Tensor) => Tensor, shape: Shape): {
   return { inputs: inputs.map(([x]) => [...x!.data]), outputs: outputs.map(([y]) => [...y!.data]) };
 };
 
-const rows: readonly { readonly name: string; readonly fn: (x: Tensor) => Tensor; readonly shape: (worldSize: number) => Shape; readonly expected: (x: number[][], rank: number) => number[] }[] = [
-  { name: "all-reduce", fn: (x) => allReduce(x, "data"), shape: () => [3, 2], expected: (x) => x[0]!.map((_, i) => x.reduce((sum, row) => sum + row[i]!, 0)) },
+const rows: readonly {
+  readonly name: string;
+  readonly fn: (x: Tensor) => Tensor;
+  readonly shape: (worldSize: number) => Shape;
+  readonly expected: (x: number[][], rank: number) => number[];
+}[] = [
+  {
+    name: "all-reduce",
+    fn: (x) => allReduce(x, "data"),
+    shape: () => [3, 2],
+    expected: (x) => x[0]!.map((_, i) => x.reduce((sum, row) => sum + row[i]!, 0)),
+  },
   { name: "all-gather", fn: (x) => allGather(x, "data"), shape: () => [2, 3], expected: (x) => x.flat() },
   {
     name: "reduce-scatter",
@@ -31,11 +51,20 @@ const rows: readonly { readonly name: string; readonly fn: (x: Tensor) => Tensor
     shape: (p) => [2 * p, 3],
     expected: (x, rank) => Array.from({ length: 6 }, (_, i) => x.reduce((sum, row) => sum + row[rank * 6 + i]!, 0)),
   },
-  { name: "all-to-all", fn: (x) => allToAll(x, "data"), shape: (p) => [p, 2], expected: (x, rank) => x.flatMap((row) => row.slice(rank * 2, rank * 2 + 2)) },
+  {
+    name: "all-to-all",
+    fn: (x) => allToAll(x, "data"),
+    shape: (p) => [p, 2],
+    expected: (x, rank) => x.flatMap((row) => row.slice(rank * 2, rank * 2 + 2)),
+  },
   { name: "broadcast", fn: (x) => broadcastFromRoot(x, "data", 1), shape: () => [4], expected: (x) => x[1]! },
   {
     name: "send-receive",
-    fn: (x) => sendReceive(x, "data", [[0, 1], [1, 0]]),
+    fn: (x) =>
+      sendReceive(x, "data", [
+        [0, 1],
+        [1, 0],
+      ]),
     shape: () => [4],
     expected: (x, rank) => (rank < 2 ? x[1 - rank]! : [0, 0, 0, 0]),
   },
@@ -58,12 +87,21 @@ describe.each(rows)("$name", ({ fn, shape, expected }) => {
     const inputShape = shape(worldSize);
     const forward = trace(fn, [f32(inputShape)], { mesh: { data: worldSize } }).graph;
     const outputShape = forward.nodes[forward.outputs[0]!.node]!.specs[0]!.shape;
-    const backward = trace((x: Tensor, y: Tensor) => vjp(fn, x).pullback(y), [f32(inputShape), f32(outputShape)], { mesh: { data: worldSize } }).graph;
+    const backward = trace((x: Tensor, y: Tensor) => vjp(fn, x).pullback(y), [f32(inputShape), f32(outputShape)], {
+      mesh: { data: worldSize },
+    }).graph;
     const x = Array.from({ length: worldSize }, (_, rank) => values(inputShape, rank, 1));
     const y = Array.from({ length: worldSize }, (_, rank) => values(outputShape, rank, 2));
-    const ax = interpretWorld(forward, x.map((value) => [value])).map(([value]) => value!);
-    const aty = interpretWorld(backward, x.map((value, rank) => [value, y[rank]!])).map(([value]) => value!);
-    const dot = (a: ReferenceArray[], b: ReferenceArray[]): number => a.reduce((sum, row, rank) => row.data.reduce((inner, value, i) => inner + value * b[rank]!.data[i]!, sum), 0);
+    const ax = interpretWorld(
+      forward,
+      x.map((value) => [value]),
+    ).map(([value]) => value!);
+    const aty = interpretWorld(
+      backward,
+      x.map((value, rank) => [value, y[rank]!]),
+    ).map(([value]) => value!);
+    const dot = (a: ReferenceArray[], b: ReferenceArray[]): number =>
+      a.reduce((sum, row, rank) => row.data.reduce((inner, value, i) => inner + value * b[rank]!.data[i]!, sum), 0);
     expect(dot(x, aty)).toBe(dot(ax, y));
     expect(dot(ax, y)).not.toBe(0);
   });
@@ -77,7 +115,9 @@ test("axis-index is the position along the axis", () => {
 test("max and min, and no gradient through them", () => {
   const { inputs, outputs } = runWorld(3, (x) => allReduce(x, "data", "max"), [5]);
   expect(outputs[2]).toEqual(inputs[0]!.map((_, i) => Math.max(...inputs.map((row) => row[i]!))));
-  expect(() => trace((x: Tensor) => vjp((own: Tensor) => allReduce(own, "data", "min"), x).pullback(x), [f32([5])], { mesh: { data: 3 } })).toThrow(/only for "sum"/);
+  expect(() =>
+    trace((x: Tensor) => vjp((own: Tensor) => allReduce(own, "data", "min"), x).pullback(x), [f32([5])], { mesh: { data: 3 } }),
+  ).toThrow(/only for "sum"/);
 });
 
 test("the mean is the sum times 1/P", () => {
@@ -94,10 +134,24 @@ test("one rank needs no node", () => {
 
 test("bad arguments name the values and the cure", () => {
   const on = (worldSize: number, fn: (x: Tensor) => Tensor, shape: Shape) => () => trace(fn, [f32(shape)], { mesh: { data: worldSize } });
-  expect(on(3, (x) => reduceScatter(x, "data"), [4, 2])).toThrow(/dimension 0 of f32\[4, 2\] is not a multiple of the 3 ranks on axis "data"; pad it to 6/);
+  expect(on(3, (x) => reduceScatter(x, "data"), [4, 2])).toThrow(
+    /dimension 0 of f32\[4, 2\] is not a multiple of the 3 ranks on axis "data"; pad it to 6/,
+  );
   expect(on(3, (x) => allGather(x, "data"), [])).toThrow(/has no dimension 0/);
   expect(on(3, (x) => broadcastFromRoot(x, "data", 3), [4])).toThrow(/root 3 is not a rank of axis "data", which has 3; use 0 to 2/);
-  expect(on(3, (x) => sendReceive(x, "data", [[0, 1], [2, 1]]), [4])).toThrow(/twice as receiver/);
+  expect(
+    on(
+      3,
+      (x) =>
+        sendReceive(x, "data", [
+          [0, 1],
+          [2, 1],
+        ]),
+      [4],
+    ),
+  ).toThrow(/twice as receiver/);
   const { graph } = trace((x: Tensor) => allReduce(x, "data"), [f32([2])], { mesh: { data: 3 } });
-  expect(() => interpretWorld(graph, [[values([2], 0, 1)], [values([2], 1, 1)]])).toThrow(/traced for 3 ranks on axis "data" and is run by 2/);
+  expect(() => interpretWorld(graph, [[values([2], 0, 1)], [values([2], 1, 1)]])).toThrow(
+    /traced for 3 ranks on axis "data" and is run by 2/,
+  );
 });

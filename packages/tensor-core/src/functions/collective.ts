@@ -83,7 +83,9 @@ export const sendReceive = (x: Tensor, axis: string, pairs: readonly (readonly [
   for (const end of [0, 1] as const) {
     const seen = new Set(pairs.map((pair) => pair[end]));
     if (seen.size !== pairs.length) {
-      throw new ArgumentError(`sendReceive: the pairs ${JSON.stringify(pairs)} name a rank twice as ${end === 0 ? "sender" : "receiver"}; each rank sends and receives at most once, use two calls`);
+      throw new ArgumentError(
+        `sendReceive: the pairs ${JSON.stringify(pairs)} name a rank twice as ${end === 0 ? "sender" : "receiver"}; each rank sends and receives at most once, use two calls`,
+      );
     }
   }
   const worldSize = axisSize(axis);

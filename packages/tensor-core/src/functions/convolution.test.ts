@@ -7,7 +7,13 @@ import { conv2d, type Conv2dOptions } from "./convolution.ts";
 import { avgPool2d, maxPool2d } from "./pooling.ts";
 
 const convolve = (x: Shape, w: Shape, options: Conv2dOptions = {}): Shape => {
-  const { graph } = trace((a: Tensor, b: Tensor) => conv2d(a, b, options), [{ dtype: "f32", shape: x }, { dtype: "f32", shape: w }]);
+  const { graph } = trace(
+    (a: Tensor, b: Tensor) => conv2d(a, b, options),
+    [
+      { dtype: "f32", shape: x },
+      { dtype: "f32", shape: w },
+    ],
+  );
   return graph.nodes.at(-1)!.specs[0]!.shape;
 };
 
@@ -18,8 +24,17 @@ describe("conv2d", () => {
     expect(convolve([1, 5, 6, 1], [3, 3, 1, 1], { padding: "same" })).toEqual([1, 5, 6, 1]);
     expect(convolve([1, 5, 6, 1], [3, 3, 1, 1], { padding: "same", stride: 2 })).toEqual([1, 3, 3, 1]);
     expect(convolve([1, 5, 6, 1], [2, 4, 1, 1], { padding: "same", dilation: 2 })).toEqual([1, 5, 6, 1]);
-    const { graph } = trace((a: Tensor, b: Tensor) => conv2d(a, b, { padding: "same", stride: 2 }), [{ dtype: "f32", shape: [1, 5, 6, 1] }, { dtype: "f32", shape: [3, 3, 1, 1] }]);
-    expect(graph.nodes.at(-1)!.params["padding"]).toEqual([[1, 1], [0, 1]]);
+    const { graph } = trace(
+      (a: Tensor, b: Tensor) => conv2d(a, b, { padding: "same", stride: 2 }),
+      [
+        { dtype: "f32", shape: [1, 5, 6, 1] },
+        { dtype: "f32", shape: [3, 3, 1, 1] },
+      ],
+    );
+    expect(graph.nodes.at(-1)!.params["padding"]).toEqual([
+      [1, 1],
+      [0, 1],
+    ]);
   });
 
   test.each([
@@ -34,17 +49,48 @@ describe("conv2d", () => {
 
   test("refuses strides and paddings out of range", () => {
     expect(() => convolve([1, 5, 5, 3], [3, 3, 3, 8], { stride: 0 })).toThrow(ArgumentError);
-    expect(() => convolve([1, 5, 5, 3], [3, 3, 3, 8], { padding: [[-1, 0], [0, 0]] })).toThrow(/padding of rows is \[-1, 0\]/);
+    expect(() =>
+      convolve([1, 5, 5, 3], [3, 3, 3, 8], {
+        padding: [
+          [-1, 0],
+          [0, 0],
+        ],
+      }),
+    ).toThrow(/padding of rows is \[-1, 0\]/);
   });
 });
 
 describe("pooling", () => {
   test("refuses padding that a window could lie in", () => {
-    expect(() => pool((x) => maxPool2d(x, { window: 2, padding: [[2, 0], [0, 0]] }), [1, 4, 4, 1])).toThrow(/padding \[2, 0\] with a window of 2/);
+    expect(() =>
+      pool(
+        (x) =>
+          maxPool2d(x, {
+            window: 2,
+            padding: [
+              [2, 0],
+              [0, 0],
+            ],
+          }),
+        [1, 4, 4, 1],
+      ),
+    ).toThrow(/padding \[2, 0\] with a window of 2/);
   });
 
   test("refuses images without pixels and of another rank", () => {
-    expect(() => pool((x) => avgPool2d(x, { window: 3, padding: [[2, 2], [2, 2]] }), [1, 0, 4, 1])).toThrow(/\[1, 0, 4, 1\] have no pixels/);
+    expect(() =>
+      pool(
+        (x) =>
+          avgPool2d(x, {
+            window: 3,
+            padding: [
+              [2, 2],
+              [2, 2],
+            ],
+          }),
+        [1, 0, 4, 1],
+      ),
+    ).toThrow(/\[1, 0, 4, 1\] have no pixels/);
     expect(() => pool((x) => avgPool2d(x, { window: 2 }), [4, 4, 1])).toThrow(ShapeError);
   });
 });

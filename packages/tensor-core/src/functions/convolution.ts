@@ -26,10 +26,20 @@ export interface Conv2dOptions {
  */
 export const conv2d = (x: Tensor, w: Tensor, options: Conv2dOptions = {}): Tensor => {
   if (x.rank !== 4 || w.rank !== 4) {
-    throw new ShapeError("conv2d", `takes an image [N, H, W, C] and a weight [height, width, C / groups, O], got ${formatShape(x.shape)} and ${formatShape(w.shape)}; reshape them to 4 dimensions`);
+    throw new ShapeError(
+      "conv2d",
+      `takes an image [N, H, W, C] and a weight [height, width, C / groups, O], got ${formatShape(x.shape)} and ${formatShape(w.shape)}; reshape them to 4 dimensions`,
+    );
   }
   const stride = resolvePair(options.stride ?? 1, "stride", "conv2d");
   const dilation = resolvePair(options.dilation ?? 1, "dilation", "conv2d");
-  const padding = resolvePadding(options.padding ?? "valid", [x.shape[1]!, x.shape[2]!], [w.shape[0]!, w.shape[1]!], stride, dilation, "conv2d");
+  const padding = resolvePadding(
+    options.padding ?? "valid",
+    [x.shape[1]!, x.shape[2]!],
+    [w.shape[0]!, w.shape[1]!],
+    stride,
+    dilation,
+    "conv2d",
+  );
   return emitOne("conv2d", [x, w], { stride, padding, dilation, groups: options.groups ?? 1 });
 };

@@ -43,7 +43,8 @@ describe("numbers as operands", () => {
   });
 
   test("as exponents become cheaper operators", () => {
-    const op = (exponent: number): string | undefined => opsOf(trace((x: Tensor) => power(x, exponent), [{ dtype: "f32", shape: [3] }] as never).graph).at(-1);
+    const op = (exponent: number): string | undefined =>
+      opsOf(trace((x: Tensor) => power(x, exponent), [{ dtype: "f32", shape: [3] }] as never).graph).at(-1);
     expect([2, 0.5, -1, 1, 3].map(op)).toEqual(["multiply", "sqrt", "divide", "input", "power"]);
   });
 });
@@ -52,8 +53,18 @@ describe("constant", () => {
   const specOf = (values: Parameters<typeof constant>[0]): unknown => trace(() => constant(values), []).graph.nodes[0];
 
   test("is a fill where all values are equal, a literal otherwise", () => {
-    expect(specOf([[2, 2], [2, 2]])).toMatchObject({ op: "constant", params: { value: 2, shape: [2, 2] } });
-    expect(specOf([[1, 2], [3, 4]])).toMatchObject({ op: "literal", params: { values: [1, 2, 3, 4], shape: [2, 2] } });
+    expect(
+      specOf([
+        [2, 2],
+        [2, 2],
+      ]),
+    ).toMatchObject({ op: "constant", params: { value: 2, shape: [2, 2] } });
+    expect(
+      specOf([
+        [1, 2],
+        [3, 4],
+      ]),
+    ).toMatchObject({ op: "literal", params: { values: [1, 2, 3, 4], shape: [2, 2] } });
   });
 
   test("survives JSON with -0, NaN and infinities", async () => {
@@ -64,14 +75,28 @@ describe("constant", () => {
   });
 
   test("refuses ragged lists", () => expect(() => specOf([[1, 2], [3]])).toThrow(/3 numbers do not fill shape \[2, 2\], which holds 4/));
-  test("refuses what belongs into an argument", () => expect(() => specOf(Array.from({ length: 4097 }, (_, i) => i))).toThrow(/4097 numbers are too many.*bound is 4096/));
+  test("refuses what belongs into an argument", () =>
+    expect(() => specOf(Array.from({ length: 4097 }, (_, i) => i))).toThrow(/4097 numbers are too many.*bound is 4096/));
 });
 
 describe("errors name the operator, the operands and the cure", () => {
   const f32 = { dtype: "f32", shape: [2, 3] };
-  test("shapes", () => expect(() => trace((a: Tensor, b: Tensor) => add(a, b), [f32, { dtype: "f32", shape: [4] }] as never)).toThrow(/add: \[2, 3\] and \[4\] do not fit.*3 meets 4/));
-  test("dtypes", () => expect(() => trace((a: Tensor, b: Tensor) => add(a, b), [f32, { dtype: "i32", shape: [2, 3] }] as never)).toThrow(/add: operands f32\[2, 3\] and i32\[2, 3\] differ; cast/));
-  test("storage dtypes", () => expect(() => trace((a: Tensor) => multiply(a, a), [{ dtype: "bf16", shape: [3] }] as never)).toThrow(/multiply: dtype bf16 is not supported.*cast/));
-  test("conditions", () => expect(() => trace((a: Tensor) => where(a, a, a), [f32] as never)).toThrow(/where: the condition must be bool, got f32\[2, 3\]/));
-  test("more entries than there are", () => expect(() => trace((a: Tensor) => topK(a, 4), [f32] as never)).toThrow(/topK: k = 4 entries cannot be taken along the last dimension of \[2, 3\]; use 0 ≤ k ≤ 3/));
+  test("shapes", () =>
+    expect(() => trace((a: Tensor, b: Tensor) => add(a, b), [f32, { dtype: "f32", shape: [4] }] as never)).toThrow(
+      /add: \[2, 3\] and \[4\] do not fit.*3 meets 4/,
+    ));
+  test("dtypes", () =>
+    expect(() => trace((a: Tensor, b: Tensor) => add(a, b), [f32, { dtype: "i32", shape: [2, 3] }] as never)).toThrow(
+      /add: operands f32\[2, 3\] and i32\[2, 3\] differ; cast/,
+    ));
+  test("storage dtypes", () =>
+    expect(() => trace((a: Tensor) => multiply(a, a), [{ dtype: "bf16", shape: [3] }] as never)).toThrow(
+      /multiply: dtype bf16 is not supported.*cast/,
+    ));
+  test("conditions", () =>
+    expect(() => trace((a: Tensor) => where(a, a, a), [f32] as never)).toThrow(/where: the condition must be bool, got f32\[2, 3\]/));
+  test("more entries than there are", () =>
+    expect(() => trace((a: Tensor) => topK(a, 4), [f32] as never)).toThrow(
+      /topK: k = 4 entries cannot be taken along the last dimension of \[2, 3\]; use 0 ≤ k ≤ 3/,
+    ));
 });

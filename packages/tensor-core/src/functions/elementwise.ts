@@ -6,7 +6,8 @@ import { ArgumentError } from "../errors.ts";
 import { broadcastShapes, elementCount, formatShape, resolveDim, type Shape, sameShape, type TensorSpec } from "../shape.ts";
 
 /** A tensor of `shape` with `value` everywhere. */
-export const full = (shape: Shape, value: number, dtype: DType = "f32"): Tensor => emitOne("constant", [], { dtype, shape: [...shape], value: encodeNumber(value) });
+export const full = (shape: Shape, value: number, dtype: DType = "f32"): Tensor =>
+  emitOne("constant", [], { dtype, shape: [...shape], value: encodeNumber(value) });
 
 export const zeros = (shape: Shape, dtype: DType = "f32"): Tensor => full(shape, 0, dtype);
 
@@ -22,7 +23,8 @@ export const onesLike = (like: TensorSpec): Tensor => fullLike(like, 1);
 /** Nested lists of numbers, as deep as the tensor has dimensions. */
 export type NestedNumbers = number | readonly NestedNumbers[];
 
-const shapeOfNested = (values: NestedNumbers): number[] => (typeof values === "number" ? [] : [values.length, ...(values.length === 0 ? [] : shapeOfNested(values[0]!))]);
+const shapeOfNested = (values: NestedNumbers): number[] =>
+  typeof values === "number" ? [] : [values.length, ...(values.length === 0 ? [] : shapeOfNested(values[0]!))];
 
 const flattenNested = (values: NestedNumbers): number[] => (typeof values === "number" ? [values] : values.flatMap(flattenNested));
 
@@ -36,15 +38,21 @@ const literalBound = 4096;
 export const constant = (values: NestedNumbers, dtype: DType = "f32", shape: Shape = shapeOfNested(values)): Tensor => {
   const flat = flattenNested(values);
   if (flat.length !== elementCount(shape)) {
-    throw new ArgumentError(`constant: ${flat.length} numbers do not fill shape ${formatShape(shape)}, which holds ${elementCount(shape)}; all rows of a nested list must have one length`);
+    throw new ArgumentError(
+      `constant: ${flat.length} numbers do not fill shape ${formatShape(shape)}, which holds ${elementCount(shape)}; all rows of a nested list must have one length`,
+    );
   }
-  if (flat.length > literalBound) throw new ArgumentError(`constant: ${flat.length} numbers are too many to write into a graph, the bound is ${literalBound}; pass them as an argument of the traced function`);
+  if (flat.length > literalBound)
+    throw new ArgumentError(
+      `constant: ${flat.length} numbers are too many to write into a graph, the bound is ${literalBound}; pass them as an argument of the traced function`,
+    );
   if (flat.length > 0 && flat.every((value) => Object.is(value, flat[0]))) return full(shape, flat[0]!, dtype);
   return emitOne("literal", [], { dtype, shape: [...shape], values: flat.map(encodeNumber) });
 };
 
 /** Counts 0, 1, 2, … along dimension `dim`, the same in all others. */
-export const iota = (shape: Shape, dim = -1, dtype: DType = "i32"): Tensor => emitOne("iota", [], { dtype, shape: [...shape], dim: resolveDim(dim, shape.length, "iota") });
+export const iota = (shape: Shape, dim = -1, dtype: DType = "i32"): Tensor =>
+  emitOne("iota", [], { dtype, shape: [...shape], dim: resolveDim(dim, shape.length, "iota") });
 
 /** `[0, 1, …, count - 1]` */
 export const arange = (count: number, dtype: DType = "i32"): Tensor => iota([count], 0, dtype);
@@ -203,7 +211,10 @@ export const shiftRight = (a: Operand, b: Operand): Tensor => binary("shift-righ
 /** `a` where the bool `condition` holds, else `b`; all three stretched to a common shape. */
 export const where = (condition: Tensor, a: Operand, b: Operand): Tensor => {
   const dtype = typeof a !== "number" ? a.dtype : typeof b !== "number" ? b.dtype : "f32";
-  const shape = [a, b].reduce<Shape>((common, operand) => (typeof operand === "number" ? common : broadcastShapes(common, operand.shape, "where")), condition.shape);
+  const shape = [a, b].reduce<Shape>(
+    (common, operand) => (typeof operand === "number" ? common : broadcastShapes(common, operand.shape, "where")),
+    condition.shape,
+  );
   const fit = (operand: Operand): Tensor => (typeof operand === "number" ? full(shape, operand, dtype) : stretch(operand, shape));
   return emitOne("where", [stretch(condition, shape), fit(a), fit(b)]);
 };

@@ -10,7 +10,13 @@ import { multiply } from "./elementwise.ts";
 import { sum } from "./reduce.ts";
 
 const product = (a: Shape, b: Shape, options: MatmulOptions = {}, dtype: DType = "f32") =>
-  trace((x: Tensor, y: Tensor) => matmul(x, y, options), [{ dtype, shape: a }, { dtype: "f32", shape: b }]).graph;
+  trace(
+    (x: Tensor, y: Tensor) => matmul(x, y, options),
+    [
+      { dtype, shape: a },
+      { dtype: "f32", shape: b },
+    ],
+  ).graph;
 
 describe("matmul", () => {
   test("one matrix for a whole batch becomes a single tall product", () => {
@@ -28,10 +34,13 @@ describe("matmul", () => {
           const y = matmul(operands[0]!, operands[1]!, { transposeA, transposeB });
           return sum(multiply(y, y));
         };
-        const { graph } = trace((a: Tensor, b: Tensor) => valueAndGrad(loss)([a, b]), [
-          { dtype: "f32", shape: transposeA ? [3, 2] : [2, 3] },
-          { dtype: "f32", shape: transposeB ? [5, 3] : [3, 5] },
-        ]);
+        const { graph } = trace(
+          (a: Tensor, b: Tensor) => valueAndGrad(loss)([a, b]),
+          [
+            { dtype: "f32", shape: transposeA ? [3, 2] : [2, 3] },
+            { dtype: "f32", shape: transposeB ? [5, 3] : [3, 5] },
+          ],
+        );
         expect(graph.nodes.filter((node) => node.op === "matmul")).toHaveLength(3);
         expect(graph.nodes.some((node) => node.op === "transpose")).toBe(false);
       }
@@ -40,7 +49,13 @@ describe("matmul", () => {
 
   test.each([
     ["inner dimensions", [2, 3], [4, 5], {}, /\[2, 3\] and \[4, 5\] do not fit: .* here 3 meets 4/],
-    ["inner dimensions, transposed", [2, 3], [2, 3], { transposeA: true, transposeB: true }, /\(the first and the second transposed\).*here 2 meets 3/],
+    [
+      "inner dimensions, transposed",
+      [2, 3],
+      [2, 3],
+      { transposeA: true, transposeB: true },
+      /\(the first and the second transposed\).*here 2 meets 3/,
+    ],
     ["leading dimensions", [2, 4, 3], [3, 3, 5], {}, /\[2\] and \[3\]/],
     ["a vector", [3], [3, 5], {}, /\[3\] and \[3, 5\] must both have at least 2 dimensions/],
   ] as const)("refuses %s that do not fit, naming both shapes and the caller", (_, a, b, options, message) => {

@@ -32,7 +32,10 @@ export const matmul = (a: Tensor, b: Tensor, options: MatmulOptions = {}): Tenso
   const transposeB = options.transposeB ?? false;
   const product = (x: Tensor, y: Tensor): Tensor => emitOne("matmul", [x, y], { transposeA, transposeB });
   if (a.rank < 2 || b.rank < 2) {
-    throw new ShapeError("matmul", `operands ${formatShape(a.shape)} and ${formatShape(b.shape)} must both have at least 2 dimensions; reshape a vector to [1, K] or [K, 1]`);
+    throw new ShapeError(
+      "matmul",
+      `operands ${formatShape(a.shape)} and ${formatShape(b.shape)} must both have at least 2 dimensions; reshape a vector to [1, K] or [K, 1]`,
+    );
   }
   const batchA = a.shape.slice(0, -2);
   const batchB = b.shape.slice(0, -2);

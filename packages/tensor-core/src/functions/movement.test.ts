@@ -12,7 +12,11 @@ import { broadcastTo, concat, expandDims, flatten, pad, reshape, slice, split, s
 import { sum } from "./reduce.ts";
 
 const run = async (fn: (x: Tensor) => Tensor, x: NdArray): Promise<NdArray> => evaluate(fn, referenceBackend())(x) as Promise<NdArray>;
-const range = (shape: number[]): NdArray => NdArray.from(Array.from({ length: shape.reduce((a, b) => a * b, 1) }, (_, i) => i), shape);
+const range = (shape: number[]): NdArray =>
+  NdArray.from(
+    Array.from({ length: shape.reduce((a, b) => a * b, 1) }, (_, i) => i),
+    shape,
+  );
 const shapes = fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 4 });
 
 describe("values written out by hand", () => {
@@ -33,7 +37,18 @@ describe("values written out by hand", () => {
   });
 
   test("pad surrounds", async () => {
-    const y = await run((x) => pad(x, [[1, 0], [0, 2]], 9), range([1, 2]));
+    const y = await run(
+      (x) =>
+        pad(
+          x,
+          [
+            [1, 0],
+            [0, 2],
+          ],
+          9,
+        ),
+      range([1, 2]),
+    );
     expect(y.shape).toEqual([2, 4]);
     expect(y.toNumbers()).toEqual([9, 9, 9, 9, 0, 1, 9, 9]);
   });
@@ -51,8 +66,15 @@ describe("laws", () => {
   test("a permutation followed by its inverse is the identity", async () => {
     await fc.assert(
       fc.asyncProperty(shapes, fc.nat(), async (shape, seed) => {
-        const order = shape.map((_, dim) => dim).sort((a, b) => ((a + 1) * (seed + 7)) % 5 - ((b + 1) * (seed + 7)) % 5);
-        const y = await run((x) => transpose(transpose(x, order), order.map((_, dim) => order.indexOf(dim))), range(shape));
+        const order = shape.map((_, dim) => dim).sort((a, b) => (((a + 1) * (seed + 7)) % 5) - (((b + 1) * (seed + 7)) % 5));
+        const y = await run(
+          (x) =>
+            transpose(
+              transpose(x, order),
+              order.map((_, dim) => order.indexOf(dim)),
+            ),
+          range(shape),
+        );
         expect(y.shape).toEqual(shape);
         expect(y.toNumbers()).toEqual(range(shape).toNumbers());
       }),
@@ -73,7 +95,19 @@ describe("laws", () => {
   test("slicing out what was padded gives it back", async () => {
     await fc.assert(
       fc.asyncProperty(shapes, fc.nat(3), fc.nat(3), async (shape, low, high) => {
-        const y = await run((x) => slice(pad(x, shape.map(() => [low, high] as const), 7), shape.map(() => low), shape.map((size) => low + size)), range(shape));
+        const y = await run(
+          (x) =>
+            slice(
+              pad(
+                x,
+                shape.map(() => [low, high] as const),
+                7,
+              ),
+              shape.map(() => low),
+              shape.map((size) => low + size),
+            ),
+          range(shape),
+        );
         expect(y.toNumbers()).toEqual(range(shape).toNumbers());
       }),
     );
@@ -89,7 +123,10 @@ test("gradients of 16-bit floats are added up in f32 and come back in 16 bits", 
     const wide = (y: Tensor): Tensor => sum(cast(y, "f32"));
     return [valueAndGrad((own: Tensor) => wide(broadcastTo(own, [3, 2])))(x)[1], valueAndGrad((own: Tensor) => wide(gather(own, i)))(x)[1]];
   };
-  const [stretched, gathered] = (await evaluate(fn, referenceBackend())(NdArray.from([1, 2], [2], "f16"), NdArray.from([1, 1, 0, 1], [4], "i32"))) as unknown as [NdArray, NdArray];
+  const [stretched, gathered] = (await evaluate(fn, referenceBackend())(
+    NdArray.from([1, 2], [2], "f16"),
+    NdArray.from([1, 1, 0, 1], [4], "i32"),
+  )) as unknown as [NdArray, NdArray];
   expect([stretched.dtype, gathered.dtype]).toEqual(["f16", "f16"]);
   expect(stretched.toNumbers()).toEqual([3, 3]);
   expect(gathered.toNumbers()).toEqual([1, 3]);

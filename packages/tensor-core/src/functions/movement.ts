@@ -4,7 +4,8 @@ import type { Tensor } from "../graph/tensor.ts";
 import { elementCount, formatShape, resolveDim, resolveDims, type Shape, sameShape } from "../shape.ts";
 
 /** Repeat `x` until it has `shape` (NumPy rule: aligned at the last dimension, sizes equal or 1). */
-export const broadcastTo = (x: Tensor, shape: Shape): Tensor => (sameShape(x.shape, shape) ? x : emitOne("broadcast-to", [x], { shape: [...shape] }));
+export const broadcastTo = (x: Tensor, shape: Shape): Tensor =>
+  sameShape(x.shape, shape) ? x : emitOne("broadcast-to", [x], { shape: [...shape] });
 
 /** Dimensions of `to` along which a tensor of shape `from` is repeated. */
 export const stretchedDims = (from: Shape, to: Shape): number[] => {
@@ -28,7 +29,10 @@ export const reshape = (x: Tensor, shape: Shape): Tensor => {
   const known = elementCount(shape.filter((size) => size !== -1));
   const count = elementCount(x.shape);
   if (open > 1 || (open === 1 && (known === 0 || count % known !== 0))) {
-    throw new ShapeError("reshape", `${formatShape(x.shape)} has ${count} elements, which leaves no single size for -1 in ${formatShape(shape)}; write out the sizes`);
+    throw new ShapeError(
+      "reshape",
+      `${formatShape(x.shape)} has ${count} elements, which leaves no single size for -1 in ${formatShape(shape)}; write out the sizes`,
+    );
   }
   const resolved = shape.map((size) => (size === -1 ? count / known : size));
   return sameShape(x.shape, resolved) ? x : emitOne("reshape", [x], { shape: resolved });
@@ -39,7 +43,8 @@ export const flatten = (x: Tensor, first = 0, last = -1): Tensor => {
   if (x.rank === 0) return reshape(x, [1]);
   const from = resolveDim(first, x.rank, "flatten");
   const to = resolveDim(last, x.rank, "flatten");
-  if (to < from) throw new ShapeError("flatten", `first dimension ${first} comes after last dimension ${last} in ${formatShape(x.shape)}; swap them`);
+  if (to < from)
+    throw new ShapeError("flatten", `first dimension ${first} comes after last dimension ${last} in ${formatShape(x.shape)}; swap them`);
   return reshape(x, [...x.shape.slice(0, from), elementCount(x.shape.slice(from, to + 1)), ...x.shape.slice(to + 1)]);
 };
 
@@ -47,9 +52,16 @@ export const flatten = (x: Tensor, first = 0, last = -1): Tensor => {
 export const squeeze = (x: Tensor, dims?: number | readonly number[]): Tensor => {
   const drop = dims === undefined ? x.shape.flatMap((size, dim) => (size === 1 ? [dim] : [])) : resolveDims(dims, x.rank, "squeeze");
   for (const dim of drop) {
-    if (x.shape[dim] !== 1) throw new ShapeError("squeeze", `dimension ${dim} of ${formatShape(x.shape)} has size ${x.shape[dim]}, not 1; only dimensions of size 1 can be dropped`);
+    if (x.shape[dim] !== 1)
+      throw new ShapeError(
+        "squeeze",
+        `dimension ${dim} of ${formatShape(x.shape)} has size ${x.shape[dim]}, not 1; only dimensions of size 1 can be dropped`,
+      );
   }
-  return reshape(x, x.shape.filter((_, dim) => !drop.includes(dim)));
+  return reshape(
+    x,
+    x.shape.filter((_, dim) => !drop.includes(dim)),
+  );
 };
 
 /** Insert dimensions of size 1 so that they stand at `dims` of the result. */
@@ -57,7 +69,10 @@ export const expandDims = (x: Tensor, dims: number | readonly number[]): Tensor 
   const added = typeof dims === "number" ? 1 : dims.length;
   const at = resolveDims(dims, x.rank + added, "expandDims");
   const rest = [...x.shape];
-  return reshape(x, Array.from({ length: x.rank + added }, (_, dim) => (at.includes(dim) ? 1 : rest.shift()!)));
+  return reshape(
+    x,
+    Array.from({ length: x.rank + added }, (_, dim) => (at.includes(dim) ? 1 : rest.shift()!)),
+  );
 };
 
 /** Reorder dimensions: dimension d of the result is `permutation[d]` of `x`. Without a permutation the order is reversed. */
@@ -69,7 +84,10 @@ export const transpose = (x: Tensor, permutation?: readonly number[]): Tensor =>
 /** Exchange two dimensions. */
 export const swapDims = (x: Tensor, a: number, b: number): Tensor => {
   const [first, second] = [resolveDim(a, x.rank, "swapDims"), resolveDim(b, x.rank, "swapDims")];
-  return transpose(x, x.shape.map((_, dim) => (dim === first ? second : dim === second ? first : dim)));
+  return transpose(
+    x,
+    x.shape.map((_, dim) => (dim === first ? second : dim === second ? first : dim)),
+  );
 };
 
 /**
@@ -78,7 +96,10 @@ export const swapDims = (x: Tensor, a: number, b: number): Tensor => {
  */
 export const slice = (x: Tensor, starts: readonly number[], ends: readonly number[] = [], strides: readonly number[] = []): Tensor => {
   if (starts.length > x.rank || ends.length > x.rank || strides.length > x.rank) {
-    throw new ShapeError("slice", `${starts.length} starts, ${ends.length} ends and ${strides.length} strides were given for ${formatShape(x.shape)}; give at most one per dimension`);
+    throw new ShapeError(
+      "slice",
+      `${starts.length} starts, ${ends.length} ends and ${strides.length} strides were given for ${formatShape(x.shape)}; give at most one per dimension`,
+    );
   }
   const fromEnd = (index: number, size: number): number => (index < 0 ? index + size : index);
   const from = x.shape.map((size, dim) => fromEnd(starts[dim] ?? 0, size));
@@ -102,13 +123,20 @@ export const split = (x: Tensor, parts: number | readonly number[], dim = 0): Te
   const size = x.shape[along]!;
   const sizes = typeof parts === "number" ? Array.from({ length: parts }, () => size / parts) : parts;
   if (sizes.reduce((sum, part) => sum + part, 0) !== size || !sizes.every((part) => Number.isInteger(part) && part >= 0)) {
-    throw new ShapeError("split", `dimension ${along} of ${formatShape(x.shape)} has size ${size}, which is not cut into [${sizes.join(", ")}]; the parts must be integers that add up to it`);
+    throw new ShapeError(
+      "split",
+      `dimension ${along} of ${formatShape(x.shape)} has size ${size}, which is not cut into [${sizes.join(", ")}]; the parts must be integers that add up to it`,
+    );
   }
   let start = 0;
   return sizes.map((part) => {
     const starts = x.shape.map((_, i) => (i === along ? start : 0));
     start += part;
-    return slice(x, starts, x.shape.map((whole, i) => (i === along ? start : whole)));
+    return slice(
+      x,
+      starts,
+      x.shape.map((whole, i) => (i === along ? start : whole)),
+    );
   });
 };
 
@@ -116,14 +144,23 @@ export const split = (x: Tensor, parts: number | readonly number[], dim = 0): Te
 export const stack = (tensors: readonly Tensor[], dim = 0): Tensor => {
   const rank = (tensors[0]?.rank ?? 0) + 1;
   const along = resolveDim(dim, rank, "stack");
-  return concat(tensors.map((tensor) => expandDims(tensor, along)), along);
+  return concat(
+    tensors.map((tensor) => expandDims(tensor, along)),
+    along,
+  );
 };
 
 /** Put `value` around `x`: `widths[d]` is how many entries go before and after dimension d. */
 export const pad = (x: Tensor, widths: readonly (readonly [number, number])[], value = 0): Tensor => {
-  if (widths.length !== x.rank) throw new ShapeError("pad", `${widths.length} pairs were given for ${formatShape(x.shape)}; give one [before, after] per dimension`);
+  if (widths.length !== x.rank)
+    throw new ShapeError("pad", `${widths.length} pairs were given for ${formatShape(x.shape)}; give one [before, after] per dimension`);
   if (widths.every(([low, high]) => low === 0 && high === 0)) return x;
-  return emitOne("pad", [x], { low: widths.map(([low]) => low), high: widths.map(([, high]) => high), interior: widths.map(() => 0), value });
+  return emitOne("pad", [x], {
+    low: widths.map(([low]) => low),
+    high: widths.map(([, high]) => high),
+    interior: widths.map(() => 0),
+    value,
+  });
 };
 
 /** `pad` with zeros, `interior[d]` of them also between each two neighbours: the adjoint of a strided `slice`. */

@@ -32,7 +32,9 @@ describe("normalised values", () => {
       const { y, mean, variance } = batchNorm(x, gamma, beta);
       return [batchNorm(x, full([2], 1), full([2], 0), 0).y, y, batchNormInference(x, gamma, beta, mean, variance), mean, variance];
     };
-    const [unit, y, repeated, means, variances] = ((await evaluate(fn, reference)(NdArray.from(x.data as Float32Array, [4, 2]))) as unknown as NdArray[]).map((array) => array.toNumbers());
+    const [unit, y, repeated, means, variances] = (
+      (await evaluate(fn, reference)(NdArray.from(x.data as Float32Array, [4, 2]))) as unknown as NdArray[]
+    ).map((array) => array.toNumbers());
     expect(unit![0]! + unit![2]! + unit![4]! + unit![6]!).toBeCloseTo(0, 6);
     expect(mean([1, 3, 5, 7].map((i) => unit![i]! ** 2))).toBeCloseTo(1, 6);
     y!.forEach((value, i) => expect(repeated![i]).toBeCloseTo(value, 5));
@@ -41,6 +43,8 @@ describe("normalised values", () => {
   });
 
   test("a scale of another width is refused with both shapes", async () => {
-    await expect(run((x) => layerNorm(x, full([3], 1), full([4], 0)), x)).rejects.toThrow(/gamma is f32\[3\], but rows of f32\[2, 4\] need f32\[4\]/);
+    await expect(run((x) => layerNorm(x, full([3], 1), full([4], 0)), x)).rejects.toThrow(
+      /gamma is f32\[3\], but rows of f32\[2, 4\] need f32\[4\]/,
+    );
   });
 });

@@ -8,7 +8,8 @@ import { add, multiply, rsqrt, subtract } from "./elementwise.ts";
  * @param x f32 [..., D].  @param gamma f32 [D].  @param beta f32 [D].
  * Source: Ba et al. 2016, arXiv 1607.06450; ε as in PyTorch.
  */
-export const layerNorm = (x: Tensor, gamma: Tensor, beta: Tensor, epsilon = 1e-5): Tensor => emit("layer-norm", [x, gamma, beta], { epsilon })[0]!;
+export const layerNorm = (x: Tensor, gamma: Tensor, beta: Tensor, epsilon = 1e-5): Tensor =>
+  emit("layer-norm", [x, gamma, beta], { epsilon })[0]!;
 
 /**
  * Root-mean-square normalisation over the last dimension: `x / √(mean x² + ε) · γ`.

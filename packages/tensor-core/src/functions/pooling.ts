@@ -25,7 +25,9 @@ const resolve = (op: string, x: Tensor, options: Pool2dOptions): { window: Pair;
   const padding = resolvePadding(options.padding ?? "valid", [x.shape[1]!, x.shape[2]!], window, stride, [1, 1], op);
   padding.forEach((sides, dim) => {
     if (Math.max(...sides) >= window[dim]!) {
-      throw new ArgumentError(`${op}: padding [${sides.join(", ")}] with a window of ${window[dim]} lets a window see no pixel; padding must be smaller than the window`);
+      throw new ArgumentError(
+        `${op}: padding [${sides.join(", ")}] with a window of ${window[dim]} lets a window see no pixel; padding must be smaller than the window`,
+      );
     }
   });
   return { window, stride, padding, dilation: [1, 1] };

@@ -15,7 +15,8 @@ import { argmax } from "./reduce.ts";
 export const randomBits = (key: Tensor, shape: Shape): Tensor => emitOne("random-bits", [key], { shape: [...shape] });
 
 /** A new key from a key and a number, such as the step or a layer's position: `threefry(key, (data, 1))`. */
-export const foldIn = (key: Tensor, data: Tensor | number): Tensor => emitOne("fold-in", [key, typeof data === "number" ? full([], data, "u32") : cast(data, "u32")]);
+export const foldIn = (key: Tensor, data: Tensor | number): Tensor =>
+  emitOne("fold-in", [key, typeof data === "number" ? full([], data, "u32") : cast(data, "u32")]);
 
 /** `count` independent keys. */
 export const splitKey = (key: Tensor, count = 2): Tensor[] => Array.from({ length: count }, (_, i) => foldIn(key, i));
@@ -24,7 +25,11 @@ export const splitKey = (key: Tensor, count = 2): Tensor[] => Array.from({ lengt
 const fraction = (bits: Tensor): Tensor => multiply(cast(shiftRight(bits, 8), "f32"), 2 ** -24);
 
 /** Uniform f32 in [low, high), in steps of `(high - low) / 2²⁴`. */
-export const uniform = (key: Tensor, shape: Shape, { low = 0, high = 1 }: { readonly low?: number; readonly high?: number } = {}): Tensor => {
+export const uniform = (
+  key: Tensor,
+  shape: Shape,
+  { low = 0, high = 1 }: { readonly low?: number; readonly high?: number } = {},
+): Tensor => {
   const unit = fraction(randomBits(key, shape));
   return low === 0 && high === 1 ? unit : add(multiply(unit, high - low), low);
 };
@@ -33,7 +38,11 @@ export const uniform = (key: Tensor, shape: Shape, { low = 0, high = 1 }: { read
  * Normal f32 by Box and Muller: `√(-2 ln u₁) · cos 2πu₂`, with u₁ in (0, 1], so |z| stays below 5.8.
  * Cost: two random words per value.
  */
-export const normal = (key: Tensor, shape: Shape, { mean = 0, deviation = 1 }: { readonly mean?: number; readonly deviation?: number } = {}): Tensor => {
+export const normal = (
+  key: Tensor,
+  shape: Shape,
+  { mean = 0, deviation = 1 }: { readonly mean?: number; readonly deviation?: number } = {},
+): Tensor => {
   const radius = sqrt(multiply(log(add(uniform(foldIn(key, 0), shape), 2 ** -24)), -2));
   const z = multiply(radius, cos(multiply(uniform(foldIn(key, 1), shape), 2 * Math.PI)));
   return mean === 0 && deviation === 1 ? z : add(multiply(z, deviation), mean);
@@ -49,7 +58,8 @@ export const bernoulli = (key: Tensor, probability: number | Tensor, shape: Shap
  * Source: Srivastava et al., Dropout, JMLR 15 (2014), in the inverted form.
  */
 export const dropout = (x: Tensor, rate: number, key: Tensor): Tensor => {
-  if (!(rate >= 0 && rate < 1)) throw new ArgumentError(`dropout: rate ${rate} is not a probability below 1; use 0 ≤ rate < 1, 0 to keep everything`);
+  if (!(rate >= 0 && rate < 1))
+    throw new ArgumentError(`dropout: rate ${rate} is not a probability below 1; use 0 ≤ rate < 1, 0 to keep everything`);
   return rate === 0 ? x : where(bernoulli(key, 1 - rate, x.shape), multiply(x, 1 / (1 - rate)), 0);
 };
 

@@ -34,14 +34,17 @@ export const any = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("r
 export const all = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("reduce-min", requireBool(x, "all"), options);
 
 const requireBool = (x: Tensor, op: string): Tensor => {
-  if (x.dtype !== "bool") throw new ShapeError(op, `takes bool, got ${formatSpec(x)}; compare it with something, for example notEqual(x, 0)`);
+  if (x.dtype !== "bool")
+    throw new ShapeError(op, `takes bool, got ${formatSpec(x)}; compare it with something, for example notEqual(x, 0)`);
   return x;
 };
 
-const reducedCount = (x: Tensor, dims: ReduceOptions["dims"], op: string): number => elementCount(resolveDims(dims, x.rank, op).map((dim) => x.shape[dim]!));
+const reducedCount = (x: Tensor, dims: ReduceOptions["dims"], op: string): number =>
+  elementCount(resolveDims(dims, x.rank, op).map((dim) => x.shape[dim]!));
 
 /** Arithmetic mean over `dims`; NaN where there is nothing to average. */
-export const mean = (x: Tensor, options: ReduceOptions = {}): Tensor => multiply(sum(x, options), 1 / reducedCount(x, options.dims, "mean"));
+export const mean = (x: Tensor, options: ReduceOptions = {}): Tensor =>
+  multiply(sum(x, options), 1 / reducedCount(x, options.dims, "mean"));
 
 /**
  * Variance over `dims`: `Σ (x - mean)² / (n - correction)`.

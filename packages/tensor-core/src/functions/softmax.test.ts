@@ -36,14 +36,19 @@ describe("softmax", () => {
 describe("cross-entropy", () => {
   test("of equal logits is the logarithm of the number of classes; its gradient is softmax − onehot over the batch", async () => {
     const fn = (x: Tensor, labels: Tensor): readonly Tensor[] => valueAndGrad((own: Tensor) => crossEntropy(own, labels))(x);
-    const [loss, gradient] = (await evaluate(fn, reference)(NdArray.zeros("f32", [2, 4]), NdArray.from([1, 3], [2], "i32"))) as unknown as [NdArray, NdArray];
+    const [loss, gradient] = (await evaluate(fn, reference)(NdArray.zeros("f32", [2, 4]), NdArray.from([1, 3], [2], "i32"))) as unknown as [
+      NdArray,
+      NdArray,
+    ];
     expect(loss.item()).toBeCloseTo(Math.log(4), 6);
     expect(gradient.toNumbers()).toEqual([0.125, -0.375, 0.125, 0.125, 0.125, 0.125, 0.125, -0.375]);
   });
 
   test("names the shapes that do not fit", async () => {
     const run = evaluate((x: Tensor, labels: Tensor) => crossEntropyPerRow(x, labels), reference);
-    await expect(run(NdArray.zeros("f32", [2, 4]), NdArray.zeros("i32", [4]))).rejects.toThrow(/f32\[2, 4\] need one label per row, but labels are i32\[4\]/);
+    await expect(run(NdArray.zeros("f32", [2, 4]), NdArray.zeros("i32", [4]))).rejects.toThrow(
+      /f32\[2, 4\] need one label per row, but labels are i32\[4\]/,
+    );
     await expect(run(NdArray.zeros("f32", [2, 4]), NdArray.zeros("f32", [2]))).rejects.toThrow(/it takes f32\[N, C\] and i32\[N\]/);
   });
 });

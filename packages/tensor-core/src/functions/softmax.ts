@@ -29,7 +29,10 @@ export const logSoftmax = (x: Tensor, dim = -1): Tensor => alongDim("log-softmax
  */
 export const crossEntropyPerRow = (logits: Tensor, labels: Tensor): Tensor => {
   if (!sameShape(logits.shape.slice(0, -1), labels.shape) || logits.rank === 0) {
-    throw new ShapeError("cross-entropy", `logits ${formatSpec(logits)} need one label per row, but labels are ${formatSpec(labels)}; their shape must be that of the logits without its last dimension`);
+    throw new ShapeError(
+      "cross-entropy",
+      `logits ${formatSpec(logits)} need one label per row, but labels are ${formatSpec(labels)}; their shape must be that of the logits without its last dimension`,
+    );
   }
   const rows = elementCount(labels.shape);
   const [losses] = emit("cross-entropy", [reshape(logits, [rows, logits.shape.at(-1)!]), reshape(labels, [rows])]);

@@ -14,8 +14,15 @@ export const nodeCost = (graph: Graph, node: Node): Cost =>
 export const graphCost = (graph: Graph): Cost =>
   graph.nodes
     .map((node) => nodeCost(graph, node))
-    .reduce((sum, cost) => ({ flops: sum.flops + cost.flops, bytesRead: sum.bytesRead + cost.bytesRead, bytesWritten: sum.bytesWritten + cost.bytesWritten }), {
-      flops: 0,
-      bytesRead: 0,
-      bytesWritten: 0,
-    });
+    .reduce(
+      (sum, cost) => ({
+        flops: sum.flops + cost.flops,
+        bytesRead: sum.bytesRead + cost.bytesRead,
+        bytesWritten: sum.bytesWritten + cost.bytesWritten,
+      }),
+      {
+        flops: 0,
+        bytesRead: 0,
+        bytesWritten: 0,
+      },
+    );

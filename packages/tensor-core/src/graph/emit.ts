@@ -19,7 +19,10 @@ const running: TraceState[] = [];
 
 export const currentTrace = (): TraceState => {
   const state = running.at(-1);
-  if (state === undefined) throw new ArgumentError("operators work on symbolic tensors inside a traced function; wrap the code in jit(fn, backend) or evaluate(fn)");
+  if (state === undefined)
+    throw new ArgumentError(
+      "operators work on symbolic tensors inside a traced function; wrap the code in jit(fn, backend) or evaluate(fn)",
+    );
   return state;
 };
 
@@ -39,7 +42,8 @@ export const emit = (op: string, inputs: readonly Tensor[], params: Params = {})
   const operator = state.operators[op];
   if (operator === undefined) throw new InvariantError(`operator "${op}" is not in the operator table`);
   for (const input of inputs) {
-    if (input.trace !== state) throw new ArgumentError(`${op}: a tensor of another trace was used; pass it in as an argument of the traced function`);
+    if (input.trace !== state)
+      throw new ArgumentError(`${op}: a tensor of another trace was used; pass it in as an argument of the traced function`);
   }
   const specs = operator.infer(inputs, params);
   const id = state.nodes.length;

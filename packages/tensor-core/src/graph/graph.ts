@@ -5,7 +5,8 @@ export type ParamValue = number | string | boolean | null | readonly ParamValue[
 export type Params = { readonly [key: string]: ParamValue };
 
 /** A number as a parameter: what JSON cannot carry (-0, NaN, infinities) becomes its name, and `Number()` brings both forms back. */
-export const encodeNumber = (value: number): number | string => (Object.is(value, -0) ? "-0" : Number.isFinite(value) ? value : String(value));
+export const encodeNumber = (value: number): number | string =>
+  Object.is(value, -0) ? "-0" : Number.isFinite(value) ? value : String(value);
 
 /** Output `output` of node `node`. */
 export interface ValueRef {

@@ -14,7 +14,10 @@ const tensor = (...shape: number[]): Tensor => ({ dtype: "f32", shape }) as unkn
 
 describe("printGraph", () => {
   it("shows a node per line, grouped by scope, with parameters that are not told by the result", () => {
-    const { graph } = trace((x: Tensor, w: Tensor) => scope("dense1", () => add(matmul(x, w, { transposeB: true }), 1)), [tensor(2, 3), tensor(4, 3)]);
+    const { graph } = trace(
+      (x: Tensor, w: Tensor) => scope("dense1", () => add(matmul(x, w, { transposeB: true }), 1)),
+      [tensor(2, 3), tensor(4, 3)],
+    );
     expect(printGraph(graph).split("\n")).toEqual([
       "%0 = input() f32[2,3]",
       "%1 = input() f32[4,3]",

@@ -12,7 +12,9 @@ export interface PrintOptions {
 const formatParam = (value: ParamValue): string => {
   if (typeof value !== "object" || value === null) return String(value);
   if (Array.isArray(value)) return `[${(value as readonly ParamValue[]).map(formatParam).join(", ")}]`;
-  return `{${Object.entries(value).map(([key, part]) => `${key}: ${formatParam(part)}`).join(", ")}}`;
+  return `{${Object.entries(value)
+    .map(([key, part]) => `${key}: ${formatParam(part)}`)
+    .join(", ")}}`;
 };
 
 const formatSpecs = (specs: readonly TensorSpec[]): string => {
@@ -21,7 +23,16 @@ const formatSpecs = (specs: readonly TensorSpec[]): string => {
 };
 
 const infix: { readonly [op: string]: string } = {
-  add: "+", divide: "/", equal: "==", greater: ">", "greater-equal": ">=", less: "<", "less-equal": "<=", multiply: "*", "not-equal": "!=", subtract: "-",
+  add: "+",
+  divide: "/",
+  equal: "==",
+  greater: ">",
+  "greater-equal": ">=",
+  less: "<",
+  "less-equal": "<=",
+  multiply: "*",
+  "not-equal": "!=",
+  subtract: "-",
 };
 
 /** A fused program as formulas: registers used once are written out where they are used. */
@@ -29,14 +40,22 @@ const formatProgram = (params: FusedParams, operands: readonly string[]): string
   const { views, instructions, results } = params;
   const uses = new Map<number, number>();
   for (const register of [...results, ...instructions.flatMap(({ args }) => args)]) uses.set(register, (uses.get(register) ?? 0) + 1);
-  const texts = operands.map((operand, i) => (views[i]!.strides.some((stride, dim) => stride === 0 && params.shape[dim]! > 1) ? `stretch(${operand})` : operand));
+  const texts = operands.map((operand, i) =>
+    views[i]!.strides.some((stride, dim) => stride === 0 && params.shape[dim]! > 1) ? `stretch(${operand})` : operand,
+  );
   const named: string[] = [];
   for (const [i, { op, args, dtype, params: own }] of instructions.entries()) {
     const register = operands.length + i;
     const parts = args.map((arg) => texts[arg]!);
     const sign = infix[op];
     const text =
-      op === "constant" ? formatParam(own["value"] ?? null) : op === "cast" ? `${dtype}(${parts[0]})` : sign !== undefined && parts.length === 2 ? `(${parts.join(` ${sign} `)})` : `${op}(${parts.join(", ")})`;
+      op === "constant"
+        ? formatParam(own["value"] ?? null)
+        : op === "cast"
+          ? `${dtype}(${parts[0]})`
+          : sign !== undefined && parts.length === 2
+            ? `(${parts.join(` ${sign} `)})`
+            : `${op}(${parts.join(", ")})`;
     const isResult = results.includes(register);
     if (op === "constant" || (!isResult && uses.get(register) === 1)) texts.push(text);
     else {

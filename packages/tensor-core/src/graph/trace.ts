@@ -36,7 +36,9 @@ export const trace = <Args extends readonly unknown[], Result>(
   const flat = flattenTree<unknown>(result);
   const outputs = flat.leaves.map((leaf): ValueRef => {
     if (leaf instanceof Tensor && leaf.trace === state) return leaf.ref;
-    throw new ArgumentError(`a traced function must return a tree of its own tensors, but a leaf is ${leaf instanceof Tensor ? "a tensor of another trace" : String(leaf)}; wrap numbers in constant()`);
+    throw new ArgumentError(
+      `a traced function must return a tree of its own tensors, but a leaf is ${leaf instanceof Tensor ? "a tensor of another trace" : String(leaf)}; wrap numbers in constant()`,
+    );
   });
   return {
     graph: { nodes: state.nodes, inputs: inputs.map((input) => input.ref.node), outputs },

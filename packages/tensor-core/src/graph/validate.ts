@@ -7,18 +7,24 @@ const describe = (node: Node): string => `node ${node.id} (${node.op}${node.scop
 
 // The specs of a fused node are those of the nodes that it replaced; its own `shape` has contiguous dimensions merged.
 const agrees = (op: string, inferred: TensorSpec, stated: TensorSpec): boolean =>
-  op === "fused" ? inferred.dtype === stated.dtype && elementCount(inferred.shape) === elementCount(stated.shape) : sameSpec(inferred, stated);
+  op === "fused"
+    ? inferred.dtype === stated.dtype && elementCount(inferred.shape) === elementCount(stated.shape)
+    : sameSpec(inferred, stated);
 
 const validateNode = (graph: Graph, node: Node): void => {
   const operands = node.inputs.map((ref): TensorSpec => {
     const spec = ref.node < node.id ? graph.nodes[ref.node]?.specs[ref.output] : undefined;
-    if (spec === undefined) throw new InvariantError(`${describe(node)} reads value ${ref.node}:${ref.output}, which no earlier node computes`);
+    if (spec === undefined)
+      throw new InvariantError(`${describe(node)} reads value ${ref.node}:${ref.output}, which no earlier node computes`);
     return spec;
   });
   const operator = operators[node.op];
   if (operator === undefined) throw new InvariantError(`${describe(node)} has an operator that is not in the operator table`);
   if (node.op === "input") {
-    if (node.specs.length !== 1 || node.inputs.length !== 0) throw new InvariantError(`${describe(node)} must have no operand and one output, it has ${node.inputs.length} and ${node.specs.length}`);
+    if (node.specs.length !== 1 || node.inputs.length !== 0)
+      throw new InvariantError(
+        `${describe(node)} must have no operand and one output, it has ${node.inputs.length} and ${node.specs.length}`,
+      );
     return;
   }
   let inferred: TensorSpec[];
@@ -29,7 +35,9 @@ const validateNode = (graph: Graph, node: Node): void => {
     throw new InvariantError(`${describe(node)} cannot take ${operands.map(formatSpec).join(", ") || "no operands"}: ${reason}`);
   }
   if (inferred.length !== node.specs.length || !inferred.every((spec, output) => agrees(node.op, spec, node.specs[output]!))) {
-    throw new InvariantError(`${describe(node)} states the results ${node.specs.map(formatSpec).join(", ")}, but its operator infers ${inferred.map(formatSpec).join(", ")}`);
+    throw new InvariantError(
+      `${describe(node)} states the results ${node.specs.map(formatSpec).join(", ")}, but its operator infers ${inferred.map(formatSpec).join(", ")}`,
+    );
   }
 };
 
@@ -39,19 +47,24 @@ const validateExchanges = (graph: Graph): void => {
   for (const node of graph.nodes) {
     if (node.op === "collective-done") {
       const start = node.inputs[0]?.node;
-      const whole = start !== undefined && graph.nodes[start]!.op === "collective-start" && node.inputs.length === graph.nodes[start]!.specs.length;
-      if (!whole || node.inputs.some((ref, output) => ref.node !== start || ref.output !== output)) throw new InvariantError(`${describe(node)} must take all results of one collective-start, in order`);
+      const whole =
+        start !== undefined && graph.nodes[start]!.op === "collective-start" && node.inputs.length === graph.nodes[start]!.specs.length;
+      if (!whole || node.inputs.some((ref, output) => ref.node !== start || ref.output !== output))
+        throw new InvariantError(`${describe(node)} must take all results of one collective-start, in order`);
       waits.set(start, (waits.get(start) ?? 0) + 1);
     } else {
       const raw = node.inputs.find((ref) => graph.nodes[ref.node]!.op === "collective-start");
-      if (raw !== undefined) throw new InvariantError(`${describe(node)} reads value ${raw.node}:${raw.output} of a collective that may still be under way`);
+      if (raw !== undefined)
+        throw new InvariantError(`${describe(node)} reads value ${raw.node}:${raw.output} of a collective that may still be under way`);
     }
   }
   for (const node of graph.nodes) {
-    if (node.op === "collective-start" && waits.get(node.id) !== 1) throw new InvariantError(`${describe(node)} is waited for ${waits.get(node.id) ?? 0} times instead of once`);
+    if (node.op === "collective-start" && waits.get(node.id) !== 1)
+      throw new InvariantError(`${describe(node)} is waited for ${waits.get(node.id) ?? 0} times instead of once`);
   }
   const raw = graph.outputs.find((ref) => graph.nodes[ref.node]?.op === "collective-start");
-  if (raw !== undefined) throw new InvariantError(`the graph returns value ${raw.node}:${raw.output} of a collective that may still be under way`);
+  if (raw !== undefined)
+    throw new InvariantError(`the graph returns value ${raw.node}:${raw.output} of a collective that may still be under way`);
 };
 
 /**
@@ -65,11 +78,14 @@ export const validateGraph = (graph: Graph): void => {
     validateNode(graph, node);
   });
   const inputs = new Set(graph.inputs);
-  for (const id of graph.inputs) if (graph.nodes[id]?.op !== "input") throw new InvariantError(`graph input ${id} is no node with op "input"`);
-  for (const node of graph.nodes) if (node.op === "input" && !inputs.has(node.id)) throw new InvariantError(`${describe(node)} is missing in the graph's list of inputs`);
+  for (const id of graph.inputs)
+    if (graph.nodes[id]?.op !== "input") throw new InvariantError(`graph input ${id} is no node with op "input"`);
+  for (const node of graph.nodes)
+    if (node.op === "input" && !inputs.has(node.id)) throw new InvariantError(`${describe(node)} is missing in the graph's list of inputs`);
   if (inputs.size !== graph.inputs.length) throw new InvariantError(`graph inputs [${graph.inputs.join(", ")}] name a node twice`);
   for (const ref of graph.outputs) {
-    if (graph.nodes[ref.node]?.specs[ref.output] === undefined) throw new InvariantError(`the graph returns value ${ref.node}:${ref.output}, which no node computes`);
+    if (graph.nodes[ref.node]?.specs[ref.output] === undefined)
+      throw new InvariantError(`the graph returns value ${ref.node}:${ref.output}, which no node computes`);
   }
   validateExchanges(graph);
 };

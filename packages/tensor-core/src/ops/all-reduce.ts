@@ -19,7 +19,10 @@ export const allReduceOperator: Operator = collective<AllReduceParams>({
     return ranks.map(() => data);
   },
   vjp: ({ cotangents: [g], params: { axis, reduction } }) => {
-    if (reduction !== "sum") throw new ArgumentError(`all-reduce has no gradient rule for the reduction "${reduction}", only for "sum"; wrap its input in stopGradient() if none should flow`);
+    if (reduction !== "sum")
+      throw new ArgumentError(
+        `all-reduce has no gradient rule for the reduction "${reduction}", only for "sum"; wrap its input in stopGradient() if none should flow`,
+      );
     return [allReduce(g!, axis)];
   },
 });

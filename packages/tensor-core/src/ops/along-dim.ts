@@ -12,5 +12,9 @@ export const linesAlong = (shape: Shape, dim: number): Line[] => {
   const size = shape[dim]!;
   const inner = elementCount(shape.slice(dim + 1));
   const outer = elementCount(shape.slice(0, dim));
-  return Array.from({ length: outer * inner }, (_, line) => ({ start: Math.floor(line / inner) * size * inner + (line % inner), stride: inner, size }));
+  return Array.from({ length: outer * inner }, (_, line) => ({
+    start: Math.floor(line / inner) * size * inner + (line % inner),
+    stride: inner,
+    size,
+  }));
 };

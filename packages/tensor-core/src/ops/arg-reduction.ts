@@ -9,8 +9,13 @@ export const argReduction = (name: string, beats: (a: number, b: number) => bool
   defineOperator<{ dim: number }>({
     name,
     infer: ([x], { dim }) => {
-      if (!ordered.includes(x!.dtype)) throw new ShapeError(name, `dtype ${x!.dtype} is not supported, it takes ${ordered.join(", ")}; cast the operand first`);
-      if (x!.shape[dim] === 0) throw new ShapeError(name, `dimension ${dim} of ${formatShape(x!.shape)} is empty, so no position exists; reduce a dimension with at least one element`);
+      if (!ordered.includes(x!.dtype))
+        throw new ShapeError(name, `dtype ${x!.dtype} is not supported, it takes ${ordered.join(", ")}; cast the operand first`);
+      if (x!.shape[dim] === 0)
+        throw new ShapeError(
+          name,
+          `dimension ${dim} of ${formatShape(x!.shape)} is empty, so no position exists; reduce a dimension with at least one element`,
+        );
       return [{ dtype: "i32", shape: x!.shape.filter((_, other) => other !== dim) }];
     },
     cost: ([x], [output]) => ({ flops: elementCount(x!.shape), bytesRead: byteLength(x!), bytesWritten: byteLength(output!) }),

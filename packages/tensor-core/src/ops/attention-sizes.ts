@@ -10,12 +10,15 @@ export const attentionSizes = (inputs: readonly TensorSpec[]): { heads: number; 
 };
 
 /** Keys that a query sees. */
-export const visibleKeys = (query: number, queries: number, keys: number, causal: boolean): number => (causal ? Math.max(0, Math.min(keys, query + 1 + keys - queries)) : keys);
+export const visibleKeys = (query: number, queries: number, keys: number, causal: boolean): number =>
+  causal ? Math.max(0, Math.min(keys, query + 1 + keys - queries)) : keys;
 
 /** Pairs of query and key that are multiplied. */
 export const visiblePairs = (inputs: readonly TensorSpec[], { causal }: AttentionParams): number => {
   const { heads, queries, keys } = attentionSizes(inputs);
-  return heads * Array.from({ length: queries }, (_, query) => visibleKeys(query, queries, keys, causal)).reduce((sum, count) => sum + count, 0);
+  return (
+    heads * Array.from({ length: queries }, (_, query) => visibleKeys(query, queries, keys, causal)).reduce((sum, count) => sum + count, 0)
+  );
 };
 
 /** Scaled scores of one query row with the keys that it sees. */

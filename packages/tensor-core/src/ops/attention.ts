@@ -14,14 +14,21 @@ export const attentionOperator: Operator = defineOperator<AttentionParams>({
   infer: ([q, k, v]) => {
     const [a, b] = [q!.shape, k!.shape];
     if ([q!, k!, v!].some((input) => input.dtype !== "f32" || input.shape.length !== 4)) {
-      throw new ShapeError("attention", `${formatSpec(q!)}, ${formatSpec(k!)} and ${formatSpec(v!)} were given; it takes f32 [batch, heads, positions, width]`);
+      throw new ShapeError(
+        "attention",
+        `${formatSpec(q!)}, ${formatSpec(k!)} and ${formatSpec(v!)} were given; it takes f32 [batch, heads, positions, width]`,
+      );
     }
     if (!sameShape(b, v!.shape) || a[0] !== b[0] || a[1] !== b[1] || a[3] !== b[3]) {
-      throw new ShapeError("attention", `q ${formatShape(a)}, k ${formatShape(b)} and v ${formatShape(v!.shape)} do not fit: k and v have one shape, and only positions may differ from q's`);
+      throw new ShapeError(
+        "attention",
+        `q ${formatShape(a)}, k ${formatShape(b)} and v ${formatShape(v!.shape)} do not fit: k and v have one shape, and only positions may differ from q's`,
+      );
     }
     return [q!, { dtype: "f32", shape: a.slice(0, 3) }];
   },
-  vjp: ({ inputs: [q, k, v], outputs: [out, logSums], cotangents: [g], params }) => emit("attention-backward", [q!, k!, v!, out!, logSums!, g!], params),
+  vjp: ({ inputs: [q, k, v], outputs: [out, logSums], cotangents: [g], params }) =>
+    emit("attention-backward", [q!, k!, v!, out!, logSums!, g!], params),
   cost: (inputs, outputs, params) => ({
     flops: 4 * visiblePairs(inputs, params) * inputs[0]!.shape[3]!,
     bytesRead: inputs.reduce((sum, input) => sum + byteLength(input), 0),

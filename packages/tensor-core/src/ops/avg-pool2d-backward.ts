@@ -4,7 +4,9 @@ import { elementCount, type Shape } from "../shape.ts";
 import { forEachWindow, poolingCost, type PoolingParams } from "./pooling.ts";
 
 /** Gradient of `avg-pool2d`: input the cotangent, output of `shape`, the image's; each cotangent spreads evenly over its window. */
-export const avgPool2dBackwardOperator: Operator = defineOperator<PoolingParams & { readonly countPadding: boolean; readonly shape: Shape }>({
+export const avgPool2dBackwardOperator: Operator = defineOperator<
+  PoolingParams & { readonly countPadding: boolean; readonly shape: Shape }
+>({
   name: "avg-pool2d-backward",
   infer: (_, { shape }) => [{ dtype: "f32", shape }],
   vjp: ({ cotangents: [c], params: { shape: _, ...params } }) => [emitOne("avg-pool2d", [c!], params)],

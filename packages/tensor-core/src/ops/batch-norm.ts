@@ -17,7 +17,11 @@ export const batchNormOperator: Operator = defineOperator<{ epsilon: number }>({
   },
   vjp: ({ inputs: [x, gamma], outputs: [, mean, variance], cotangents: [g], params: { epsilon } }) =>
     emit("batch-norm-backward", [x!, gamma!, mean!, variance!, g!], { epsilon }),
-  cost: ([x], outputs) => ({ flops: 7 * elementCount(x!.shape), bytesRead: 3 * byteLength(x!), bytesWritten: outputs.reduce((sum, output) => sum + byteLength(output), 0) }),
+  cost: ([x], outputs) => ({
+    flops: 7 * elementCount(x!.shape),
+    bytesRead: 3 * byteLength(x!),
+    bytesWritten: outputs.reduce((sum, output) => sum + byteLength(output), 0),
+  }),
   reference: ([x, gamma, beta], { epsilon }) => {
     const { rows, width } = rowsOf(x!.spec);
     const mean = new Float64Array(width);

@@ -23,6 +23,12 @@ export const broadcastToOperator: Operator = defineOperator<{ shape: readonly nu
     const own = rowMajorStrides(x!.spec.shape);
     const lead = shape.length - own.length;
     const stretched = new Set(stretchedDims(x!.spec.shape, shape));
-    return [readStrided(x!.data, shape, shape.map((_, dim) => (stretched.has(dim) ? 0 : own[dim - lead]!)))];
+    return [
+      readStrided(
+        x!.data,
+        shape,
+        shape.map((_, dim) => (stretched.has(dim) ? 0 : own[dim - lead]!)),
+      ),
+    ];
   },
 });

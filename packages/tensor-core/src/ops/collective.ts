@@ -34,7 +34,13 @@ export const collective = <P extends CollectiveParams>(rule: CollectiveRule<P>):
         `${rule.name}: the function was traced for ${params.axisSize} ranks on axis "${params.axis}" and is run by ${ranks.length}; trace it with mesh { ${params.axis}: ${ranks.length} }`,
       );
     }
-    return rule.world(ranks.map(([input]) => input!), params, outputs[0]!).map((data) => [data]);
+    return rule
+      .world(
+        ranks.map(([input]) => input!),
+        params,
+        outputs[0]!,
+      )
+      .map((data) => [data]);
   };
   return defineOperator<P>({
     name: rule.name,
@@ -42,7 +48,10 @@ export const collective = <P extends CollectiveParams>(rule: CollectiveRule<P>):
       if (inputs.length !== 1) throw new InvariantError(`${rule.name} takes 1 operand, got ${inputs.length}`);
       const input = inputs[0]!;
       if (rule.dtypes !== undefined && !rule.dtypes.includes(input.dtype)) {
-        throw new ShapeError(rule.name, `dtype ${input.dtype} cannot be reduced, it takes ${rule.dtypes.join(", ")}; cast the operand first`);
+        throw new ShapeError(
+          rule.name,
+          `dtype ${input.dtype} cannot be reduced, it takes ${rule.dtypes.join(", ")}; cast the operand first`,
+        );
       }
       return [rule.result(input, params)];
     },

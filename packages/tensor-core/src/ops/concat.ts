@@ -11,13 +11,30 @@ export const concatOperator: Operator = defineOperator<{ dim: number }>({
     const first = inputs[0];
     if (first === undefined) throw new ShapeError("concat", "no tensors were given; pass at least one");
     for (const input of inputs) {
-      if (input.dtype !== first.dtype || input.shape.length !== first.shape.length || input.shape.some((size, i) => i !== dim && size !== first.shape[i])) {
-        throw new ShapeError("concat", `${formatSpec(first)} and ${formatSpec(input)} do not fit along dimension ${dim}: dtype and all other sizes must be equal`);
+      if (
+        input.dtype !== first.dtype ||
+        input.shape.length !== first.shape.length ||
+        input.shape.some((size, i) => i !== dim && size !== first.shape[i])
+      ) {
+        throw new ShapeError(
+          "concat",
+          `${formatSpec(first)} and ${formatSpec(input)} do not fit along dimension ${dim}: dtype and all other sizes must be equal`,
+        );
       }
     }
-    return [{ dtype: first.dtype, shape: first.shape.map((size, i) => (i === dim ? inputs.reduce((sum, input) => sum + input.shape[dim]!, 0) : size)) }];
+    return [
+      {
+        dtype: first.dtype,
+        shape: first.shape.map((size, i) => (i === dim ? inputs.reduce((sum, input) => sum + input.shape[dim]!, 0) : size)),
+      },
+    ];
   },
-  vjp: ({ inputs, cotangents: [g], params: { dim } }) => split(g!, inputs.map((input) => input.shape[dim]!), dim),
+  vjp: ({ inputs, cotangents: [g], params: { dim } }) =>
+    split(
+      g!,
+      inputs.map((input) => input.shape[dim]!),
+      dim,
+    ),
   cost: moveCost,
   reference: (inputs, { dim }, [out]) => {
     const result = new Float64Array(elementCount(out!.shape));

@@ -14,12 +14,19 @@ export const convolutionShape = (x: Shape, w: Shape, params: ConvolutionParams, 
   const { groups } = params;
   const both = `image ${formatShape(x)} and weight ${formatShape(w)}`;
   if (!Number.isInteger(groups) || groups < 1 || channels % groups !== 0 || outChannels % groups !== 0) {
-    throw new ShapeError(op, `${both} do not split into ${groups} groups: groups must be a positive whole number that divides both the ${channels} input and the ${outChannels} output channels; choose another number of groups`);
+    throw new ShapeError(
+      op,
+      `${both} do not split into ${groups} groups: groups must be a positive whole number that divides both the ${channels} input and the ${outChannels} output channels; choose another number of groups`,
+    );
   }
   if (channels !== perGroup * groups) {
-    throw new ShapeError(op, `${both} do not fit: with ${groups} group${groups === 1 ? "" : "s"} the image's ${channels} channels must equal ${groups} × the weight's ${perGroup}; a weight is [height, width, channels / groups, outputs]`);
+    throw new ShapeError(
+      op,
+      `${both} do not fit: with ${groups} group${groups === 1 ? "" : "s"} the image's ${channels} channels must equal ${groups} × the weight's ${perGroup}; a weight is [height, width, channels / groups, outputs]`,
+    );
   }
-  if (kernelHeight < 1 || kernelWidth < 1) throw new ShapeError(op, `${both} do not fit: a kernel has at least one row and one column; give the weight a size`);
+  if (kernelHeight < 1 || kernelWidth < 1)
+    throw new ShapeError(op, `${both} do not fit: a kernel has at least one row and one column; give the weight a size`);
   return [batch, ...slidingPositions([height, width], [kernelHeight, kernelWidth], params, op), outChannels];
 };
 
@@ -27,7 +34,8 @@ export const convolutionShape = (x: Shape, w: Shape, params: ConvolutionParams, 
 export const requireImages = (op: string, inputs: readonly TensorSpec[]): void => {
   for (const input of inputs) {
     if (input.dtype !== "f32") throw new ShapeError(op, `operands ${inputs.map(formatSpec).join(" and ")} must be f32; cast them first`);
-    if (input.shape.length !== 4) throw new InvariantError(`${op} node with operands ${inputs.map(formatSpec).join(" and ")}, which must have 4 dimensions`);
+    if (input.shape.length !== 4)
+      throw new InvariantError(`${op} node with operands ${inputs.map(formatSpec).join(" and ")}, which must have 4 dimensions`);
   }
 };
 
@@ -42,7 +50,13 @@ export const convolutionCost = (w: Shape, y: Shape, inputs: readonly TensorSpec[
  * Visit every product of a convolution with the offsets of its three elements, taps outside of the image left out. All three
  * operators are one trilinear form, `Σ x·w·y`, read from another side.
  */
-export const forEachProduct = (xShape: Shape, wShape: Shape, yShape: Shape, params: ConvolutionParams, visit: (x: number, w: number, y: number) => void): void => {
+export const forEachProduct = (
+  xShape: Shape,
+  wShape: Shape,
+  yShape: Shape,
+  params: ConvolutionParams,
+  visit: (x: number, w: number, y: number) => void,
+): void => {
   const [batch, height, width, channels] = xShape as [number, number, number, number];
   const [kernelHeight, kernelWidth, perGroup, outChannels] = wShape as [number, number, number, number];
   const [, outHeight, outWidth] = yShape as [number, number, number, number];

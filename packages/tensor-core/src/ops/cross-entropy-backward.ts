@@ -8,7 +8,11 @@ import { byteLength, elementCount } from "../shape.ts";
 export const crossEntropyBackwardOperator: Operator = defineOperator({
   name: "cross-entropy-backward",
   infer: ([logits]) => [logits!],
-  cost: (inputs, [out]) => ({ flops: 4 * elementCount(out!.shape), bytesRead: inputs.reduce((sum, input) => sum + byteLength(input), 0), bytesWritten: byteLength(out!) }),
+  cost: (inputs, [out]) => ({
+    flops: 4 * elementCount(out!.shape),
+    bytesRead: inputs.reduce((sum, input) => sum + byteLength(input), 0),
+    bytesWritten: byteLength(out!),
+  }),
   reference: ([logits, labels, logSums, g]) => {
     const classes = logits!.spec.shape[1]!;
     return [

@@ -11,13 +11,25 @@ import { logSumExp } from "./rows.ts";
 export const crossEntropyOperator: Operator = defineOperator({
   name: "cross-entropy",
   infer: ([logits, labels]) => {
-    if (logits!.dtype !== "f32" || logits!.shape.length !== 2 || labels!.dtype !== "i32" || labels!.shape.length !== 1 || labels!.shape[0] !== logits!.shape[0]) {
-      throw new ShapeError("cross-entropy", `logits ${formatSpec(logits!)} and labels ${formatSpec(labels!)} were given; it takes f32[N, C] and i32[N]`);
+    if (
+      logits!.dtype !== "f32" ||
+      logits!.shape.length !== 2 ||
+      labels!.dtype !== "i32" ||
+      labels!.shape.length !== 1 ||
+      labels!.shape[0] !== logits!.shape[0]
+    ) {
+      throw new ShapeError(
+        "cross-entropy",
+        `logits ${formatSpec(logits!)} and labels ${formatSpec(labels!)} were given; it takes f32[N, C] and i32[N]`,
+      );
     }
     const perRow = { dtype: "f32" as const, shape: [logits!.shape[0]!] };
     return [perRow, perRow];
   },
-  vjp: ({ inputs: [logits, labels], outputs: [, logSums], cotangents: [g] }) => [emitOne("cross-entropy-backward", [logits!, labels!, logSums!, g!]), undefined],
+  vjp: ({ inputs: [logits, labels], outputs: [, logSums], cotangents: [g] }) => [
+    emitOne("cross-entropy-backward", [logits!, labels!, logSums!, g!]),
+    undefined,
+  ],
   cost: ([logits, labels], [losses]) => ({
     flops: 4 * elementCount(logits!.shape),
     bytesRead: byteLength(logits!) + byteLength(labels!),

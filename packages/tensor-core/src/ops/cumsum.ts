@@ -9,7 +9,8 @@ import { arithmetic } from "./elementwise.ts";
 export const cumsumOperator: Operator = defineOperator<{ dim: number; reverse: boolean }>({
   name: "cumsum",
   infer: ([x]) => {
-    if (!arithmetic.includes(x!.dtype)) throw new ShapeError("cumsum", `dtype ${x!.dtype} is not supported, it takes ${arithmetic.join(", ")}; cast the operand first`);
+    if (!arithmetic.includes(x!.dtype))
+      throw new ShapeError("cumsum", `dtype ${x!.dtype} is not supported, it takes ${arithmetic.join(", ")}; cast the operand first`);
     return [x!];
   },
   vjp: ({ cotangents: [g], params: { dim, reverse } }) => [cumsum(g!, { dim, reverse: !reverse })],

@@ -30,10 +30,16 @@ export const elementwise = <P extends Params = Params>(rule: ElementwiseRule<P>)
       const first = inputs[0]!;
       for (const input of inputs) {
         if (!rule.dtypes.includes(input.dtype)) {
-          throw new ShapeError(rule.name, `dtype ${input.dtype} is not supported, it takes ${rule.dtypes.join(", ")}; cast the operand first`);
+          throw new ShapeError(
+            rule.name,
+            `dtype ${input.dtype} is not supported, it takes ${rule.dtypes.join(", ")}; cast the operand first`,
+          );
         }
         if (input.dtype !== first.dtype || !sameShape(input.shape, first.shape)) {
-          throw new ShapeError(rule.name, `operands ${formatSpec(first)} and ${formatSpec(input)} differ; cast one of them so that the dtypes agree`);
+          throw new ShapeError(
+            rule.name,
+            `operands ${formatSpec(first)} and ${formatSpec(input)} differ; cast one of them so that the dtypes agree`,
+          );
         }
       }
       return [{ dtype: rule.result?.(inputs, params) ?? first.dtype, shape: first.shape }];

@@ -8,7 +8,10 @@ export const foldInOperator: Operator = defineOperator({
   name: "fold-in",
   infer: ([key, data]) => {
     if (key!.dtype !== "u32" || key!.shape.length !== 1 || key!.shape[0] !== 2 || data!.dtype !== "u32" || data!.shape.length !== 0) {
-      throw new ShapeError("foldIn", `takes a key u32[2] and a u32 scalar, got ${formatSpec(key!)} and ${formatSpec(data!)}; make a key with randomKey(seed)`);
+      throw new ShapeError(
+        "foldIn",
+        `takes a key u32[2] and a u32 scalar, got ${formatSpec(key!)} and ${formatSpec(data!)}; make a key with randomKey(seed)`,
+      );
     }
     return [{ dtype: "u32", shape: [2] }];
   },

@@ -41,7 +41,16 @@ export const fusedOperator = (rows: readonly Operator[]): Operator => {
       const spec = (dtype: DType): TensorSpec => ({ dtype, shape });
       const flops = instructions
         .filter(({ op }) => op !== "constant")
-        .reduce((total, { op, args, dtype, params }) => total + rowOf(op).cost(args.map(() => spec(dtype)), [spec(dtype)], params).flops, 0);
+        .reduce(
+          (total, { op, args, dtype, params }) =>
+            total +
+            rowOf(op).cost(
+              args.map(() => spec(dtype)),
+              [spec(dtype)],
+              params,
+            ).flops,
+          0,
+        );
       return {
         flops,
         bytesRead: inputs.reduce((total, input) => total + byteLength(input), 0),
@@ -53,7 +62,11 @@ export const fusedOperator = (rows: readonly Operator[]): Operator => {
       const steps = rowMajorStrides(shape);
       const dtypes = [...inputs.map((input) => input.spec.dtype), ...instructions.map((instruction) => instruction.dtype)];
       const registers = inputs.map(({ data }, input) =>
-        Float64Array.from({ length: count }, (_, flat) => data[shape.reduce((at, size, dim) => at + (Math.floor(flat / steps[dim]!) % size) * views[input]!.strides[dim]!, 0)]!),
+        Float64Array.from(
+          { length: count },
+          (_, flat) =>
+            data[shape.reduce((at, size, dim) => at + (Math.floor(flat / steps[dim]!) % size) * views[input]!.strides[dim]!, 0)]!,
+        ),
       );
       for (const { op, args, dtype, params } of instructions) {
         if (op === "constant") {
@@ -62,7 +75,18 @@ export const fusedOperator = (rows: readonly Operator[]): Operator => {
         }
         const scalar = rowOf(op).scalar!;
         const from = dtypes[args[0]!]!;
-        registers.push(Float64Array.from({ length: count }, (_, i) => roundToStorage(scalar(args.map((register) => registers[register]![i]!), params, from), dtype)));
+        registers.push(
+          Float64Array.from({ length: count }, (_, i) =>
+            roundToStorage(
+              scalar(
+                args.map((register) => registers[register]![i]!),
+                params,
+                from,
+              ),
+              dtype,
+            ),
+          ),
+        );
       }
       return results.map((register) => registers[register]!.slice());
     },

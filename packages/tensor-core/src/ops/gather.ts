@@ -25,7 +25,8 @@ export const gatherOperator: Operator = defineOperator<{ dim: number; outside: "
     for (let block = 0; block < outer; block++) {
       for (let i = 0; i < count; i++) {
         const row = indices!.data[i]!;
-        if (row >= 0 && row < size) result.set(x!.data.subarray((block * size + row) * inner, (block * size + row + 1) * inner), (block * count + i) * inner);
+        if (row >= 0 && row < size)
+          result.set(x!.data.subarray((block * size + row) * inner, (block * size + row + 1) * inner), (block * count + i) * inner);
       }
     }
     return [result];

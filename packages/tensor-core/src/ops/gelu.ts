@@ -15,7 +15,8 @@ export const geluOperator: Operator = elementwise<{ approximate: boolean }>({
   arity: 1,
   dtypes: floating,
   flops: 24,
-  scalar: ([x], { approximate }) => (approximate ? 0.5 * x! * (1 + Math.tanh(slope * (x! + cubic * x! ** 3))) : 0.5 * x! * (1 + erfOf(x! * Math.SQRT1_2))),
+  scalar: ([x], { approximate }) =>
+    approximate ? 0.5 * x! * (1 + Math.tanh(slope * (x! + cubic * x! ** 3))) : 0.5 * x! * (1 + erfOf(x! * Math.SQRT1_2)),
   vjp: ({ inputs: [x], cotangents: [g], params: { approximate } }) => {
     const square = multiply(x!, x!);
     if (approximate) {

@@ -8,7 +8,8 @@ import { arithmetic } from "./elementwise.ts";
 export const iotaOperator: Operator = defineOperator<{ dtype: DType; shape: readonly number[]; dim: number }>({
   name: "iota",
   infer: (_, { dtype, shape }) => {
-    if (!arithmetic.includes(dtype)) throw new ShapeError("iota", `dtype ${dtype} is not supported, it makes ${arithmetic.join(", ")}; cast the result`);
+    if (!arithmetic.includes(dtype))
+      throw new ShapeError("iota", `dtype ${dtype} is not supported, it makes ${arithmetic.join(", ")}; cast the result`);
     return [{ dtype, shape }];
   },
   vjp: () => [],

@@ -22,7 +22,10 @@ export const layerNormBackwardOperator: Operator = defineOperator({
       const gradient = g!.data.subarray(start, end);
       const normal = x!.data.subarray(start, end).map((value) => (value - mean!.data[row]!) * rstd!.data[row]!);
       const h = gradient.map((value, i) => value * gamma!.data[i]!);
-      const [meanH, meanHN] = [h.reduce((sum, value) => sum + value, 0) / width, h.reduce((sum, value, i) => sum + value * normal[i]!, 0) / width];
+      const [meanH, meanHN] = [
+        h.reduce((sum, value) => sum + value, 0) / width,
+        h.reduce((sum, value, i) => sum + value * normal[i]!, 0) / width,
+      ];
       gradient.forEach((value, i) => {
         dGamma[i]! += value * normal[i]!;
         dBeta[i]! += value;

@@ -17,7 +17,11 @@ export const layerNormOperator: Operator = defineOperator<{ epsilon: number }>({
     return [x!, perRow, perRow];
   },
   vjp: ({ inputs: [x, gamma], outputs: [, mean, rstd], cotangents: [g] }) => emit("layer-norm-backward", [x!, gamma!, mean!, rstd!, g!]),
-  cost: ([x], outputs) => ({ flops: 8 * elementCount(x!.shape), bytesRead: byteLength(x!), bytesWritten: outputs.reduce((sum, output) => sum + byteLength(output), 0) }),
+  cost: ([x], outputs) => ({
+    flops: 8 * elementCount(x!.shape),
+    bytesRead: byteLength(x!),
+    bytesWritten: outputs.reduce((sum, output) => sum + byteLength(output), 0),
+  }),
   reference: ([x, gamma, beta], { epsilon }) => {
     const { rows, width } = rowsOf(x!.spec);
     const mean = new Float64Array(rows);

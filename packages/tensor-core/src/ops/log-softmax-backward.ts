@@ -15,7 +15,11 @@ export const logSoftmaxBackwardOperator: Operator = defineOperator({
     const weighted = multiply(c!, exp(y!));
     return [negate(multiply(weighted, sum(g!, { dims: -1, keepDims: true }))), subtract(c!, sum(weighted, { dims: -1, keepDims: true }))];
   },
-  cost: ([y, g], [out]) => ({ flops: 4 * elementCount(y!.shape), bytesRead: byteLength(y!) + byteLength(g!), bytesWritten: byteLength(out!) }),
+  cost: ([y, g], [out]) => ({
+    flops: 4 * elementCount(y!.shape),
+    bytesRead: byteLength(y!) + byteLength(g!),
+    bytesWritten: byteLength(out!),
+  }),
   reference: ([y, g]) => [
     mapRows(y!.spec, (_, start, end) => {
       const gradient = g!.data.subarray(start, end);

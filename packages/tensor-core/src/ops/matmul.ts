@@ -23,7 +23,9 @@ export const matmulOperator: Operator = defineOperator<MatmulParams>({
   name: "matmul",
   infer: ([a, b], params) => {
     if (a!.shape.length < 2 || b!.shape.length !== a!.shape.length || !sameShape(a!.shape.slice(0, -2), b!.shape.slice(0, -2))) {
-      throw new InvariantError(`matmul node with operands ${formatShape(a!.shape)} and ${formatShape(b!.shape)}, whose leading dimensions must be equal`);
+      throw new InvariantError(
+        `matmul node with operands ${formatShape(a!.shape)} and ${formatShape(b!.shape)}, whose leading dimensions must be equal`,
+      );
     }
     if (a!.dtype !== "f32" || b!.dtype !== "f32") {
       throw new ShapeError("matmul", `operands ${formatSpec(a!)} and ${formatSpec(b!)} must both be f32; cast them first`);
@@ -31,7 +33,10 @@ export const matmulOperator: Operator = defineOperator<MatmulParams>({
     const { rows, inner, innerOfB, columns } = sizes(a!, b!, params);
     if (inner !== innerOfB) {
       const transposed = [params.transposeA && "the first", params.transposeB && "the second"].filter(Boolean).join(" and ");
-      throw new ShapeError("matmul", `${formatShape(a!.shape)} and ${formatShape(b!.shape)}${transposed === "" ? "" : ` (${transposed} transposed)`} do not fit: the inner dimensions must be equal, here ${inner} meets ${innerOfB}; transpose or reshape one of them`);
+      throw new ShapeError(
+        "matmul",
+        `${formatShape(a!.shape)} and ${formatShape(b!.shape)}${transposed === "" ? "" : ` (${transposed} transposed)`} do not fit: the inner dimensions must be equal, here ${inner} meets ${innerOfB}; transpose or reshape one of them`,
+      );
     }
     return [{ dtype: "f32", shape: [...a!.shape.slice(0, -2), rows, columns] }];
   },

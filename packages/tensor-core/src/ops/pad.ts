@@ -19,20 +19,34 @@ export const padOperator: Operator = defineOperator<PadParams>({
         throw new ShapeError("pad", `[${list.join(", ")}] does not pad ${formatShape(shape)}; give one integer ≥ 0 per dimension`);
       }
     }
-    return [{ dtype: x!.dtype, shape: shape.map((size, dim) => low[dim]! + high[dim]! + (size === 0 ? 0 : size + (size - 1) * interior[dim]!)) }];
+    return [
+      { dtype: x!.dtype, shape: shape.map((size, dim) => low[dim]! + high[dim]! + (size === 0 ? 0 : size + (size - 1) * interior[dim]!)) },
+    ];
   },
   vjp: ({ inputs: [x], cotangents: [g], params: { low, interior } }) => {
     const ends = x!.shape.map((size, dim) => low[dim]! + (size === 0 ? 0 : size + (size - 1) * interior[dim]!));
-    return [slice(g!, low, ends, interior.map((gap) => gap + 1))];
+    return [
+      slice(
+        g!,
+        low,
+        ends,
+        interior.map((gap) => gap + 1),
+      ),
+    ];
   },
   cost: ([x], [out]) => ({ flops: 0, bytesRead: byteLength(x!), bytesWritten: byteLength(out!) }),
   reference: ([x], { low, interior, value }, [out]) => {
     const own = rowMajorStrides(out!.shape);
     const result = new Float64Array(out!.shape.reduce((product, size) => product * size, 1)).fill(value);
     const offset = low.reduce((sum, start, dim) => sum + start * own[dim]!, 0);
-    walkStrided(x!.spec.shape, own.map((step, dim) => step * (interior[dim]! + 1)), offset, (position, place) => {
-      result[place] = x!.data[position]!;
-    });
+    walkStrided(
+      x!.spec.shape,
+      own.map((step, dim) => step * (interior[dim]! + 1)),
+      offset,
+      (position, place) => {
+        result[place] = x!.data[position]!;
+      },
+    );
     return [result];
   },
 });

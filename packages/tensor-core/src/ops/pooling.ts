@@ -24,7 +24,12 @@ export const poolingCost = (y: Shape, window: Pair, inputs: readonly TensorSpec[
 });
 
 /** Visit each output with the offsets of the pixels that its window covers, rows first. */
-export const forEachWindow = (x: Shape, y: Shape, { window, stride, padding }: PoolingParams, visit: (y: number, pixels: readonly number[]) => void): void => {
+export const forEachWindow = (
+  x: Shape,
+  y: Shape,
+  { window, stride, padding }: PoolingParams,
+  visit: (y: number, pixels: readonly number[]) => void,
+): void => {
   const [, height, width, channels] = x as [number, number, number, number];
   const [, outHeight, outWidth] = y as [number, number, number, number];
   for (let at = 0; at < elementCount(y); at++) {

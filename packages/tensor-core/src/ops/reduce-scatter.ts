@@ -19,7 +19,10 @@ export const reduceScatterOperator: Operator = collective<ReduceScatterParams>({
     return ranks.map((_, rank) => reduceRanks(ranks, reduction, rank * chunk, (rank + 1) * chunk));
   },
   vjp: ({ cotangents: [g], params: { axis, reduction } }) => {
-    if (reduction !== "sum") throw new ArgumentError(`reduce-scatter has no gradient rule for the reduction "${reduction}", only for "sum"; wrap its input in stopGradient() if none should flow`);
+    if (reduction !== "sum")
+      throw new ArgumentError(
+        `reduce-scatter has no gradient rule for the reduction "${reduction}", only for "sum"; wrap its input in stopGradient() if none should flow`,
+      );
     return [allGather(g!, axis)];
   },
 });

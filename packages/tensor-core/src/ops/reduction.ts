@@ -30,14 +30,21 @@ const targets = (shape: Shape, dims: readonly number[]): Int32Array => {
 
 /** Stretch a reduced tensor over the shape it came from. */
 export const stretchBack = (reduced: Tensor, shape: Shape, dims: readonly number[]): Tensor =>
-  broadcastTo(reshape(reduced, shape.map((size, dim) => (dims.includes(dim) ? 1 : size))), shape);
+  broadcastTo(
+    reshape(
+      reduced,
+      shape.map((size, dim) => (dims.includes(dim) ? 1 : size)),
+    ),
+    shape,
+  );
 
 /** An operator that folds the elements along `dims` into one. Cost: one flop per element read. */
 export const reduction = (rule: ReductionRule): Operator =>
   defineOperator<ReductionParams>({
     name: rule.name,
     infer: ([x], { dims }) => {
-      if (!rule.dtypes.includes(x!.dtype)) throw new ShapeError(rule.name, `dtype ${x!.dtype} is not supported, it takes ${rule.dtypes.join(", ")}; cast the operand first`);
+      if (!rule.dtypes.includes(x!.dtype))
+        throw new ShapeError(rule.name, `dtype ${x!.dtype} is not supported, it takes ${rule.dtypes.join(", ")}; cast the operand first`);
       if (dims.length === 0 || dims.some((dim, i) => dim < 0 || dim >= x!.shape.length || (i > 0 && dim <= dims[i - 1]!))) {
         throw new InvariantError(`${rule.name} takes ascending dimensions of its operand, got [${dims.join(", ")}] for ${formatSpec(x!)}`);
       }

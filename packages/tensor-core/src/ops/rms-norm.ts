@@ -12,7 +12,11 @@ export const rmsNormOperator: Operator = defineOperator<{ epsilon: number }>({
     return [x!, { dtype: "f32", shape: x!.shape.slice(0, -1) }];
   },
   vjp: ({ inputs: [x, gamma], outputs: [, rstd], cotangents: [g] }) => emit("rms-norm-backward", [x!, gamma!, rstd!, g!]),
-  cost: ([x], outputs) => ({ flops: 4 * elementCount(x!.shape), bytesRead: byteLength(x!), bytesWritten: outputs.reduce((sum, output) => sum + byteLength(output), 0) }),
+  cost: ([x], outputs) => ({
+    flops: 4 * elementCount(x!.shape),
+    bytesRead: byteLength(x!),
+    bytesWritten: outputs.reduce((sum, output) => sum + byteLength(output), 0),
+  }),
   reference: ([x, gamma], { epsilon }) => {
     const { rows, width } = rowsOf(x!.spec);
     const rstd = new Float64Array(rows);

@@ -22,7 +22,9 @@ export const rotaryOperator: Operator = defineOperator<{ base: number; offset: n
       mapRows(x!.spec, (row, start, end) =>
         x!.data.subarray(start, end).map((value, i, pair) => {
           const angle = sign * ((row % positions) + offset) * base ** ((-2 * (i % half)) / width);
-          return i < half ? value * Math.cos(angle) - pair[i + half]! * Math.sin(angle) : value * Math.cos(angle) + pair[i - half]! * Math.sin(angle);
+          return i < half
+            ? value * Math.cos(angle) - pair[i + half]! * Math.sin(angle)
+            : value * Math.cos(angle) + pair[i - half]! * Math.sin(angle);
         }),
       ),
     ];

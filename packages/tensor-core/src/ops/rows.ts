@@ -2,22 +2,30 @@ import { ShapeError } from "../errors.ts";
 import { elementCount, formatSpec, sameShape, type TensorSpec } from "../shape.ts";
 
 /** How many rows a tensor has, and how long one is: a row runs along the last dimension. */
-export const rowsOf = (spec: TensorSpec): { rows: number; width: number } => ({ rows: elementCount(spec.shape.slice(0, -1)), width: spec.shape.at(-1)! });
+export const rowsOf = (spec: TensorSpec): { rows: number; width: number } => ({
+  rows: elementCount(spec.shape.slice(0, -1)),
+  width: spec.shape.at(-1)!,
+});
 
 /** An f32 tensor with rows, or an error. */
 export const needRows = (op: string, x: TensorSpec): void => {
-  if (x.dtype !== "f32" || x.shape.length === 0) throw new ShapeError(op, `${formatSpec(x)} was given, it takes f32 of rank 1 or more; cast or reshape it`);
+  if (x.dtype !== "f32" || x.shape.length === 0)
+    throw new ShapeError(op, `${formatSpec(x)} was given, it takes f32 of rank 1 or more; cast or reshape it`);
 };
 
 /** An f32 vector with one entry per column of `x`, or an error. */
 export const needPerColumn = (op: string, what: string, vector: TensorSpec, x: TensorSpec): void => {
   if (vector.dtype !== "f32" || !sameShape(vector.shape, x.shape.slice(-1))) {
-    throw new ShapeError(op, `${what} is ${formatSpec(vector)}, but rows of ${formatSpec(x)} need f32[${x.shape.at(-1)}]: one entry per column`);
+    throw new ShapeError(
+      op,
+      `${what} is ${formatSpec(vector)}, but rows of ${formatSpec(x)} need f32[${x.shape.at(-1)}]: one entry per column`,
+    );
   }
 };
 
 /** Largest of a row; −∞ for an empty one. */
-export const rowMax = (row: Float64Array): number => row.reduce((max, value) => (Number.isNaN(value) || value > max ? value : max), -Infinity);
+export const rowMax = (row: Float64Array): number =>
+  row.reduce((max, value) => (Number.isNaN(value) || value > max ? value : max), -Infinity);
 
 /** `log Σ exp(row)`, shifted by the largest so that nothing overflows. */
 export const logSumExp = (row: Float64Array): number => {

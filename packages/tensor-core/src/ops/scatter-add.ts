@@ -10,9 +10,16 @@ export const scatterAddOperator: Operator = defineOperator<{ dim: number }>({
   name: "scatter-add",
   infer: ([base, indices, updates], { dim }) => {
     const shape = indexedShape("scatter-add", base!, indices!, dim);
-    if (!arithmetic.includes(base!.dtype)) throw new ShapeError("scatter-add", `dtype ${base!.dtype} is not supported, it takes ${arithmetic.join(", ")}; cast the operands first`);
+    if (!arithmetic.includes(base!.dtype))
+      throw new ShapeError(
+        "scatter-add",
+        `dtype ${base!.dtype} is not supported, it takes ${arithmetic.join(", ")}; cast the operands first`,
+      );
     if (updates!.dtype !== base!.dtype || !sameShape(updates!.shape, shape)) {
-      throw new ShapeError("scatter-add", `updates ${formatSpec(updates!)} do not fit base ${formatSpec(base!)} with indices ${formatSpec(indices!)}; they must be ${formatSpec({ dtype: base!.dtype, shape })}`);
+      throw new ShapeError(
+        "scatter-add",
+        `updates ${formatSpec(updates!)} do not fit base ${formatSpec(base!)} with indices ${formatSpec(indices!)}; they must be ${formatSpec({ dtype: base!.dtype, shape })}`,
+      );
     }
     return [{ dtype: base!.dtype, shape: base!.shape }];
   },

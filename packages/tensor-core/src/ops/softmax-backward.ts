@@ -16,7 +16,11 @@ export const softmaxBackwardOperator: Operator = defineOperator({
     const rowSum = (a: typeof g, b: typeof g): NonNullable<typeof g> => sum(multiply(a!, b!), { dims: -1, keepDims: true });
     return [subtract(multiply(c!, subtract(g!, rowSum(g, y))), multiply(g!, rowSum(c, y))), emitOne("softmax-backward", [y!, c!])];
   },
-  cost: ([y, g], [out]) => ({ flops: 4 * elementCount(y!.shape), bytesRead: byteLength(y!) + byteLength(g!), bytesWritten: byteLength(out!) }),
+  cost: ([y, g], [out]) => ({
+    flops: 4 * elementCount(y!.shape),
+    bytesRead: byteLength(y!) + byteLength(g!),
+    bytesWritten: byteLength(out!),
+  }),
   reference: ([y, g]) => [
     mapRows(y!.spec, (_, start, end) => {
       const [row, gradient] = [y!.data.subarray(start, end), g!.data.subarray(start, end)];

@@ -4,7 +4,12 @@ import { byteLength, elementCount, type Shape, type TensorSpec } from "../shape.
 /**
  * Visit every index of `shape` in row-major order. `place` is `offset + Σ index·stride` of it: the same index in a view with those strides.
  */
-export const walkStrided = (shape: Shape, strides: readonly number[], offset: number, visit: (position: number, place: number) => void): void => {
+export const walkStrided = (
+  shape: Shape,
+  strides: readonly number[],
+  offset: number,
+  visit: (position: number, place: number) => void,
+): void => {
   const count = elementCount(shape);
   const index = new Array<number>(shape.length).fill(0);
   let place = offset;

@@ -204,4 +204,6 @@ const rows: readonly Operator[] = [
 ];
 
 /** Every operator of Skein by name. A new operator is one file and one row. */
-export const operators: OperatorTable = Object.fromEntries([...rows, collectiveStartOperator(rows), fusedOperator(rows)].map((operator) => [operator.name, operator]));
+export const operators: OperatorTable = Object.fromEntries(
+  [...rows, collectiveStartOperator(rows), fusedOperator(rows)].map((operator) => [operator.name, operator]),
+);

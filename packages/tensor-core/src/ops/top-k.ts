@@ -16,10 +16,16 @@ export const topKOperator: Operator = defineOperator<TopKParams>({
     const size = x!.shape.at(-1);
     if (x!.dtype !== "f32") throw new ShapeError("topK", `dtype ${x!.dtype} is not supported, it takes f32; cast the operand first`);
     if (size === undefined || !Number.isInteger(k) || k < 0 || k > size) {
-      throw new ShapeError("topK", `k = ${k} entries cannot be taken along the last dimension of ${formatShape(x!.shape)}; use 0 ≤ k ≤ ${size ?? 0}`);
+      throw new ShapeError(
+        "topK",
+        `k = ${k} entries cannot be taken along the last dimension of ${formatShape(x!.shape)}; use 0 ≤ k ≤ ${size ?? 0}`,
+      );
     }
     const shape = [...x!.shape.slice(0, -1), k];
-    return [{ dtype: "f32", shape }, { dtype: "i32", shape }];
+    return [
+      { dtype: "f32", shape },
+      { dtype: "i32", shape },
+    ];
   },
   vjp: ({ inputs: [x], outputs: [values, indices], cotangents: [g] }) => {
     const size = x!.shape.at(-1)!;
@@ -27,9 +33,15 @@ export const topKOperator: Operator = defineOperator<TopKParams>({
     const k = values!.shape.at(-1)!;
     // Rows laid end to end, so that one scatter over flat positions serves them all.
     const flat = add(reshape(indices!, [rows, k]), multiply(broadcastTo(iota([rows, 1], 0), [rows, k]), size));
-    return [reshape(emitOne("scatter-add", [zeros([rows * size]), reshape(flat, [rows * k]), reshape(g!, [rows * k])], { dim: 0 }), x!.shape)];
+    return [
+      reshape(emitOne("scatter-add", [zeros([rows * size]), reshape(flat, [rows * k]), reshape(g!, [rows * k])], { dim: 0 }), x!.shape),
+    ];
   },
-  cost: ([x], outputs) => ({ flops: 2 * elementCount(x!.shape), bytesRead: 2 * byteLength(x!), bytesWritten: outputs.reduce((total, output) => total + byteLength(output), 0) }),
+  cost: ([x], outputs) => ({
+    flops: 2 * elementCount(x!.shape),
+    bytesRead: 2 * byteLength(x!),
+    bytesWritten: outputs.reduce((total, output) => total + byteLength(output), 0),
+  }),
   reference: ([x], { k, sorted, by }) => {
     const picked = linesAlong(x!.spec.shape, x!.spec.shape.length - 1).flatMap(({ start, size }) => {
       const row = x!.data.subarray(start, start + size);

@@ -10,14 +10,28 @@ export const transposeOperator: Operator = defineOperator<{ permutation: readonl
   infer: ([x], { permutation }) => {
     const rank = x!.shape.length;
     if (permutation.length !== rank || x!.shape.some((_, dim) => !permutation.includes(dim))) {
-      throw new ShapeError("transpose", `[${permutation.join(", ")}] is no permutation of the ${rank} dimensions of ${formatShape(x!.shape)}; name each dimension once`);
+      throw new ShapeError(
+        "transpose",
+        `[${permutation.join(", ")}] is no permutation of the ${rank} dimensions of ${formatShape(x!.shape)}; name each dimension once`,
+      );
     }
     return [{ dtype: x!.dtype, shape: permutation.map((dim) => x!.shape[dim]!) }];
   },
-  vjp: ({ cotangents: [g], params: { permutation } }) => [transpose(g!, permutation.map((_, dim) => permutation.indexOf(dim)))],
+  vjp: ({ cotangents: [g], params: { permutation } }) => [
+    transpose(
+      g!,
+      permutation.map((_, dim) => permutation.indexOf(dim)),
+    ),
+  ],
   cost: moveCost,
   reference: ([x], { permutation }, [out]) => {
     const strides = rowMajorStrides(x!.spec.shape);
-    return [readStrided(x!.data, out!.shape, permutation.map((dim) => strides[dim]!))];
+    return [
+      readStrided(
+        x!.data,
+        out!.shape,
+        permutation.map((dim) => strides[dim]!),
+      ),
+    ];
   },
 });

@@ -8,10 +8,18 @@ import { ordered } from "./elementwise.ts";
 export const whereOperator: Operator = defineOperator({
   name: "where",
   infer: ([condition, a, b]) => {
-    if (condition!.dtype !== "bool") throw new ShapeError("where", `the condition must be bool, got ${formatSpec(condition!)}; compare it with something, for example notEqual(x, 0)`);
-    if (!ordered.includes(a!.dtype)) throw new ShapeError("where", `dtype ${a!.dtype} is not supported, it takes ${ordered.join(", ")}; cast the operand first`);
+    if (condition!.dtype !== "bool")
+      throw new ShapeError(
+        "where",
+        `the condition must be bool, got ${formatSpec(condition!)}; compare it with something, for example notEqual(x, 0)`,
+      );
+    if (!ordered.includes(a!.dtype))
+      throw new ShapeError("where", `dtype ${a!.dtype} is not supported, it takes ${ordered.join(", ")}; cast the operand first`);
     if (a!.dtype !== b!.dtype || !sameShape(a!.shape, b!.shape) || !sameShape(a!.shape, condition!.shape)) {
-      throw new ShapeError("where", `operands ${formatSpec(condition!)}, ${formatSpec(a!)} and ${formatSpec(b!)} do not fit; both branches need one dtype, and all three one shape`);
+      throw new ShapeError(
+        "where",
+        `operands ${formatSpec(condition!)}, ${formatSpec(a!)} and ${formatSpec(b!)} do not fit; both branches need one dtype, and all three one shape`,
+      );
     }
     return [{ dtype: a!.dtype, shape: a!.shape }];
   },

@@ -7,7 +7,11 @@ import { type EmptyState, type GradientTransformation, stateless } from "./trans
 
 /** Euclidean norm over all values of all leaves, f32 scalar. */
 export const globalNorm = (tree: unknown): Tensor =>
-  sqrt(flattenTree<Tensor>(tree).leaves.map((leaf) => sum(square(leaf))).reduce((total, term) => add(total, term), full([], 0)));
+  sqrt(
+    flattenTree<Tensor>(tree)
+      .leaves.map((leaf) => sum(square(leaf)))
+      .reduce((total, term) => add(total, term), full([], 0)),
+  );
 
 /**
  * Scale all updates by `min(1, maxNorm / norm)`, so that their global norm is at most `maxNorm` and their direction stays.

@@ -98,7 +98,12 @@ const rows: readonly Row[] = [
 const specsOf = (tree: unknown): string[] => flattenTree<TensorSpec>(tree).leaves.map(formatSpec);
 
 /** Minimise `loss` from `start`; also counts traces and checks that the state keeps its specs. */
-const descend = async <P>(optimizer: GradientTransformation<unknown>, loss: (params: P) => Tensor, start: P, steps: number): Promise<{ params: number[]; traces: number; path: number[][] }> => {
+const descend = async <P>(
+  optimizer: GradientTransformation<unknown>,
+  loss: (params: P) => Tensor,
+  start: P,
+  steps: number,
+): Promise<{ params: number[]; traces: number; path: number[][] }> => {
   let traces = 0;
   const step = jit((params: P, state: unknown) => {
     traces++;
@@ -108,7 +113,10 @@ const descend = async <P>(optimizer: GradientTransformation<unknown>, loss: (par
   }, referenceBackend());
   const state: unknown = await jit((params: P) => optimizer.init(params), referenceBackend())(start as never);
   let current: [unknown, unknown] = [start, state];
-  const numbers = (): number[] => flattenTree<{ value?: { data: Float64Array }; data?: ArrayLike<number> }>(current[0]).leaves.flatMap((leaf) => Array.from(leaf.value?.data ?? leaf.data!));
+  const numbers = (): number[] =>
+    flattenTree<{ value?: { data: Float64Array }; data?: ArrayLike<number> }>(current[0]).leaves.flatMap((leaf) =>
+      Array.from(leaf.value?.data ?? leaf.data!),
+    );
   const path: number[][] = [];
   for (let i = 0; i < steps; i++) {
     current = (await step(...(current as never as [never, never]))) as [unknown, unknown];
@@ -142,7 +150,11 @@ describe.each(rows)("$name", ({ optimizer, plain, parabolaSteps, valley, valleyS
     const rule = plain();
     let params = [1, -2, 3, 0.5];
     path.forEach((actual, i) => {
-      params = rule(params.map((value, j) => curvature[j]! * value), params, i + 1);
+      params = rule(
+        params.map((value, j) => curvature[j]! * value),
+        params,
+        i + 1,
+      );
       actual.forEach((value, j) => expect(Math.abs(value - params[j]!)).toBeLessThan(1e-12));
     });
   });
@@ -189,7 +201,10 @@ describe("parts", () => {
 
   it("addDecayedWeights decays what its mask picks", async () => {
     const decay = (mask: typeof decayMatrices): Promise<{ w: NdArray; b: NdArray }> =>
-      evaluate((updates: { w: Tensor; b: Tensor }) => addDecayedWeights(0.5, mask).update(updates, {}, { params: updates })[0], referenceBackend())(tree);
+      evaluate(
+        (updates: { w: Tensor; b: Tensor }) => addDecayedWeights(0.5, mask).update(updates, {}, { params: updates })[0],
+        referenceBackend(),
+      )(tree);
     const matrices = await decay(decayMatrices);
     expect([matrices.w.toNumbers(), matrices.b.toNumbers()]).toEqual([[4.5, 0], [4]]);
     const byPath = await decay((path) => path === "b");

@@ -23,11 +23,21 @@ export interface MomentumSgdOptions extends SgdOptions {
 }
 
 /** Gradient descent with heavy-ball momentum, as PyTorch's SGD: `v ← μv + g + λw`, `w ← w − ηv`. */
-export const momentum = ({ learningRate, decay = 0.9, weightDecay = 0, mask }: MomentumSgdOptions): GradientTransformation<[EmptyState, MomentumState, ScheduleState]> =>
+export const momentum = ({
+  learningRate,
+  decay = 0.9,
+  weightDecay = 0,
+  mask,
+}: MomentumSgdOptions): GradientTransformation<[EmptyState, MomentumState, ScheduleState]> =>
   chain(addDecayedWeights(weightDecay, mask), accumulateMomentum({ decay }), scaleByLearningRate(learningRate));
 
 /** Gradient descent with Nesterov momentum, as PyTorch's SGD with `nesterov`. */
-export const nesterov = ({ learningRate, decay = 0.9, weightDecay = 0, mask }: MomentumSgdOptions): GradientTransformation<[EmptyState, MomentumState, ScheduleState]> =>
+export const nesterov = ({
+  learningRate,
+  decay = 0.9,
+  weightDecay = 0,
+  mask,
+}: MomentumSgdOptions): GradientTransformation<[EmptyState, MomentumState, ScheduleState]> =>
   chain(addDecayedWeights(weightDecay, mask), accumulateMomentum({ decay, nesterov: true }), scaleByLearningRate(learningRate));
 
 export interface AdamOptimizerOptions extends AdamOptions {
@@ -35,7 +45,8 @@ export interface AdamOptimizerOptions extends AdamOptions {
 }
 
 /** Adam. Source: see `scaleByAdam`. */
-export const adam = ({ learningRate, ...options }: AdamOptimizerOptions): GradientTransformation<[AdamState, ScheduleState]> => chain(scaleByAdam(options), scaleByLearningRate(learningRate));
+export const adam = ({ learningRate, ...options }: AdamOptimizerOptions): GradientTransformation<[AdamState, ScheduleState]> =>
+  chain(scaleByAdam(options), scaleByLearningRate(learningRate));
 
 export interface AdamWOptions extends AdamOptimizerOptions {
   /** Decoupled decay. Default: 0.01, as in PyTorch. */
@@ -45,5 +56,10 @@ export interface AdamWOptions extends AdamOptimizerOptions {
 }
 
 /** Adam with decoupled weight decay: `w ← w − η(m̂/(√v̂ + ε) + λw)`. Source: see `addDecayedWeights`. */
-export const adamw = ({ learningRate, weightDecay = 0.01, mask, ...options }: AdamWOptions): GradientTransformation<[AdamState, EmptyState, ScheduleState]> =>
+export const adamw = ({
+  learningRate,
+  weightDecay = 0.01,
+  mask,
+  ...options
+}: AdamWOptions): GradientTransformation<[AdamState, EmptyState, ScheduleState]> =>
   chain(scaleByAdam(options), addDecayedWeights(weightDecay, mask), scaleByLearningRate(learningRate));

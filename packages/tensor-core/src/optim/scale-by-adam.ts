@@ -49,7 +49,12 @@ export const scaleByAdam = ({ beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8 }: Adam
     // One division per step for each correction, a product per element.
     const meanFactor = divide(1, biasCorrection(beta1, step));
     const squareFactor = divide(1, biasCorrection(beta2, step));
-    const direction = zipTrees((_: Tensor, m: Tensor, v: Tensor) => divide(multiply(m, meanFactor), add(sqrt(multiply(v, squareFactor)), epsilon)), updates, mean, squares);
+    const direction = zipTrees(
+      (_: Tensor, m: Tensor, v: Tensor) => divide(multiply(m, meanFactor), add(sqrt(multiply(v, squareFactor)), epsilon)),
+      updates,
+      mean,
+      squares,
+    );
     return [direction, { step, mean, square: squares }];
   },
 });

@@ -19,7 +19,11 @@ describe("schedules equal their formulas", () => {
     ["cosineDecay", cosineDecay({ initial: 0.5, final: 0.1, steps: 8 }), cosine],
     ["stepDecay", stepDecay({ initial: 2, factor: 0.5, every: 3 }), (t) => 2 * 0.5 ** Math.floor(t / 3)],
     ["joinSchedules", joinSchedules([1, linearRamp({ from: 0, to: 4, steps: 4 }), 7], [2, 5]), (t) => (t < 2 ? 1 : t < 5 ? t - 2 : 7)],
-    ["warmUp", warmUp(3, cosineDecay({ initial: 0.5, final: 0.1, steps: 8 })), (t) => (Math.min(t + 1, 4) / 4) * cosine(Math.max(t - 3, 0))],
+    [
+      "warmUp",
+      warmUp(3, cosineDecay({ initial: 0.5, final: 0.1, steps: 8 })),
+      (t) => (Math.min(t + 1, 4) / 4) * cosine(Math.max(t - 3, 0)),
+    ],
     ["warmUp of no steps", warmUp(0, 2), () => 2],
   ])("%s", async (_, schedule, formula) => {
     const steps = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 1000];

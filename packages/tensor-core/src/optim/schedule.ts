@@ -9,7 +9,8 @@ import type { Tensor } from "../graph/tensor.ts";
 export type Schedule = number | ((step: Tensor) => Tensor);
 
 /** The value of a schedule at `step`, f32 scalar. The one place that asks whether a schedule is a number. */
-export const resolveSchedule = (schedule: Schedule, step: Tensor): Tensor => (typeof schedule === "number" ? full([], schedule) : schedule(step));
+export const resolveSchedule = (schedule: Schedule, step: Tensor): Tensor =>
+  typeof schedule === "number" ? full([], schedule) : schedule(step);
 
 const requireSteps = (name: string, steps: number): void => {
   if (!Number.isInteger(steps) || steps < 1) throw new ArgumentError(`${name}: ${steps} steps were given; use an integer from 1`);
@@ -30,13 +31,29 @@ export const linearRamp = ({ from, to, steps }: { readonly from: number; readonl
  *
  * Source: Loshchilov and Hutter 2017, arXiv 1608.03983 (without restarts).
  */
-export const cosineDecay = ({ initial, steps, final = 0 }: { readonly initial: number; readonly steps: number; readonly final?: number }): Schedule => {
+export const cosineDecay = ({
+  initial,
+  steps,
+  final = 0,
+}: {
+  readonly initial: number;
+  readonly steps: number;
+  readonly final?: number;
+}): Schedule => {
   requireSteps("cosineDecay", steps);
   return (step) => add(multiply(add(cos(multiply(progress(step, steps), Math.PI)), 1), (initial - final) / 2), final);
 };
 
 /** `initial · factor^⌊step / every⌋` */
-export const stepDecay = ({ initial, factor, every }: { readonly initial: number; readonly factor: number; readonly every: number }): Schedule => {
+export const stepDecay = ({
+  initial,
+  factor,
+  every,
+}: {
+  readonly initial: number;
+  readonly factor: number;
+  readonly every: number;
+}): Schedule => {
   requireSteps("stepDecay", every);
   if (!(factor > 0)) throw new ArgumentError(`stepDecay: factor ${factor} is not positive; use a factor such as 0.1`);
   return (step) => multiply(power(factor, cast(divide(step, every), "f32")), initial);
@@ -51,16 +68,20 @@ export const stepDecay = ({ initial, factor, every }: { readonly initial: number
  */
 export const joinSchedules = (schedules: readonly Schedule[], boundaries: readonly number[]): Schedule => {
   if (schedules.length === 0 || boundaries.length !== schedules.length - 1) {
-    throw new ArgumentError(`joinSchedules: ${schedules.length} schedules and ${boundaries.length} boundaries were given; give one boundary between each two schedules`);
+    throw new ArgumentError(
+      `joinSchedules: ${schedules.length} schedules and ${boundaries.length} boundaries were given; give one boundary between each two schedules`,
+    );
   }
   if (boundaries.some((boundary, i) => boundary <= (boundaries[i - 1] ?? 0))) {
     throw new ArgumentError(`joinSchedules: the boundaries [${boundaries.join(", ")}] do not increase from above 0; put them in order`);
   }
   return (step) =>
-    schedules.slice(1).reduce<Tensor>(
-      (value, schedule, i) => where(less(step, boundaries[i]!), value, resolveSchedule(schedule, subtract(step, boundaries[i]!))),
-      resolveSchedule(schedules[0]!, step),
-    );
+    schedules
+      .slice(1)
+      .reduce<Tensor>(
+        (value, schedule, i) => where(less(step, boundaries[i]!), value, resolveSchedule(schedule, subtract(step, boundaries[i]!))),
+        resolveSchedule(schedules[0]!, step),
+      );
 };
 
 /**

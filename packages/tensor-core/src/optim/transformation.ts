@@ -39,7 +39,9 @@ export const stateless = (update: <P>(updates: P, context: UpdateContext<P>) => 
  *
  * @example const optimizer = chain(clipByGlobalNorm(1), adamw({ learningRate: 3e-4 }));
  */
-export const chain = <States extends readonly unknown[]>(...parts: { [K in keyof States]: GradientTransformation<States[K]> }): GradientTransformation<States> => {
+export const chain = <States extends readonly unknown[]>(
+  ...parts: { [K in keyof States]: GradientTransformation<States[K]> }
+): GradientTransformation<States> => {
   const list: readonly GradientTransformation<unknown>[] = parts;
   return {
     init: (params) => list.map((part) => part.init(params)) as unknown as States,
@@ -56,4 +58,5 @@ export const chain = <States extends readonly unknown[]>(...parts: { [K in keyof
 };
 
 /** `params + updates`, leaf by leaf. Optimizers return updates that already point downhill. */
-export const applyUpdates = <P>(params: P, updates: P): P => zipTrees((param: Tensor, update: Tensor) => add(param, update), params, updates);
+export const applyUpdates = <P>(params: P, updates: P): P =>
+  zipTrees((param: Tensor, update: Tensor) => add(param, update), params, updates);

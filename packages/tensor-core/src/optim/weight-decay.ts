@@ -20,5 +20,9 @@ export const addDecayedWeights = (decay: number, mask: DecayMask = () => true): 
     if (decay === 0) return updates;
     const paths = leafPaths(params);
     let next = 0;
-    return zipTrees((update: Tensor, param: Tensor) => (mask(paths[next++]!, param) ? add(update, multiply(param, decay)) : update), updates, params);
+    return zipTrees(
+      (update: Tensor, param: Tensor) => (mask(paths[next++]!, param) ? add(update, multiply(param, decay)) : update),
+      updates,
+      params,
+    );
   });

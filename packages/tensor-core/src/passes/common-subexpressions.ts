@@ -4,7 +4,17 @@ import { operators } from "../ops/table.ts";
 import { formatSpec } from "../shape.ts";
 
 // Operands may be exchanged without changing a bit of the result.
-const commutative: ReadonlySet<string> = new Set(["add", "equal", "logical-and", "logical-or", "logical-xor", "maximum", "minimum", "multiply", "not-equal"]);
+const commutative: ReadonlySet<string> = new Set([
+  "add",
+  "equal",
+  "logical-and",
+  "logical-or",
+  "logical-xor",
+  "maximum",
+  "minimum",
+  "multiply",
+  "not-equal",
+]);
 
 const keyOf = (node: Node, inputs: readonly ValueRef[]): string => {
   const operands = inputs.map(valueKey);
@@ -14,7 +24,10 @@ const keyOf = (node: Node, inputs: readonly ValueRef[]): string => {
 
 /** Nodes that must stay apart: arguments, and collectives, which all ranks count. `axis-index` moves no bytes and may merge. */
 const mayMerge = (node: Node): boolean =>
-  node.op !== "input" && node.op !== "collective-start" && node.op !== "collective-done" && (operators[node.op]?.collective === undefined || node.op === "axis-index");
+  node.op !== "input" &&
+  node.op !== "collective-start" &&
+  node.op !== "collective-done" &&
+  (operators[node.op]?.collective === undefined || node.op === "axis-index");
 
 /**
  * Compute equal things once: nodes with the same operator, operands, parameters and specs become one, the first.

@@ -25,22 +25,29 @@ describe("ContractedGraph", () => {
   it("merges exactly what makes no cycle, and keeps a topological order", () => {
     const size = 12;
     fc.assert(
-      fc.property(fc.array(fc.tuple(fc.nat(size - 1), fc.nat(size - 1)), { maxLength: 25 }), fc.array(fc.tuple(fc.nat(size - 1), fc.nat(size - 1)), { maxLength: 12 }), (edges, merges) => {
-        const successors = Array.from({ length: size }, (_, vertex) => edges.filter(([a, b]) => Math.min(a, b) === vertex && a !== b).map(([a, b]) => Math.max(a, b)));
-        const graph = new ContractedGraph(successors);
-        for (const [a, b] of merges) {
-          const [first, last] = [graph.find(a), graph.find(b)];
-          if (first === last) continue;
-          const wouldCycle = hasCycle(successors, (vertex) => (graph.find(vertex) === last ? first : graph.find(vertex)));
-          expect(graph.merge(first, last) === undefined).toBe(wouldCycle);
-        }
-        const position = new Map(graph.order.map((vertex, at) => [vertex, at]));
-        successors.forEach((list, vertex) => {
-          for (const next of list) {
-            if (graph.find(vertex) !== graph.find(next)) expect(position.get(graph.find(vertex))!).toBeLessThan(position.get(graph.find(next))!);
+      fc.property(
+        fc.array(fc.tuple(fc.nat(size - 1), fc.nat(size - 1)), { maxLength: 25 }),
+        fc.array(fc.tuple(fc.nat(size - 1), fc.nat(size - 1)), { maxLength: 12 }),
+        (edges, merges) => {
+          const successors = Array.from({ length: size }, (_, vertex) =>
+            edges.filter(([a, b]) => Math.min(a, b) === vertex && a !== b).map(([a, b]) => Math.max(a, b)),
+          );
+          const graph = new ContractedGraph(successors);
+          for (const [a, b] of merges) {
+            const [first, last] = [graph.find(a), graph.find(b)];
+            if (first === last) continue;
+            const wouldCycle = hasCycle(successors, (vertex) => (graph.find(vertex) === last ? first : graph.find(vertex)));
+            expect(graph.merge(first, last) === undefined).toBe(wouldCycle);
           }
-        });
-      }),
+          const position = new Map(graph.order.map((vertex, at) => [vertex, at]));
+          successors.forEach((list, vertex) => {
+            for (const next of list) {
+              if (graph.find(vertex) !== graph.find(next))
+                expect(position.get(graph.find(vertex))!).toBeLessThan(position.get(graph.find(next))!);
+            }
+          });
+        },
+      ),
       { numRuns: 500 },
     );
   });

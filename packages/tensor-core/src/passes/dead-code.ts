@@ -4,7 +4,8 @@ import { type Graph, GraphBuilder, type Node, type ValueRef } from "../graph/gra
 const effects: ReadonlySet<string> = new Set(["barrier", "send-receive"]);
 
 const hasEffect = (node: Node): boolean =>
-  effects.has(node.op) || ((node.op === "collective-start" || node.op === "collective-done") && effects.has(String(node.params["collective"])));
+  effects.has(node.op) ||
+  ((node.op === "collective-start" || node.op === "collective-done") && effects.has(String(node.params["collective"])));
 
 /**
  * Which nodes outputs, inputs and effects depend on, by id.

@@ -13,11 +13,14 @@ const suitability = (graph: Graph, blocks: Blocks, rule: InPlaceRule, donated: B
       if (read.until < output.begin) continue;
       // Still read by the node that first writes the output: only if the kernel can compute it in place.
       const node = graph.nodes[output.begin]!;
-      const opener = output.values.find((other) => other.node === node.id && other.offset === 0 && other.bytes === output.bytes && blocks.values[node.id]!.includes(other));
+      const opener = output.values.find(
+        (other) => other.node === node.id && other.offset === 0 && other.bytes === output.bytes && blocks.values[node.id]!.includes(other),
+      );
       const isWhole = value.offset === 0 && value.bytes === donated.bytes;
       if (read.by !== node.id || opener === undefined || !isWhole) return undefined;
       if (!mayTakeOver(graph, blocks, rule, node, read.input, opener.output)) return undefined;
-      if (node.op === "fused") latest += ((node.params as unknown as FusedParams).instructions.findLastIndex(({ args }) => args.includes(read.input)) + 1) / 1e6;
+      if (node.op === "fused")
+        latest += ((node.params as unknown as FusedParams).instructions.findLastIndex(({ args }) => args.includes(read.input)) + 1) / 1e6;
     }
   }
   return latest;
@@ -31,7 +34,13 @@ const suitability = (graph: Graph, blocks: Blocks, rule: InPlaceRule, donated: B
  * @param donated per donated input that is not itself returned, its value.
  * @returns the inputs taken.
  */
-export const matchDonations = (graph: Graph, blocks: Blocks, rule: InPlaceRule, outputs: readonly Block[], donated: ReadonlyMap<number, StoredValue>): Set<number> => {
+export const matchDonations = (
+  graph: Graph,
+  blocks: Blocks,
+  rule: InPlaceRule,
+  outputs: readonly Block[],
+  donated: ReadonlyMap<number, StoredValue>,
+): Set<number> => {
   const bySize = Map.groupBy(donated, ([, value]) => value.block.bytes);
   const candidates = new Map<Block, number[]>();
   for (const output of outputs) {
@@ -39,7 +48,10 @@ export const matchDonations = (graph: Graph, blocks: Blocks, rule: InPlaceRule, 
       const score = output.bytes === 0 ? undefined : suitability(graph, blocks, rule, value.block, output);
       return score === undefined ? [] : [{ index, score }];
     });
-    candidates.set(output, scored.sort((a, b) => b.score - a.score || a.index - b.index).map(({ index }) => index));
+    candidates.set(
+      output,
+      scored.sort((a, b) => b.score - a.score || a.index - b.index).map(({ index }) => index),
+    );
   }
   const taker = new Map<number, Block>();
   const assign = (output: Block, tried: Set<number>): boolean => {

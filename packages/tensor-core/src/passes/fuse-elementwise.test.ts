@@ -53,15 +53,20 @@ describe("fuseElementwise", () => {
   });
 
   it("never fuses around another operator", () => {
-    const graph = fuse((x) => {
-      const y = tanh(x);
-      return add(y, matmul(y, y));
-    }, [tensor(4, 4)]);
+    const graph = fuse(
+      (x) => {
+        const y = tanh(x);
+        return add(y, matmul(y, y));
+      },
+      [tensor(4, 4)],
+    );
     expect(graph.nodes.map(({ op }) => op)).toEqual(["input", "fused", "matmul", "fused"]);
   });
 
   it("follows reshapes, and walks in steps that fit all shapes", () => {
-    const [node, ...rest] = fusedOf(fuse((x, row) => multiply(reshape(tanh(x), [3, 4, 2]), broadcastTo(row, [3, 4, 2])), [tensor(12, 2), tensor(1, 4, 1)]));
+    const [node, ...rest] = fusedOf(
+      fuse((x, row) => multiply(reshape(tanh(x), [3, 4, 2]), broadcastTo(row, [3, 4, 2])), [tensor(12, 2), tensor(1, 4, 1)]),
+    );
     expect(rest).toEqual([]);
     expect(paramsOf(node!)).toMatchObject({ shape: [3, 4, 2], views: [{ strides: [8, 2, 1] }, { strides: [0, 1, 0] }] });
   });
@@ -124,13 +129,24 @@ describe("fuseElementwise", () => {
       expect(paramsOf(node).instructions.length + node.inputs.length).toBeLessThanOrEqual(10);
     }
     const wide = (...inputs: Tensor[]): Tensor => inputs.reduce((total, input) => add(total, input));
-    for (const node of fusedOf(fuseElementwise(trace(wide, Array.from({ length: 12 }, () => tensor(4))).graph, { maxOperands: 6 }))) {
+    for (const node of fusedOf(
+      fuseElementwise(
+        trace(
+          wide,
+          Array.from({ length: 12 }, () => tensor(4)),
+        ).graph,
+        { maxOperands: 6 },
+      ),
+    )) {
       expect(node.inputs.length + node.specs.length).toBeLessThanOrEqual(6);
     }
   });
 
   it("names the scope that its members share", () => {
-    const graph = fuse((x) => scope("model", () => scope("b", () => tanh(scope("c", () => negate(scope("a", () => tanh(x))))))), [tensor(4)]);
+    const graph = fuse(
+      (x) => scope("model", () => scope("b", () => tanh(scope("c", () => negate(scope("a", () => tanh(x))))))),
+      [tensor(4)],
+    );
     expect(fusedOf(graph)[0]!.scope).toBe("model/b");
   });
 

@@ -24,7 +24,9 @@ interface Group {
 
 const isElementwise = (node: Node): boolean => operators[node.op]?.scalar !== undefined;
 
-const isExchange = (node: Node): boolean => node.op === "collective-done" || (operators[node.op]?.collective !== undefined && node.op !== "axis-index" && node.op !== "collective-start");
+const isExchange = (node: Node): boolean =>
+  node.op === "collective-done" ||
+  (operators[node.op]?.collective !== undefined && node.op !== "axis-index" && node.op !== "collective-start");
 
 const lengthOf = ({ extents }: Group): number => extents.at(-1) ?? 1;
 
@@ -56,7 +58,8 @@ export const fuseElementwise = (graph: Graph, { maxRegisters = 64, maxOperands =
   const contracted = new ContractedGraph(successors);
   const groups = new Map<number, Group>();
 
-  const resultsOf = (members: ReadonlySet<number>): number[] => [...members].filter((id) => isOutput.has(id) || successors[id]!.some((next) => !members.has(next)));
+  const resultsOf = (members: ReadonlySet<number>): number[] =>
+    [...members].filter((id) => isOutput.has(id) || successors[id]!.some((next) => !members.has(next)));
   const isSmall = (members: ReadonlySet<number>): boolean => {
     const inputs = new Set<string>();
     const constants = new Set<string>();

@@ -22,7 +22,11 @@ const behindReshapes = (graph: Graph, ref: ValueRef): ValueRef => {
   return at;
 };
 
-const constantLoad = (node: Node): Load => ({ kind: "constant", value: node.params["value"] as number | string, dtype: node.specs[0]!.dtype });
+const constantLoad = (node: Node): Load => ({
+  kind: "constant",
+  value: node.params["value"] as number | string,
+  dtype: node.specs[0]!.dtype,
+});
 
 /** Look behind reshapes, constants and stretched operands, as far as one walk can follow. */
 export const loadsOf = (graph: Graph, node: Node): Loads => {
@@ -40,7 +44,12 @@ export const loadsOf = (graph: Graph, node: Node): Loads => {
       const finer = refine(extents, extentsOf(stretched));
       if (finer !== undefined) {
         extents = finer;
-        return { kind: "value", ref: base, shape: stretched, strides: stretchedStrides(graph.nodes[operand.node]!.specs[operand.output]!.shape, stretched) };
+        return {
+          kind: "value",
+          ref: base,
+          shape: stretched,
+          strides: stretchedStrides(graph.nodes[operand.node]!.specs[operand.output]!.shape, stretched),
+        };
       }
     }
     return { kind: "value", ref, shape, strides: rowMajorStrides(shape) };
@@ -61,7 +70,14 @@ const commonScope = (scopes: readonly string[]): string => {
  *
  * @param loads per node of `graph`; those of members are read.
  */
-export const emitFused = (builder: GraphBuilder, graph: Graph, members: readonly number[], results: readonly number[], loads: readonly (Loads | undefined)[], extents: Extents): void => {
+export const emitFused = (
+  builder: GraphBuilder,
+  graph: Graph,
+  members: readonly number[],
+  results: readonly number[],
+  loads: readonly (Loads | undefined)[],
+  extents: Extents,
+): void => {
   const inside = new Set(members);
   const inputs: ValueRef[] = [];
   const strides: number[][] = [];

@@ -49,12 +49,19 @@ describe("eliminateCommonSubexpressions", () => {
   });
 
   it("keeps apart constants that JSON would confuse, and different dtypes", () => {
-    const { graph } = trace(() => [full([2], 0), full([2], -0), full([2], Infinity), full([2], -Infinity), full([2], NaN), full([2], 0, "i32"), full([2], 0)], []);
+    const { graph } = trace(
+      () => [full([2], 0), full([2], -0), full([2], Infinity), full([2], -Infinity), full([2], NaN), full([2], 0, "i32"), full([2], 0)],
+      [],
+    );
     expect(opsOf(eliminateCommonSubexpressions(graph))).toHaveLength(6);
   });
 
   it("merges random bits of one key, and never collectives", () => {
-    const { graph } = trace((own: Tensor, x: Tensor) => [randomBits(own, [3]), randomBits(own, [3]), allReduce(x, "data"), allReduce(x, "data")], [key, vector], { mesh: { data: 2 } });
+    const { graph } = trace(
+      (own: Tensor, x: Tensor) => [randomBits(own, [3]), randomBits(own, [3]), allReduce(x, "data"), allReduce(x, "data")],
+      [key, vector],
+      { mesh: { data: 2 } },
+    );
     expect(opsOf(eliminateCommonSubexpressions(graph))).toEqual(["random-bits", "all-reduce", "all-reduce"]);
   });
 });

@@ -88,9 +88,12 @@ export const placeInPlace = (graph: Graph, blocks: Blocks, rule: InPlaceRule, wr
     if (blocks.settled.has(node.id) || node.op === "input") continue;
     for (const [output, result] of blocks.values[node.id]!.entries()) {
       // Only a block that this very node opens may move; one that takes over a donated input has its place.
-      const opens = result.block.begin === node.id && result.offset === 0 && result.bytes === result.block.bytes && result.block.input === undefined;
+      const opens =
+        result.block.begin === node.id && result.offset === 0 && result.bytes === result.block.bytes && result.block.input === undefined;
       if (!opens || result.block.donated !== undefined || node.op === "concat") continue;
-      const input = node.inputs.findIndex((ref, i) => fits(blocks.values[ref.node]![ref.output]!, result, writable) && mayTakeOver(graph, blocks, rule, node, i, output));
+      const input = node.inputs.findIndex(
+        (ref, i) => fits(blocks.values[ref.node]![ref.output]!, result, writable) && mayTakeOver(graph, blocks, rule, node, i, output),
+      );
       if (input === -1) continue;
       const ref = node.inputs[input]!;
       moveInto(blocks.values[ref.node]![ref.output]!, result);

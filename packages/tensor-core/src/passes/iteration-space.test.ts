@@ -6,7 +6,9 @@ import { collapse, extentsOf, refine, refineStrides, sizesOf, stretchedStrides }
 /** Where a walk over `shape` reads, element by element. */
 const walk = (shape: readonly number[], strides: readonly number[]): number[] => {
   const steps = rowMajorStrides(shape);
-  return Array.from({ length: elementCount(shape) }, (_, flat) => shape.reduce((at, size, dim) => at + (Math.floor(flat / steps[dim]!) % size) * strides[dim]!, 0));
+  return Array.from({ length: elementCount(shape) }, (_, flat) =>
+    shape.reduce((at, size, dim) => at + (Math.floor(flat / steps[dim]!) % size) * strides[dim]!, 0),
+  );
 };
 
 describe("iteration space", () => {
@@ -19,7 +21,9 @@ describe("iteration space", () => {
   });
 
   it("reads the same elements after refining and after collapsing", () => {
-    const sizes = fc.array(fc.record({ size: fc.integer({ min: 1, max: 4 }), stretched: fc.boolean(), pieces: fc.boolean() }), { maxLength: 4 });
+    const sizes = fc.array(fc.record({ size: fc.integer({ min: 1, max: 4 }), stretched: fc.boolean(), pieces: fc.boolean() }), {
+      maxLength: 4,
+    });
     fc.assert(
       fc.property(sizes, fc.boolean(), (dims, withDense) => {
         const shape = dims.map(({ size, pieces }) => (pieces ? size * 2 : size));

@@ -76,12 +76,14 @@ const viewOffset = (graph: Graph, node: Node): number | undefined => {
   }
 };
 
-const isContiguousConcat = (node: Node): boolean => node.op === "concat" && node.specs[0]!.shape.slice(0, node.params["dim"] as number).every((size) => size === 1);
+const isContiguousConcat = (node: Node): boolean =>
+  node.op === "concat" && node.specs[0]!.shape.slice(0, node.params["dim"] as number).every((size) => size === 1);
 
 /** Until when the memory that a node reads must stay as it is: a collective reads until it is done. */
 const readsUntil = (graph: Graph): number[] => {
   const until = graph.nodes.map((node) => (node.op === "collective-start" ? -1 : node.id));
-  for (const node of graph.nodes) if (node.op === "collective-done") for (const ref of node.inputs) until[ref.node] = Math.max(until[ref.node]!, node.id);
+  for (const node of graph.nodes)
+    if (node.op === "collective-done") for (const ref of node.inputs) until[ref.node] = Math.max(until[ref.node]!, node.id);
   return until.map((last) => (last === -1 ? graph.nodes.length : last));
 };
 
@@ -98,7 +100,11 @@ export const shareMemory = (graph: Graph): Blocks => {
   const placedOperands = new Map<number, readonly boolean[]>();
   const settled = new Set<number>();
   const none: Block = { bytes: 0, values: [], begin: 0, end: 0 };
-  const values = graph.nodes.map((node) => node.specs.map((spec, output): StoredValue => ({ node: node.id, output, bytes: byteLength(spec), reads: [], kept: false, block: none, offset: 0 })));
+  const values = graph.nodes.map((node) =>
+    node.specs.map(
+      (spec, output): StoredValue => ({ node: node.id, output, bytes: byteLength(spec), reads: [], kept: false, block: none, offset: 0 }),
+    ),
+  );
 
   for (const node of graph.nodes) {
     const operands = node.inputs.map((ref) => values[ref.node]![ref.output]!);

@@ -22,10 +22,18 @@ interface Planned {
   readonly of: (op: string, nth?: number) => Place;
 }
 
-const planned = (fn: (x: Tensor, y: Tensor, z: Tensor, w: Tensor) => Tensor | readonly Tensor[], inputs: Tensor[], options: MemoryPlanOptions = {}): Planned => {
+const planned = (
+  fn: (x: Tensor, y: Tensor, z: Tensor, w: Tensor) => Tensor | readonly Tensor[],
+  inputs: Tensor[],
+  options: MemoryPlanOptions = {},
+): Planned => {
   const graph = optimize(trace(fn, inputs as [Tensor, Tensor, Tensor, Tensor], { mesh: { data: 2 } }).graph);
   const plan = planMemory(graph, options);
-  return { graph, plan, of: (op, nth = 0) => plan.places.get(valueKey({ node: graph.nodes.filter((node) => node.op === op)[nth]!.id, output: 0 }))! };
+  return {
+    graph,
+    plan,
+    of: (op, nth = 0) => plan.places.get(valueKey({ node: graph.nodes.filter((node) => node.op === op)[nth]!.id, output: 0 }))!,
+  };
 };
 
 describe("planMemory", () => {
@@ -44,7 +52,13 @@ describe("planMemory", () => {
     expect(of("slice", 1)).toEqual(of("matmul", 1));
     expect([...plan.placedOperands.values()]).toEqual([[true, true]]);
     expect(plan.workspaceBytes).toBe(128);
-    expect(graph.nodes.filter(({ id, op }) => !plan.settled.has(id) && op !== "input").map(({ op }) => op)).toEqual(["matmul", "matmul", "collective-start", "matmul", "matmul"]);
+    expect(graph.nodes.filter(({ id, op }) => !plan.settled.has(id) && op !== "input").map(({ op }) => op)).toEqual([
+      "matmul",
+      "matmul",
+      "collective-start",
+      "matmul",
+      "matmul",
+    ]);
   });
 
   it("does not place graph inputs, parts, or one value twice", () => {
@@ -56,10 +70,13 @@ describe("planMemory", () => {
       [tensor(2, 2)],
     );
     expect([...plan.placedOperands.values()]).toEqual([[false, false, true]]);
-    const twice = planned((x) => {
-      const y = matmul(x, x);
-      return matmul(concat([y, y], 0), x);
-    }, [tensor(4, 4)]);
+    const twice = planned(
+      (x) => {
+        const y = matmul(x, x);
+        return matmul(concat([y, y], 0), x);
+      },
+      [tensor(4, 4)],
+    );
     expect([...twice.plan.placedOperands.values()]).toEqual([[true, false]]);
   });
 
@@ -111,7 +128,13 @@ describe("planMemory", () => {
       [tensor(4, 4), tensor(4, 4)],
       { donate: [1] },
     );
-    expect(plan.outputs.map(({ region, index }) => `${region} ${index}`)).toEqual(["output 0", "output 1", "output 2", "input 1", "output 4"]);
+    expect(plan.outputs.map(({ region, index }) => `${region} ${index}`)).toEqual([
+      "output 0",
+      "output 1",
+      "output 2",
+      "input 1",
+      "output 4",
+    ]);
     expect(plan.copies).toEqual([
       { from: { region: "output", index: 0, offset: 0 }, to: { region: "output", index: 1, offset: 0 }, bytes: 64 },
       { from: { region: "input", index: 0, offset: 0 }, to: { region: "output", index: 2, offset: 0 }, bytes: 64 },

@@ -77,7 +77,10 @@ const claimOutputs = (outputs: readonly StoredValue[], donated: ReadonlySet<numb
  *
  * Cost: O(nodes + edges) and O(blocks²) for the packing.
  */
-export const planMemory = (graph: Graph, { donate = [], alignment = 64, inPlace = standardInPlaceRule }: MemoryPlanOptions = {}): MemoryPlan => {
+export const planMemory = (
+  graph: Graph,
+  { donate = [], alignment = 64, inPlace = standardInPlaceRule }: MemoryPlanOptions = {},
+): MemoryPlan => {
   const blocks = shareMemory(graph);
   const inputs = graph.inputs.map((id) => blocks.values[id]![0]!);
   const outputs = graph.outputs.map((ref) => blocks.values[ref.node]![ref.output]!);
@@ -85,7 +88,9 @@ export const planMemory = (graph: Graph, { donate = [], alignment = 64, inPlace 
   const copied = claimOutputs(outputs, writable);
   for (const value of outputs) value.block.end = graph.nodes.length;
 
-  const free = new Map([...writable].filter((index) => !inputs[index]!.block.values.some((value) => value.kept)).map((index) => [index, inputs[index]!]));
+  const free = new Map(
+    [...writable].filter((index) => !inputs[index]!.block.values.some((value) => value.kept)).map((index) => [index, inputs[index]!]),
+  );
   const owned = [...new Set(outputs.map((value) => value.block))].filter((block) => block.output !== undefined);
   const taken = matchDonations(graph, blocks, inPlace, owned, free);
   placeInPlace(graph, blocks, inPlace, new Set(donate.filter((index) => !taken.has(index))));

@@ -20,7 +20,11 @@ const sameStructure = (a: Graph, b: Graph): boolean =>
   a.nodes.length === b.nodes.length &&
   a.nodes.every((node, id) => {
     const other = b.nodes[id]!;
-    return node.op === other.op && node.params === other.params && node.inputs.every((ref, i) => ref.node === other.inputs[i]!.node && ref.output === other.inputs[i]!.output);
+    return (
+      node.op === other.op &&
+      node.params === other.params &&
+      node.inputs.every((ref, i) => ref.node === other.inputs[i]!.node && ref.output === other.inputs[i]!.output)
+    );
   });
 
 /**

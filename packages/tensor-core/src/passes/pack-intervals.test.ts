@@ -3,7 +3,9 @@ import { describe, expect, it } from "vitest";
 import { mostAlive, packIntervals } from "./pack-intervals.ts";
 
 const intervals = fc.array(
-  fc.record({ bytes: fc.nat(500), begin: fc.nat(20), length: fc.nat(8) }).map(({ bytes, begin, length }) => ({ bytes, begin, end: begin + length })),
+  fc
+    .record({ bytes: fc.nat(500), begin: fc.nat(20), length: fc.nat(8) })
+    .map(({ bytes, begin, length }) => ({ bytes, begin, end: begin + length })),
   { maxLength: 30 },
 );
 

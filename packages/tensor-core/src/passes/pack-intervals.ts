@@ -47,8 +47,14 @@ const packInOrder = (intervals: readonly Interval[], order: readonly number[]): 
 export const packIntervals = (intervals: readonly Interval[], alignment: number): Packing => {
   const aligned = intervals.map((interval) => ({ ...interval, bytes: Math.ceil(interval.bytes / alignment) * alignment }));
   const order = aligned.map((_, index) => index);
-  const bySize = packInOrder(aligned, order.toSorted((a, b) => aligned[b]!.bytes - aligned[a]!.bytes || aligned[a]!.begin - aligned[b]!.begin));
-  const byTime = packInOrder(aligned, order.toSorted((a, b) => aligned[a]!.begin - aligned[b]!.begin || aligned[b]!.bytes - aligned[a]!.bytes));
+  const bySize = packInOrder(
+    aligned,
+    order.toSorted((a, b) => aligned[b]!.bytes - aligned[a]!.bytes || aligned[a]!.begin - aligned[b]!.begin),
+  );
+  const byTime = packInOrder(
+    aligned,
+    order.toSorted((a, b) => aligned[a]!.begin - aligned[b]!.begin || aligned[b]!.bytes - aligned[a]!.bytes),
+  );
   return byTime.bytes < bySize.bytes ? byTime : bySize;
 };
 

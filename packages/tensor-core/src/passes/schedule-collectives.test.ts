@@ -12,13 +12,20 @@ import { scheduleCollectives } from "./schedule-collectives.ts";
 const matrix = { dtype: "f32", shape: [4, 4] } as unknown as Tensor;
 
 const scheduled = (fn: (...inputs: Tensor[]) => Tensor | readonly Tensor[], inputs = 2): Graph => {
-  const graph = scheduleCollectives(trace(fn, Array.from({ length: inputs }, () => matrix), { mesh: { data: 2 } }).graph);
+  const graph = scheduleCollectives(
+    trace(
+      fn,
+      Array.from({ length: inputs }, () => matrix),
+      { mesh: { data: 2 } },
+    ).graph,
+  );
   validateGraph(graph);
   return graph;
 };
 
 /** Node names in order, without inputs: `op scope`. */
-const order = (graph: Graph): string[] => graph.nodes.filter(({ op }) => op !== "input").map(({ op, scope: path }) => `${op} ${path}`.trim());
+const order = (graph: Graph): string[] =>
+  graph.nodes.filter(({ op }) => op !== "input").map(({ op, scope: path }) => `${op} ${path}`.trim());
 
 describe("scheduleCollectives", () => {
   it("starts a bucket as soon as its gradient is there, though it was traced after all gradients, and waits late", () => {
@@ -46,7 +53,11 @@ describe("scheduleCollectives", () => {
 
   it("does what depends on no collective before it waits", () => {
     const graph = scheduled((x, w) => [add(allReduce(x, "data"), 1), matmul(x, w)]);
-    expect(order(graph)).toEqual(["collective-start", "matmul", "constant", "collective-done", "add"].sort((a, b) => order(graph).indexOf(a) - order(graph).indexOf(b)));
+    expect(order(graph)).toEqual(
+      ["collective-start", "matmul", "constant", "collective-done", "add"].sort(
+        (a, b) => order(graph).indexOf(a) - order(graph).indexOf(b),
+      ),
+    );
     expect(order(graph).indexOf("matmul")).toBeLessThan(order(graph).indexOf("collective-done"));
     expect(order(graph)[0]).toBe("collective-start");
   });
@@ -75,7 +86,12 @@ describe("scheduleCollectives", () => {
       return [multiply(x, cast(axisIndex("data"), "f32"))];
     }, 1);
     expect(order(graph)).toContain("axis-index");
-    expect(graph.nodes.find(({ op }) => op === "collective-start")!.params).toEqual({ axis: "data", axisSize: 2, collective: "send-receive", pairs: [[0, 1]] });
+    expect(graph.nodes.find(({ op }) => op === "collective-start")!.params).toEqual({
+      axis: "data",
+      axisSize: 2,
+      collective: "send-receive",
+      pairs: [[0, 1]],
+    });
     expect(order(graph)).toContain("collective-done");
   });
 

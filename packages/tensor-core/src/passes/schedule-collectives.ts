@@ -1,7 +1,8 @@
 import { type Graph, GraphBuilder, type Node } from "../graph/graph.ts";
 import { operators } from "../ops/table.ts";
 
-const isCollective = (node: Node): boolean => operators[node.op]?.collective !== undefined && node.op !== "axis-index" && node.op !== "collective-start";
+const isCollective = (node: Node): boolean =>
+  operators[node.op]?.collective !== undefined && node.op !== "axis-index" && node.op !== "collective-start";
 
 interface Collective {
   readonly id: number;
@@ -90,7 +91,8 @@ const orderNodes = (graph: Graph, collectives: readonly Collective[]): number[] 
   }
 
   const lastNeed: number[] = [];
-  for (const node of graph.nodes) lastNeed.push(Math.max(-1, ...node.inputs.map((ref) => Math.max(lastNeed[ref.node]!, issue.get(ref.node) ?? -1))));
+  for (const node of graph.nodes)
+    lastNeed.push(Math.max(-1, ...node.inputs.map((ref) => Math.max(lastNeed[ref.node]!, issue.get(ref.node) ?? -1))));
   const rest = graph.nodes.filter((node) => !emitted.has(node.id)).map((node) => node.id);
   return [...order, ...rest.sort((a, b) => lastNeed[a]! - lastNeed[b]! || a - b)];
 };
@@ -116,7 +118,13 @@ export const scheduleCollectives = (graph: Graph): Graph => {
     if (start === undefined) return;
     running.delete(node.id);
     const results = node.specs.map((_, output) => ({ node: start, output }));
-    const done = builder.add({ op: "collective-done", inputs: results, params: builder.nodes[start]!.params, specs: node.specs, scope: node.scope });
+    const done = builder.add({
+      op: "collective-done",
+      inputs: results,
+      params: builder.nodes[start]!.params,
+      specs: node.specs,
+      scope: node.scope,
+    });
     node.specs.forEach((_, output) => builder.map({ node: node.id, output }, { node: done, output }));
   };
   for (const id of orderNodes(graph, collectives)) {
@@ -124,7 +132,16 @@ export const scheduleCollectives = (graph: Graph): Graph => {
     for (const ref of node.inputs) finish(graph.nodes[ref.node]!);
     if (isCollective(node)) {
       const inputs = node.inputs.map((ref) => builder.resolve(ref));
-      running.set(id, builder.add({ op: "collective-start", inputs, params: { ...node.params, collective: node.op }, specs: node.specs, scope: node.scope }));
+      running.set(
+        id,
+        builder.add({
+          op: "collective-start",
+          inputs,
+          params: { ...node.params, collective: node.op },
+          specs: node.specs,
+          scope: node.scope,
+        }),
+      );
     } else builder.copy(node);
   }
   for (const id of running.keys()) finish(graph.nodes[id]!);

@@ -13,7 +13,8 @@ const ofConstant: RewriteRule = ({ inputs, specs }, { constantValue, constant })
   return value === undefined ? undefined : constant(specs[0]!, value);
 };
 
-const sameSpecAsOperand: RewriteRule = ({ inputs, specs }, { spec }) => (sameShape(spec(inputs[0]!).shape, specs[0]!.shape) ? inputs[0]! : undefined);
+const sameSpecAsOperand: RewriteRule = ({ inputs, specs }, { spec }) =>
+  sameShape(spec(inputs[0]!).shape, specs[0]!.shape) ? inputs[0]! : undefined;
 
 /** `reshape(reshape(x))` reads x. */
 const reshapeOfReshape: RewriteRule = ({ inputs, params }, { producer, emit }) => {
@@ -121,7 +122,8 @@ const concatOfSlices: RewriteRule = ({ inputs, params, specs }, { producer, spec
     const source = operands[0];
     if (op !== "slice" || source === undefined) return undefined;
     whole ??= source;
-    if (whole.node !== source.node || whole.output !== source.output || listOf(cut["strides"]).some((stride) => stride !== 1)) return undefined;
+    if (whole.node !== source.node || whole.output !== source.output || listOf(cut["strides"]).some((stride) => stride !== 1))
+      return undefined;
     const starts = listOf(cut["starts"]);
     if (starts.some((start, i) => start !== (i === dim ? next : 0))) return undefined;
     next = listOf(cut["ends"])[dim]!;

@@ -17,7 +17,9 @@ const matrix = { dtype: "f32", shape: [3, 4] } as unknown as Tensor;
 const simplified = (fn: (x: Tensor, y: Tensor) => Tensor | readonly Tensor[], pass = simplify): string[] => {
   const graph = eliminateDeadCode(pass(trace(fn, [matrix, matrix]).graph));
   validateGraph(graph);
-  return printGraph(graph).split("\n").filter((line) => !line.includes("input()"));
+  return printGraph(graph)
+    .split("\n")
+    .filter((line) => !line.includes("input()"));
 };
 
 const becomesOperand: { readonly [name: string]: (x: Tensor, y: Tensor) => Tensor } = {
@@ -40,28 +42,49 @@ describe("simplify", () => {
   });
 
   it("drops casts there and back through a wider dtype, not through a narrower one", () => {
-    for (const [own, through, kept] of [["f16", "f32", 0], ["bool", "i32", 0], ["u8", "f32", 0], ["f32", "f16", 2], ["i32", "f32", 2], ["i32", "i32", 0]] as const) {
+    for (const [own, through, kept] of [
+      ["f16", "f32", 0],
+      ["bool", "i32", 0],
+      ["u8", "f32", 0],
+      ["f32", "f16", 2],
+      ["i32", "f32", 2],
+      ["i32", "i32", 0],
+    ] as const) {
       const { graph } = trace((x: Tensor) => cast(cast(x, through), own), [{ dtype: own, shape: [3] } as unknown as Tensor]);
-      expect(eliminateDeadCode(simplify(graph)).nodes.filter(({ op }) => op === "cast"), `${own} → ${through}`).toHaveLength(kept);
+      expect(
+        eliminateDeadCode(simplify(graph)).nodes.filter(({ op }) => op === "cast"),
+        `${own} → ${through}`,
+      ).toHaveLength(kept);
     }
   });
 
   it("hands transposed operands to the product as flags", () => {
     expect(simplified((x, y) => matmul(transpose(x), y))).toEqual(["%2 = matmul(%0, %1) f32[4,4] {transposeA: true}", "return %2"]);
     expect(simplified((x, y) => matmul(x, transpose(y)))).toEqual(["%2 = matmul(%0, %1) f32[3,3] {transposeB: true}", "return %2"]);
-    expect(simplified((x, y) => matmul(transpose(transpose(x)), y, { transposeB: true }))).toEqual(["%2 = matmul(%0, %1) f32[3,3] {transposeB: true}", "return %2"]);
+    expect(simplified((x, y) => matmul(transpose(transpose(x)), y, { transposeB: true }))).toEqual([
+      "%2 = matmul(%0, %1) f32[3,3] {transposeB: true}",
+      "return %2",
+    ]);
   });
 
   it("folds constants through arithmetic, movement and sums", () => {
-    expect(simplified(() => sum(add(transpose(multiply(full([3, 4], 2), 3)), broadcastTo(full([], 0.5), [4, 3]))))).toEqual(["%2 = constant() f32[] {value: 78}", "return %2"]);
+    expect(simplified(() => sum(add(transpose(multiply(full([3, 4], 2), 3)), broadcastTo(full([], 0.5), [4, 3]))))).toEqual([
+      "%2 = constant() f32[] {value: 78}",
+      "return %2",
+    ]);
   });
 
   it("rounds folded integers as the dtype does", () => {
-    expect(simplified(() => add(full([], 2 ** 31 - 1, "i32"), full([], 1, "i32")))).toEqual(["%2 = constant() i32[] {value: -2147483648}", "return %2"]);
+    expect(simplified(() => add(full([], 2 ** 31 - 1, "i32"), full([], 1, "i32")))).toEqual([
+      "%2 = constant() i32[] {value: -2147483648}",
+      "return %2",
+    ]);
   });
 
   it("composes slices with strides, and turns a stretch without stretching into a reshape", () => {
-    expect(simplified((x) => slice(slice(x, [0, 1], [3, 4], [2, 1]), [1, 0], [2, 3], [1, 2]))[0]).toBe("%2 = slice(%0) f32[1,2] {starts: [2, 1], ends: [3, 4], strides: [2, 2]}");
+    expect(simplified((x) => slice(slice(x, [0, 1], [3, 4], [2, 1]), [1, 0], [2, 3], [1, 2]))[0]).toBe(
+      "%2 = slice(%0) f32[1,2] {starts: [2, 1], ends: [3, 4], strides: [2, 2]}",
+    );
     expect(simplified((x) => broadcastTo(x, [1, 3, 4]))[0]).toBe("%2 = reshape(%0) f32[1,3,4]");
   });
 
@@ -70,11 +93,27 @@ describe("simplify", () => {
       const row = slice(x, [0, 0], [1, 4]);
       return multiply(broadcastTo(row, [3, 4]), 2);
     });
-    expect(lines).toEqual(["%2 = slice(%0) f32[1,4] {starts: [0, 0], ends: [1, 4], strides: [1, 1]}", "%3 = constant() f32[1,4] {value: 2}", "%4 = multiply(%2, %3) f32[1,4]", "%5 = broadcast-to(%4) f32[3,4]", "return %5"]);
+    expect(lines).toEqual([
+      "%2 = slice(%0) f32[1,4] {starts: [0, 0], ends: [1, 4], strides: [1, 1]}",
+      "%3 = constant() f32[1,4] {value: 2}",
+      "%4 = multiply(%2, %3) f32[1,4]",
+      "%5 = broadcast-to(%4) f32[3,4]",
+      "return %5",
+    ]);
   });
 
   it("leaves a pad that pads, and a product with zero, which could be NaN", () => {
-    expect(simplified((x) => multiply(pad(x, [[0, 1], [0, 0]]), 0))).toHaveLength(4);
+    expect(
+      simplified((x) =>
+        multiply(
+          pad(x, [
+            [0, 1],
+            [0, 0],
+          ]),
+          0,
+        ),
+      ),
+    ).toHaveLength(4);
   });
 });
 
@@ -84,7 +123,10 @@ describe("sinkSlices", () => {
       const mean = multiply(concat([reshape(x, [12]), reshape(y, [12])], 0), 0.5);
       return [slice(mean, [0], [12]), slice(mean, [12], [24])];
     }, sinkSlices);
-    expect(lines.filter((line) => line.includes("multiply"))).toEqual([expect.stringContaining("f32[12]"), expect.stringContaining("f32[12]")]);
+    expect(lines.filter((line) => line.includes("multiply"))).toEqual([
+      expect.stringContaining("f32[12]"),
+      expect.stringContaining("f32[12]"),
+    ]);
   });
 
   it("adds no work: overlapping slices and other users leave the order as it is", () => {

@@ -25,7 +25,10 @@ export const interpretWorld = (
   const argumentIndex = new Map(graph.inputs.map((id, index) => [id, index]));
   const read = (rank: number, node: Node): ReferenceArray[] => node.inputs.map((ref) => values[rank]![ref.node]![ref.output]!);
   const keep = (rank: number, node: Node, data: readonly Float64Array[]): void => {
-    values[rank]![node.id] = node.specs.map((spec, output) => ({ spec, data: data[output]!.map((value) => roundToStorage(value, spec.dtype)) }));
+    values[rank]![node.id] = node.specs.map((spec, output) => ({
+      spec,
+      data: data[output]!.map((value) => roundToStorage(value, spec.dtype)),
+    }));
   };
 
   for (const node of graph.nodes) {
@@ -33,7 +36,11 @@ export const interpretWorld = (
     if (operator === undefined) throw new InvariantError(`operator "${node.op}" is not in the operator table`);
     if (operator.collective !== undefined) {
       for (const group of groups(String(node.params["axis"]))) {
-        const results = operator.collective(group.map((rank) => read(rank, node)), node.params, node.specs);
+        const results = operator.collective(
+          group.map((rank) => read(rank, node)),
+          node.params,
+          node.specs,
+        );
         group.forEach((rank, position) => keep(rank, node, results[position]!));
       }
       continue;

@@ -30,7 +30,8 @@ export const referenceBackend = (): Backend => ({
     run: async (inputs) => interpretWorld(graph, [inputs.map(valueOf)])[0]!.map((value) => new ReferenceDeviceArray(value)),
     release: () => {},
   }),
-  upload: (array) => new ReferenceDeviceArray({ spec: { dtype: array.dtype, shape: array.shape }, data: Float64Array.from(array.toNumbers()) }),
+  upload: (array) =>
+    new ReferenceDeviceArray({ spec: { dtype: array.dtype, shape: array.shape }, data: Float64Array.from(array.toNumbers()) }),
   download: async (array) => NdArray.from(valueOf(array).data, array.shape, array.dtype),
   free: () => {},
 });

@@ -27,20 +27,24 @@ const operands = (batch: number, heads: number, queries: number, keys: number, w
 ];
 
 const attentionRows: readonly ConformanceCase[] = [false, true].flatMap((causal) => [
-  ...shapes.map(([name, ...sizes]): ConformanceCase => ({
-    op: "attention",
-    name: `${name}${causal ? ", causal" : ""}`,
-    fn: (q, k, v) => attention(q!, k!, v!, { causal }),
-    inputs: operands(...sizes),
-    gradient: [0, 1, 2],
-  })),
-  ...large.map(([name, ...sizes]): ConformanceCase => ({
-    op: "attention",
-    name: `${name}${causal ? ", causal" : ""}`,
-    fn: (q, k, v) => attention(q!, k!, v!, { causal, scale: 0.3 }),
-    inputs: operands(...sizes),
-    gradient: [0, 1, 2],
-  })),
+  ...shapes.map(
+    ([name, ...sizes]): ConformanceCase => ({
+      op: "attention",
+      name: `${name}${causal ? ", causal" : ""}`,
+      fn: (q, k, v) => attention(q!, k!, v!, { causal }),
+      inputs: operands(...sizes),
+      gradient: [0, 1, 2],
+    }),
+  ),
+  ...large.map(
+    ([name, ...sizes]): ConformanceCase => ({
+      op: "attention",
+      name: `${name}${causal ? ", causal" : ""}`,
+      fn: (q, k, v) => attention(q!, k!, v!, { causal, scale: 0.3 }),
+      inputs: operands(...sizes),
+      gradient: [0, 1, 2],
+    }),
+  ),
   {
     op: "attention",
     name: `scores up to a hundred${causal ? ", causal" : ""}`,
@@ -68,5 +72,13 @@ const rotaries: readonly (readonly [name: string, shape: Shape, base: number, of
 
 export const attentionCases: readonly ConformanceCase[] = [
   ...attentionRows,
-  ...rotaries.map(([name, shape, base, offset]): ConformanceCase => ({ op: "rotary", name, fn: (x) => rotary(x!, base, offset), inputs: [normal(shape)], gradient: [0] })),
+  ...rotaries.map(
+    ([name, shape, base, offset]): ConformanceCase => ({
+      op: "rotary",
+      name,
+      fn: (x) => rotary(x!, base, offset),
+      inputs: [normal(shape)],
+      gradient: [0],
+    }),
+  ),
 ];

@@ -1,7 +1,58 @@
 import {
-  absolute, add, bitwiseAnd, bitwiseOr, bitwiseXor, cast, ceil, clip, cos, cumsum, divide, type DType, dtypes, equal, erf, exp, floor, gelu, greater, greaterEqual, identity, isFinite,
-  isFloat, less, lessEqual, log, logicalAnd, logicalNot, logicalOr, logicalXor, maximum, minimum, multiply, NdArray, negate, notEqual, power, relu, round, rsqrt, type Shape, shiftLeft,
-  shiftRight, sigmoid, sign, silu, sin, softplus, sqrt, stopGradient, subtract, tanh, type Tensor, where,
+  absolute,
+  add,
+  bitwiseAnd,
+  bitwiseOr,
+  bitwiseXor,
+  cast,
+  ceil,
+  clip,
+  cos,
+  cumsum,
+  divide,
+  type DType,
+  dtypes,
+  equal,
+  erf,
+  exp,
+  floor,
+  gelu,
+  greater,
+  greaterEqual,
+  identity,
+  isFinite,
+  isFloat,
+  less,
+  lessEqual,
+  log,
+  logicalAnd,
+  logicalNot,
+  logicalOr,
+  logicalXor,
+  maximum,
+  minimum,
+  multiply,
+  NdArray,
+  negate,
+  notEqual,
+  power,
+  relu,
+  round,
+  rsqrt,
+  type Shape,
+  shiftLeft,
+  shiftRight,
+  sigmoid,
+  sign,
+  silu,
+  sin,
+  softplus,
+  sqrt,
+  stopGradient,
+  subtract,
+  tanh,
+  type Tensor,
+  where,
 } from "@skein/tensor-core";
 import type { Tolerance } from "../closeness.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
@@ -16,10 +67,40 @@ const rounded: Tolerance = { absolute: 1e-45, relative: 6e-8 };
 /** About two units in the last place. */
 const elementary: Tolerance = { absolute: 1e-37, relative: 3e-7 };
 
-const special = [0, -0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 1e-40, -1e-40, 1e-30, 1e-8, -1e-8, 0.3465735, -0.3465736, 20.25, -20.25, 87, -87, Infinity, -Infinity, NaN];
+const special = [
+  0,
+  -0,
+  1,
+  -1,
+  0.5,
+  -0.5,
+  1.5,
+  2.5,
+  -2.5,
+  1e-40,
+  -1e-40,
+  1e-30,
+  1e-8,
+  -1e-8,
+  0.3465735,
+  -0.3465736,
+  20.25,
+  -20.25,
+  87,
+  -87,
+  Infinity,
+  -Infinity,
+  NaN,
+];
 /** Every special value, and enough others that the length fits no vector and no tile. */
 const adversarial = (scale: number, extra: readonly number[] = []): NdArray =>
-  NdArray.from([...special, ...extra, ...normal([1100], 3).toNumbers().map((value) => Math.fround(value * scale))]);
+  NdArray.from([
+    ...special,
+    ...extra,
+    ...normal([1100], 3)
+      .toNumbers()
+      .map((value) => Math.fround(value * scale)),
+  ]);
 
 const smallShapes: readonly Shape[] = [[], [0], [1], [3], [4, 1], [5, 7]];
 
@@ -38,9 +119,23 @@ interface UnaryRow {
 const unaryRows: readonly UnaryRow[] = [
   { op: "absolute", fn: absolute, tolerance: exact, differentiable: true },
   { op: "ceil", fn: ceil, tolerance: exact },
-  { op: "cos", fn: cos, tolerance: { absolute: 1e-7, relative: 0 }, extra: [1e3, -31415.926, 3e6, 1e9, -7e20, 3.4e38], scale: 10, differentiable: true },
+  {
+    op: "cos",
+    fn: cos,
+    tolerance: { absolute: 1e-7, relative: 0 },
+    extra: [1e3, -31415.926, 3e6, 1e9, -7e20, 3.4e38],
+    scale: 10,
+    differentiable: true,
+  },
   { op: "erf", fn: erf, tolerance: elementary, differentiable: true },
-  { op: "exp", fn: exp, tolerance: { absolute: 3e-45, relative: 2e-7 }, scale: 10, extra: [-103.9, -120, -1000, 1000, 88.7], differentiable: true },
+  {
+    op: "exp",
+    fn: exp,
+    tolerance: { absolute: 3e-45, relative: 2e-7 },
+    scale: 10,
+    extra: [-103.9, -120, -1000, 1000, 88.7],
+    differentiable: true,
+  },
   { op: "floor", fn: floor, tolerance: exact },
   { op: "gelu", fn: gelu, tolerance: { absolute: 4e-7, relative: 4e-7 }, differentiable: true },
   { op: "gelu", fn: (x) => gelu(x, { approximate: "tanh" }), tolerance: { absolute: 6e-7, relative: 4e-7 }, differentiable: true },
@@ -53,30 +148,53 @@ const unaryRows: readonly UnaryRow[] = [
   { op: "sigmoid", fn: sigmoid, tolerance: elementary, scale: 10, extra: [-100, 100], differentiable: true },
   { op: "sign", fn: sign, tolerance: exact },
   { op: "silu", fn: silu, tolerance: elementary, scale: 10, differentiable: true },
-  { op: "sin", fn: sin, tolerance: { absolute: 1e-7, relative: 0 }, extra: [1e3, -31415.926, 3e6, 1e9, -7e20, 3.4e38], scale: 10, differentiable: true },
+  {
+    op: "sin",
+    fn: sin,
+    tolerance: { absolute: 1e-7, relative: 0 },
+    extra: [1e3, -31415.926, 3e6, 1e9, -7e20, 3.4e38],
+    scale: 10,
+    differentiable: true,
+  },
   { op: "softplus", fn: softplus, tolerance: elementary, scale: 10, extra: [-100, 100], differentiable: true },
   { op: "sqrt", fn: sqrt, tolerance: rounded, positive: true, differentiable: true },
   { op: "stop-gradient", fn: stopGradient, tolerance: exact },
   { op: "tanh", fn: tanh, tolerance: elementary, scale: 3, differentiable: true },
 ];
 
-const unaryCases = unaryRows.flatMap(({ op, fn, tolerance, scale = 1, extra = [], positive = false, differentiable = false }): ConformanceCase[] => [
-  ...smallShapes.map((shape) => ({ op, name: `shape [${shape.join()}]`, fn, inputs: [uniform(shape, 0.1, 2, 5)], tolerance })),
-  { op, name: "adversarial values", fn, inputs: [adversarial(scale, extra)], tolerance },
-  ...(differentiable ? [{ op, name: "gradient", fn, inputs: [positive ? uniform([3, 5], 0.3, 4, 7) : normal([3, 5], 7)], gradient: [0] }] : []),
-]);
+const unaryCases = unaryRows.flatMap(
+  ({ op, fn, tolerance, scale = 1, extra = [], positive = false, differentiable = false }): ConformanceCase[] => [
+    ...smallShapes.map((shape) => ({ op, name: `shape [${shape.join()}]`, fn, inputs: [uniform(shape, 0.1, 2, 5)], tolerance })),
+    { op, name: "adversarial values", fn, inputs: [adversarial(scale, extra)], tolerance },
+    ...(differentiable
+      ? [{ op, name: "gradient", fn, inputs: [positive ? uniform([3, 5], 0.3, 4, 7) : normal([3, 5], 7)], gradient: [0] }]
+      : []),
+  ],
+);
 
 const broadcasts: readonly (readonly [a: Shape, b: Shape])[] = [
   [[], []],
   [[0, 3], [3]],
   [[7], [7]],
   [[5, 7], [7]],
-  [[5, 7], [5, 1]],
-  [[5, 1], [1, 7]],
+  [
+    [5, 7],
+    [5, 1],
+  ],
+  [
+    [5, 1],
+    [1, 7],
+  ],
   [[3, 300], [300]],
-  [[3, 300], [3, 1]],
+  [
+    [3, 300],
+    [3, 1],
+  ],
   [[300, 3], [3]],
-  [[2, 3, 4, 5], [3, 1, 5]],
+  [
+    [2, 3, 4, 5],
+    [3, 1, 5],
+  ],
   [[1030], []],
   [[], [1030]],
 ];
@@ -96,11 +214,30 @@ const binaryRows: readonly BinaryRow[] = [
   { op: "divide", fn: divide, dtypes: ["f32", "i32", "u32"], tolerance: rounded, differentiable: true },
   { op: "maximum", fn: maximum, dtypes: ["f32", "i32", "u32"], tolerance: exact, differentiable: true },
   { op: "minimum", fn: minimum, dtypes: ["f32", "i32", "u32"], tolerance: exact, differentiable: true },
-  ...([["equal", equal], ["not-equal", notEqual], ["less", less], ["less-equal", lessEqual], ["greater", greater], ["greater-equal", greaterEqual]] as const).map(
-    ([op, fn]): BinaryRow => ({ op, fn, dtypes: ["f32", "i32", "u32", "u8", "bool"], tolerance: exact }),
-  ),
-  ...([["logical-and", logicalAnd], ["logical-or", logicalOr], ["logical-xor", logicalXor]] as const).map(([op, fn]): BinaryRow => ({ op, fn, dtypes: ["bool"], tolerance: exact })),
-  ...([["bitwise-and", bitwiseAnd], ["bitwise-or", bitwiseOr], ["bitwise-xor", bitwiseXor]] as const).map(([op, fn]): BinaryRow => ({ op, fn, dtypes: ["i32", "u32"], tolerance: exact })),
+  ...(
+    [
+      ["equal", equal],
+      ["not-equal", notEqual],
+      ["less", less],
+      ["less-equal", lessEqual],
+      ["greater", greater],
+      ["greater-equal", greaterEqual],
+    ] as const
+  ).map(([op, fn]): BinaryRow => ({ op, fn, dtypes: ["f32", "i32", "u32", "u8", "bool"], tolerance: exact })),
+  ...(
+    [
+      ["logical-and", logicalAnd],
+      ["logical-or", logicalOr],
+      ["logical-xor", logicalXor],
+    ] as const
+  ).map(([op, fn]): BinaryRow => ({ op, fn, dtypes: ["bool"], tolerance: exact })),
+  ...(
+    [
+      ["bitwise-and", bitwiseAnd],
+      ["bitwise-or", bitwiseOr],
+      ["bitwise-xor", bitwiseXor],
+    ] as const
+  ).map(([op, fn]): BinaryRow => ({ op, fn, dtypes: ["i32", "u32"], tolerance: exact })),
 ];
 
 /** Ends of each range, zero, and NaN and infinities where there are any; each meets each. */
@@ -117,22 +254,57 @@ const edges: { readonly [D in DType]: readonly number[] } = {
 const outer = (dtype: DType): readonly [NdArray, NdArray] => {
   const values = edges[dtype];
   const pairs = values.flatMap((a) => values.map((b) => [a, b] as const));
-  return [NdArray.from(pairs.map(([a]) => a), undefined, dtype), NdArray.from(pairs.map(([, b]) => b), undefined, dtype)];
+  return [
+    NdArray.from(
+      pairs.map(([a]) => a),
+      undefined,
+      dtype,
+    ),
+    NdArray.from(
+      pairs.map(([, b]) => b),
+      undefined,
+      dtype,
+    ),
+  ];
 };
 
 const binaryCases = binaryRows.flatMap(({ op, fn, dtypes: own, tolerance, differentiable = false }) => [
   ...own.flatMap((dtype): ConformanceCase[] => [
-    ...broadcasts.map(([a, b]) => ({ op, name: `[${a.join()}] and [${b.join()}], ${dtype}`, fn: fn as ConformanceCase["fn"], inputs: [normal(a, 11, dtype), normal(b, 12, dtype)], tolerance })),
+    ...broadcasts.map(([a, b]) => ({
+      op,
+      name: `[${a.join()}] and [${b.join()}], ${dtype}`,
+      fn: fn as ConformanceCase["fn"],
+      inputs: [normal(a, 11, dtype), normal(b, 12, dtype)],
+      tolerance,
+    })),
     { op, name: `edges, ${dtype}`, fn: fn as ConformanceCase["fn"], inputs: outer(dtype), tolerance },
   ]),
   ...(differentiable
-    ? broadcasts.slice(2, 6).map(([a, b]): ConformanceCase => ({ op, name: `gradient, [${a.join()}] and [${b.join()}]`, fn: fn as ConformanceCase["fn"], inputs: [normal(a, 13), uniform(b, 0.5, 2, 14)], gradient: [0, 1] }))
+    ? broadcasts
+        .slice(2, 6)
+        .map(
+          ([a, b]): ConformanceCase => ({
+            op,
+            name: `gradient, [${a.join()}] and [${b.join()}]`,
+            fn: fn as ConformanceCase["fn"],
+            inputs: [normal(a, 13), uniform(b, 0.5, 2, 14)],
+            gradient: [0, 1],
+          }),
+        )
     : []),
 ]);
 
 const shifts = (dtype: DType): ConformanceCase[] => {
-  const x = NdArray.from(edges[dtype].flatMap((value) => [value, value, value, value, value]), undefined, dtype);
-  const by = NdArray.from(Array.from(x.data, (_, i) => [0, 1, 13, 31, 33][i % 5]!), undefined, dtype);
+  const x = NdArray.from(
+    edges[dtype].flatMap((value) => [value, value, value, value, value]),
+    undefined,
+    dtype,
+  );
+  const by = NdArray.from(
+    Array.from(x.data, (_, i) => [0, 1, 13, 31, 33][i % 5]!),
+    undefined,
+    dtype,
+  );
   return [
     { op: "shift-left", name: `amounts of their own, ${dtype}`, fn: (a, b) => shiftLeft(a!, b!), inputs: [x, by] },
     { op: "shift-left", name: `one amount, ${dtype}`, fn: (a) => shiftLeft(a!, 5), inputs: [x] },
@@ -142,19 +314,43 @@ const shifts = (dtype: DType): ConformanceCase[] => {
 };
 
 const selections = (["f32", "i32", "u32", "u8", "bool"] as const).flatMap((dtype): ConformanceCase[] => [
-  { op: "where", name: `equal shapes, ${dtype}`, fn: (c, a, b) => where(c!, a!, b!), inputs: [normal([5, 7], 1, "bool"), normal([5, 7], 2, dtype), normal([5, 7], 3, dtype)] },
-  { op: "where", name: `stretched condition, ${dtype}`, fn: (c, a, b) => where(c!, a!, b!), inputs: [normal([5, 1], 1, "bool"), normal([7], 2, dtype), normal([5, 7], 3, dtype)] },
-  { op: "where", name: `a number, ${dtype}`, fn: (c, a) => where(c!, a!, 1), inputs: [normal([1030], 1, "bool"), normal([1030], 2, dtype)] },
+  {
+    op: "where",
+    name: `equal shapes, ${dtype}`,
+    fn: (c, a, b) => where(c!, a!, b!),
+    inputs: [normal([5, 7], 1, "bool"), normal([5, 7], 2, dtype), normal([5, 7], 3, dtype)],
+  },
+  {
+    op: "where",
+    name: `stretched condition, ${dtype}`,
+    fn: (c, a, b) => where(c!, a!, b!),
+    inputs: [normal([5, 1], 1, "bool"), normal([7], 2, dtype), normal([5, 7], 3, dtype)],
+  },
+  {
+    op: "where",
+    name: `a number, ${dtype}`,
+    fn: (c, a) => where(c!, a!, 1),
+    inputs: [normal([1030], 1, "bool"), normal([1030], 2, dtype)],
+  },
 ]);
 
 /** Between the ranges of the integer dtypes, at ties of the 16-bit floats, and beyond both. */
-const castable = [0.4, 0.5, -0.6, 1.5, 254.9, 255.5, 256, -1.5, 300.7, 2049, 2051, 65519.9, 65520, 1e-8, 3e-8, 6.1e-5, 5.96e-8, 1.00390625, 1.01171875, 2147483520, 2147483648, 4294967040, 5e9, -5e9];
+const castable = [
+  0.4, 0.5, -0.6, 1.5, 254.9, 255.5, 256, -1.5, 300.7, 2049, 2051, 65519.9, 65520, 1e-8, 3e-8, 6.1e-5, 5.96e-8, 1.00390625, 1.01171875,
+  2147483520, 2147483648, 4294967040, 5e9, -5e9,
+];
 
 const casts = dtypes.flatMap((from) =>
   dtypes.map((to): ConformanceCase => {
     const values = [...edges[from], ...(isFloat(from) ? castable : []), ...normal([300], 21, from).toNumbers()];
     // The reference keeps f32 in f64, where an integer needs no rounding.
-    return { op: "cast", name: `${from} to ${to}`, fn: (x) => cast(x!, to), inputs: [NdArray.from(values, undefined, from)], tolerance: isFloat(to) ? rounded : exact };
+    return {
+      op: "cast",
+      name: `${from} to ${to}`,
+      fn: (x) => cast(x!, to),
+      inputs: [NdArray.from(values, undefined, from)],
+      tolerance: isFloat(to) ? rounded : exact,
+    };
   }),
 );
 
@@ -183,13 +379,62 @@ const programs: readonly ConformanceCase[] = [
     inputs: [normal([2, 1030], 1), normal([2, 1030], 2), normal([2, 1030], 3)],
     tolerance: { absolute: 1e-1, relative: 1e-5 },
   },
-  { op: "fused", name: "normalised rows, long", fn: (x, m, s, w) => add(multiply(multiply(subtract(x!, m!), s!), w!), 1), inputs: [normal([3, 1027], 1), normal([3, 1], 2), normal([3, 1], 3), normal([1027], 4)], gradient: [1, 2] },
-  { op: "fused", name: "normalised rows, short", fn: (x, m, s, w) => add(multiply(multiply(subtract(x!, m!), s!), w!), 1), inputs: [normal([200, 9], 1), normal([200, 1], 2), normal([200, 1], 3), normal([9], 4)], gradient: [1, 2, 3] },
-  { op: "fused", name: "dtypes mixed", fn: (x, flags, bytes) => where(logicalAnd(flags!, greater(x!, 0)), add(cast(bytes!, "f32"), x!), cast(flags!, "f32")), inputs: [normal([77, 13], 1), normal([77, 13], 2, "bool"), normal([13], 3, "u8")] },
-  { op: "fused", name: "16-bit storage, arithmetic between", fn: (x, y) => cast(multiply(cast(x!, "f32"), cast(y!, "f32")), "bf16"), inputs: [normal([41, 6], 1, "f16"), normal([6], 2, "bf16")] },
-  { op: "fused", name: "the same result twice, an operand as result", fn: (x) => { const y = exp(x!); return [y, y, negate(y), stopGradient(x!)]; }, inputs: [normal([1029], 1)] },
-  { op: "fused", name: "many live values", fn: (x) => { const parts = Array.from({ length: 12 }, (_, i) => sin(multiply(x!, i + 1))); return parts.reduce((sum, part, i) => add(sum, multiply(part, parts[(5 * i + 3) % 12]!))); }, inputs: [normal([1100], 1)] },
-  { op: "fused", name: "products added and subtracted", fn: (a, b, c) => [add(multiply(a!, b!), c!), subtract(multiply(a!, b!), multiply(c!, b!)), subtract(c!, multiply(a!, 3)), add(multiply(2, a!), multiply(c!, 0.5)), subtract(multiply(a!, 0.25), c!)], inputs: [normal([1031], 1), normal([1031], 2), normal([1031], 3)] },
+  {
+    op: "fused",
+    name: "normalised rows, long",
+    fn: (x, m, s, w) => add(multiply(multiply(subtract(x!, m!), s!), w!), 1),
+    inputs: [normal([3, 1027], 1), normal([3, 1], 2), normal([3, 1], 3), normal([1027], 4)],
+    gradient: [1, 2],
+  },
+  {
+    op: "fused",
+    name: "normalised rows, short",
+    fn: (x, m, s, w) => add(multiply(multiply(subtract(x!, m!), s!), w!), 1),
+    inputs: [normal([200, 9], 1), normal([200, 1], 2), normal([200, 1], 3), normal([9], 4)],
+    gradient: [1, 2, 3],
+  },
+  {
+    op: "fused",
+    name: "dtypes mixed",
+    fn: (x, flags, bytes) => where(logicalAnd(flags!, greater(x!, 0)), add(cast(bytes!, "f32"), x!), cast(flags!, "f32")),
+    inputs: [normal([77, 13], 1), normal([77, 13], 2, "bool"), normal([13], 3, "u8")],
+  },
+  {
+    op: "fused",
+    name: "16-bit storage, arithmetic between",
+    fn: (x, y) => cast(multiply(cast(x!, "f32"), cast(y!, "f32")), "bf16"),
+    inputs: [normal([41, 6], 1, "f16"), normal([6], 2, "bf16")],
+  },
+  {
+    op: "fused",
+    name: "the same result twice, an operand as result",
+    fn: (x) => {
+      const y = exp(x!);
+      return [y, y, negate(y), stopGradient(x!)];
+    },
+    inputs: [normal([1029], 1)],
+  },
+  {
+    op: "fused",
+    name: "many live values",
+    fn: (x) => {
+      const parts = Array.from({ length: 12 }, (_, i) => sin(multiply(x!, i + 1)));
+      return parts.reduce((sum, part, i) => add(sum, multiply(part, parts[(5 * i + 3) % 12]!)));
+    },
+    inputs: [normal([1100], 1)],
+  },
+  {
+    op: "fused",
+    name: "products added and subtracted",
+    fn: (a, b, c) => [
+      add(multiply(a!, b!), c!),
+      subtract(multiply(a!, b!), multiply(c!, b!)),
+      subtract(c!, multiply(a!, 3)),
+      add(multiply(2, a!), multiply(c!, 0.5)),
+      subtract(multiply(a!, 0.25), c!),
+    ],
+    inputs: [normal([1031], 1), normal([1031], 2), normal([1031], 3)],
+  },
 ];
 
 /** Rows of every elementwise operator. All run through the `fused` kernel. */
@@ -208,20 +453,60 @@ export const elementwiseCases: readonly ConformanceCase[] = [
   { op: "logical-not", name: "bools", fn: (x) => logicalNot(x!), inputs: [normal([19], 1, "bool")] },
   { op: "identity", name: "every value itself", fn: (x) => identity(x!), inputs: [adversarial(1)], tolerance: exact },
   { op: "power", name: "edges meet", fn: (a, b) => power(a!, b!), inputs: outer("f32"), tolerance: elementary },
-  { op: "power", name: "positive bases", fn: (a, b) => power(a!, b!), inputs: [uniform([37, 29], 0.01, 8, 1), normal([29], 2)], tolerance: elementary },
+  {
+    op: "power",
+    name: "positive bases",
+    fn: (a, b) => power(a!, b!),
+    inputs: [uniform([37, 29], 0.01, 8, 1), normal([29], 2)],
+    tolerance: elementary,
+  },
   { op: "power", name: "gradient", fn: (a, b) => power(a!, b!), inputs: [uniform([5, 9], 0.1, 8, 1), normal([9], 2)], gradient: [0, 1] },
-  { op: "power", name: "whole exponents", fn: (a, b) => power(a!, b!), inputs: [normal([57, 7], 1), NdArray.from([-3, -1, 0, 1, 2, 3, 24])], tolerance: elementary },
-  { op: "power", name: "great exponents", fn: (a, b) => power(a!, b!), inputs: [uniform([400], 0.9, 1.1, 1), uniform([400], -700, 700, 2)], tolerance: elementary },
+  {
+    op: "power",
+    name: "whole exponents",
+    fn: (a, b) => power(a!, b!),
+    inputs: [normal([57, 7], 1), NdArray.from([-3, -1, 0, 1, 2, 3, 24])],
+    tolerance: elementary,
+  },
+  {
+    op: "power",
+    name: "great exponents",
+    fn: (a, b) => power(a!, b!),
+    inputs: [uniform([400], 0.9, 1.1, 1), uniform([400], -700, 700, 2)],
+    tolerance: elementary,
+  },
   { op: "identity", name: "gradient", fn: (x) => multiply(identity(x!), x!), inputs: [normal([7], 1)], gradient: [0] },
-  ...([["ceil", ceil], ["floor", floor], ["round", round], ["sign", sign], ["stop-gradient", (x: Tensor) => stopGradient(floor(x))]] as const).map(([op, fn]): ConformanceCase => ({
-    op,
-    name: "no gradient flows",
-    fn: (x) => multiply(fn(x!), x!),
-    inputs: [normal([4, 5], 1)],
+  ...(
+    [
+      ["ceil", ceil],
+      ["floor", floor],
+      ["round", round],
+      ["sign", sign],
+      ["stop-gradient", (x: Tensor) => stopGradient(floor(x))],
+    ] as const
+  ).map(
+    ([op, fn]): ConformanceCase => ({
+      op,
+      name: "no gradient flows",
+      fn: (x) => multiply(fn(x!), x!),
+      inputs: [normal([4, 5], 1)],
+      gradient: [0],
+    }),
+  ),
+  {
+    op: "maximum",
+    name: "ties share the gradient",
+    fn: (x) => multiply(maximum(x!, identity(x!)), 3),
+    inputs: [normal([9], 1)],
     gradient: [0],
-  })),
-  { op: "maximum", name: "ties share the gradient", fn: (x) => multiply(maximum(x!, identity(x!)), 3), inputs: [normal([9], 1)], gradient: [0] },
-  { op: "where", name: "gradient", fn: (x, y) => where(greater(x!, 0), multiply(x!, y!), y!), inputs: [normal([4, 5], 1), normal([5], 2)], gradient: [0, 1] },
+  },
+  {
+    op: "where",
+    name: "gradient",
+    fn: (x, y) => where(greater(x!, 0), multiply(x!, y!), y!),
+    inputs: [normal([4, 5], 1), normal([5], 2)],
+    gradient: [0, 1],
+  },
   { op: "where", name: "clip and its gradient", fn: (x) => clip(x!, -0.5, 0.75), inputs: [normal([40], 1)], gradient: [0] },
   { op: "cast", name: "gradient", fn: (x) => multiply(cast(cast(x!, "f32"), "f32"), 2), inputs: [normal([6], 1)], gradient: [0] },
 ];

@@ -34,20 +34,24 @@ const updatesShape = (base: Shape, indices: Shape, dim: number): Shape => {
 const summable: readonly DType[] = ["f32", "i32", "u32"];
 
 export const indexingCases: readonly ConformanceCase[] = [
-  ...gathers.map(([name, shape, indices, dim]): ConformanceCase => ({
-    op: "gather",
-    name,
-    fn: (x, i) => gather(x!, i!, dim),
-    inputs: [normal(shape), rowsUpTo(indices, shape.at(dim)!)],
-    gradient: [0],
-  })),
-  ...dtypes.map((dtype): ConformanceCase => ({
-    op: "gather",
-    name: `rows outside, ${dtype}`,
-    fn: (x, i) => [gather(x!, i!), gather(x!, i!, 1), gather(x!, i!, 1, { outside: "zero" })],
-    inputs: [normal([5, 3], 1, dtype), integers(4, -1, 0, 5, 2, 2 ** 31 - 1, -(2 ** 31))],
-    tolerance: { absolute: 0, relative: 0 },
-  })),
+  ...gathers.map(
+    ([name, shape, indices, dim]): ConformanceCase => ({
+      op: "gather",
+      name,
+      fn: (x, i) => gather(x!, i!, dim),
+      inputs: [normal(shape), rowsUpTo(indices, shape.at(dim)!)],
+      gradient: [0],
+    }),
+  ),
+  ...dtypes.map(
+    (dtype): ConformanceCase => ({
+      op: "gather",
+      name: `rows outside, ${dtype}`,
+      fn: (x, i) => [gather(x!, i!), gather(x!, i!, 1), gather(x!, i!, 1, { outside: "zero" })],
+      inputs: [normal([5, 3], 1, dtype), integers(4, -1, 0, 5, 2, 2 ** 31 - 1, -(2 ** 31))],
+      tolerance: { absolute: 0, relative: 0 },
+    }),
+  ),
   { op: "gather", name: "from an empty table", fn: (x, i) => embedding(x!, i!), inputs: [normal([0, 3]), integers(0, 1)] },
   {
     op: "gather",
@@ -57,13 +61,15 @@ export const indexingCases: readonly ConformanceCase[] = [
     gradient: [0],
   },
   ...scatters.flatMap(([name, base, indices, dim]) =>
-    summable.map((dtype): ConformanceCase => ({
-      op: "scatter-add",
-      name: `${name}, ${dtype}`,
-      fn: (x, i, updates) => scatterAdd(x!, i!, updates!, dim),
-      inputs: [normal(base, 1, dtype), rowsUpTo(indices, base.at(dim)!), normal(updatesShape(base, indices, dim), 2, dtype)],
-      ...(dtype === "f32" ? { gradient: [0, 2] } : {}),
-    })),
+    summable.map(
+      (dtype): ConformanceCase => ({
+        op: "scatter-add",
+        name: `${name}, ${dtype}`,
+        fn: (x, i, updates) => scatterAdd(x!, i!, updates!, dim),
+        inputs: [normal(base, 1, dtype), rowsUpTo(indices, base.at(dim)!), normal(updatesShape(base, indices, dim), 2, dtype)],
+        ...(dtype === "f32" ? { gradient: [0, 2] } : {}),
+      }),
+    ),
   ),
   {
     op: "scatter-add",

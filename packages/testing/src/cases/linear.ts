@@ -30,11 +30,22 @@ const transposes: readonly (readonly [boolean, boolean])[] = [
   [true, true],
 ];
 
-const product = (name: string, rows: number, columns: number, inner: number, transposeA: boolean, transposeB: boolean, batch: Shape = []): ConformanceCase => ({
+const product = (
+  name: string,
+  rows: number,
+  columns: number,
+  inner: number,
+  transposeA: boolean,
+  transposeB: boolean,
+  batch: Shape = [],
+): ConformanceCase => ({
   op: "matmul",
   name: `${name}, ${transposeA ? "T" : "N"}${transposeB ? "T" : "N"}`,
   fn: (a, b) => matmul(a!, b!, { transposeA, transposeB }),
-  inputs: [normal([...batch, ...(transposeA ? [inner, rows] : [rows, inner])], 1), normal([...batch, ...(transposeB ? [columns, inner] : [inner, columns])], 2)],
+  inputs: [
+    normal([...batch, ...(transposeA ? [inner, rows] : [rows, inner])], 1),
+    normal([...batch, ...(transposeB ? [columns, inner] : [inner, columns])], 2),
+  ],
   // Sums of `inner` products of unit size: the rounding errors of f32 add up like a random walk, with room for another order.
   tolerance: { absolute: 2e-6 * Math.max(1, Math.sqrt(inner)), relative: 1e-5 },
   ...(rows * columns * inner <= 3000 ? { gradient: [0, 1] } : {}),

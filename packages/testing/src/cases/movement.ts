@@ -53,7 +53,13 @@ const permutations: readonly (readonly [name: string, shape: Shape, permutation:
   ["last two kept", [3, 5, 2, 4], [1, 0, 2, 3]],
 ];
 
-const slices: readonly (readonly [name: string, shape: Shape, starts: readonly number[], ends: readonly number[], strides?: readonly number[]])[] = [
+const slices: readonly (readonly [
+  name: string,
+  shape: Shape,
+  starts: readonly number[],
+  ends: readonly number[],
+  strides?: readonly number[],
+])[] = [
   ["rows", [9, 5], [2, 0], [7, 5]],
   ["columns", [9, 5], [0, 1], [9, 4]],
   ["corner", [4, 6, 5], [1, 2, 3], [3, 5, 5]],
@@ -66,10 +72,44 @@ const slices: readonly (readonly [name: string, shape: Shape, starts: readonly n
 ];
 
 const pads: readonly (readonly [name: string, shape: Shape, widths: readonly (readonly [number, number])[], value: number])[] = [
-  ["around", [3, 5], [[1, 2], [2, 1]], 0],
-  ["rows only", [3, 5], [[2, 0], [0, 0]], 3],
-  ["image border", [2, 4, 5, 3], [[0, 0], [1, 1], [1, 1], [0, 0]], 0],
-  ["an empty one", [0, 4], [[1, 2], [0, 0]], 1],
+  [
+    "around",
+    [3, 5],
+    [
+      [1, 2],
+      [2, 1],
+    ],
+    0,
+  ],
+  [
+    "rows only",
+    [3, 5],
+    [
+      [2, 0],
+      [0, 0],
+    ],
+    3,
+  ],
+  [
+    "image border",
+    [2, 4, 5, 3],
+    [
+      [0, 0],
+      [1, 1],
+      [1, 1],
+      [0, 0],
+    ],
+    0,
+  ],
+  [
+    "an empty one",
+    [0, 4],
+    [
+      [1, 2],
+      [0, 0],
+    ],
+    1,
+  ],
   ["scalar", [], [], 5],
 ];
 
@@ -81,7 +121,13 @@ const paddingValues: readonly ConformanceCase[] = [-Infinity, 1.5].map((value) =
   tolerance: { absolute: 0, relative: 0 },
 }));
 
-const interior: readonly (readonly [name: string, shape: Shape, low: readonly number[], high: readonly number[], gaps: readonly number[]])[] = [
+const interior: readonly (readonly [
+  name: string,
+  shape: Shape,
+  low: readonly number[],
+  high: readonly number[],
+  gaps: readonly number[],
+])[] = [
   ["between columns", [3, 4], [0, 1], [0, 2], [0, 2]],
   ["between all", [3, 4, 2], [1, 0, 2], [0, 1, 0], [1, 2, 3]],
   ["between one", [1], [1], [1], [5]],
@@ -89,10 +135,40 @@ const interior: readonly (readonly [name: string, shape: Shape, low: readonly nu
 ];
 
 const concats: readonly (readonly [name: string, shapes: readonly Shape[], dim: number])[] = [
-  ["rows", [[2, 5], [3, 5]], 0],
-  ["columns", [[4, 1], [4, 7], [4, 3]], 1],
-  ["middle", [[2, 3, 5], [2, 4, 5]], 1],
-  ["with an empty one", [[2, 3], [2, 0], [2, 2]], -1],
+  [
+    "rows",
+    [
+      [2, 5],
+      [3, 5],
+    ],
+    0,
+  ],
+  [
+    "columns",
+    [
+      [4, 1],
+      [4, 7],
+      [4, 3],
+    ],
+    1,
+  ],
+  [
+    "middle",
+    [
+      [2, 3, 5],
+      [2, 4, 5],
+    ],
+    1,
+  ],
+  [
+    "with an empty one",
+    [
+      [2, 3],
+      [2, 0],
+      [2, 2],
+    ],
+    -1,
+  ],
   ["vectors", [[1], [5], [2]], 0],
 ];
 
@@ -103,9 +179,14 @@ const reshapes: readonly (readonly [name: string, from: Shape, to: Shape])[] = [
 ];
 
 export const movementCases: readonly ConformanceCase[] = [
-  ...broadcasts.flatMap(([name, from, to]) => [...perDtype("broadcast-to", name, from, (x) => broadcastTo(x!, to)), differentiated("broadcast-to", `${name}, gradient`, [from], (x) => broadcastTo(x!, to))]),
+  ...broadcasts.flatMap(([name, from, to]) => [
+    ...perDtype("broadcast-to", name, from, (x) => broadcastTo(x!, to)),
+    differentiated("broadcast-to", `${name}, gradient`, [from], (x) => broadcastTo(x!, to)),
+  ]),
   ...permutations.flatMap(([name, shape, permutation]) => perDtype("transpose", name, shape, (x) => transpose(x!, permutation))),
-  ...permutations.filter(([, shape]) => shape.length > 2 || shape[0]! * shape[1]! < 200).map(([name, shape, permutation]) => differentiated("transpose", `${name}, gradient`, [shape], (x) => transpose(x!, permutation))),
+  ...permutations
+    .filter(([, shape]) => shape.length > 2 || shape[0]! * shape[1]! < 200)
+    .map(([name, shape, permutation]) => differentiated("transpose", `${name}, gradient`, [shape], (x) => transpose(x!, permutation))),
   ...slices.flatMap(([name, shape, starts, ends, strides]) => [
     ...perDtype("slice", name, shape, (x) => slice(x!, starts, ends, strides)),
     differentiated("slice", `${name}, gradient`, [shape], (x) => slice(x!, starts, ends, strides)),
@@ -121,6 +202,16 @@ export const movementCases: readonly ConformanceCase[] = [
     differentiated("pad", `${name}, gradient`, [shape], (x) => padInterior(x!, low, high, gaps)),
   ]),
   ...concats.map(([name, shapes, dim]) => differentiated("concat", name, shapes, (...tensors) => concat(tensors, dim))),
-  ...dtypes.map((dtype): ConformanceCase => ({ op: "concat", name: `rows, ${dtype}`, fn: (a, b) => concat([a!, b!, a!], 1), inputs: [normal([3, 5], 1, dtype), normal([3, 2], 2, dtype)] })),
-  ...reshapes.flatMap(([name, from, to]) => [...perDtype("reshape", name, from, (x) => reshape(x!, to)), differentiated("reshape", `${name}, gradient`, [from], (x) => reshape(x!, to))]),
+  ...dtypes.map(
+    (dtype): ConformanceCase => ({
+      op: "concat",
+      name: `rows, ${dtype}`,
+      fn: (a, b) => concat([a!, b!, a!], 1),
+      inputs: [normal([3, 5], 1, dtype), normal([3, 2], 2, dtype)],
+    }),
+  ),
+  ...reshapes.flatMap(([name, from, to]) => [
+    ...perDtype("reshape", name, from, (x) => reshape(x!, to)),
+    differentiated("reshape", `${name}, gradient`, [from], (x) => reshape(x!, to)),
+  ]),
 ];

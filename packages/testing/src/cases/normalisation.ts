@@ -1,9 +1,28 @@
-import { batchNorm, batchNormInference, crossEntropy, crossEntropyPerRow, emit, emitOne, layerNorm, logSoftmax, NdArray, rmsNorm, type Shape, softmax } from "@skein/tensor-core";
+import {
+  batchNorm,
+  batchNormInference,
+  crossEntropy,
+  crossEntropyPerRow,
+  emit,
+  emitOne,
+  layerNorm,
+  logSoftmax,
+  NdArray,
+  rmsNorm,
+  type Shape,
+  softmax,
+} from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normal, uniform } from "../seeded.ts";
 
 /** Standard normal values with every seventh entry twenty times as large, so that a row is not flat. */
-const outliers = (shape: Shape, seed = 1): NdArray => NdArray.from(normal(shape, seed).toNumbers().map((value, i) => (i % 7 === 3 ? value * 20 : value)), shape);
+const outliers = (shape: Shape, seed = 1): NdArray =>
+  NdArray.from(
+    normal(shape, seed)
+      .toNumbers()
+      .map((value, i) => (i % 7 === 3 ? value * 20 : value)),
+    shape,
+  );
 
 const rowShapes: readonly (readonly [name: string, shape: Shape])[] = [
   ["one entry", [1, 1]],
@@ -26,27 +45,75 @@ const softmaxRows = (op: string, fn: (x: Parameters<typeof softmax>[0], dim?: nu
   { op, name: "first dimension", fn: (x) => fn(x!, 0), inputs: [outliers([5, 3, 2])], gradient: [0] },
   { op, name: "middle dimension", fn: (x) => fn(x!, 1), inputs: [outliers([2, 9, 3])], gradient: [0] },
   { op, name: "far from zero", fn: (x) => fn(x!), inputs: [uniform([4, 13], 30_000, 30_020)] },
-  { op, name: "masked entries", fn: (x) => fn(x!), inputs: [NdArray.from([1, -Infinity, 2, -Infinity, 0, -Infinity, -Infinity, 3, -Infinity, -Infinity], [2, 5])] },
-  { op, name: "rows of −∞, +∞ and NaN", fn: (x) => fn(x!), inputs: [NdArray.from([-Infinity, -Infinity, -Infinity, 1, Infinity, 2, 1, NaN, 2], [3, 3])] },
-  { op, name: "spread wider than exp reaches", fn: (x) => fn(x!), inputs: [NdArray.from([0, -50, -87, -88, -100, -104, -200, -1e30, 0.5], [1, 9])] },
+  {
+    op,
+    name: "masked entries",
+    fn: (x) => fn(x!),
+    inputs: [NdArray.from([1, -Infinity, 2, -Infinity, 0, -Infinity, -Infinity, 3, -Infinity, -Infinity], [2, 5])],
+  },
+  {
+    op,
+    name: "rows of −∞, +∞ and NaN",
+    fn: (x) => fn(x!),
+    inputs: [NdArray.from([-Infinity, -Infinity, -Infinity, 1, Infinity, 2, 1, NaN, 2], [3, 3])],
+  },
+  {
+    op,
+    name: "spread wider than exp reaches",
+    fn: (x) => fn(x!),
+    inputs: [NdArray.from([0, -50, -87, -88, -100, -104, -200, -1e30, 0.5], [1, 9])],
+  },
 ];
 
 const backwardRows = (op: string): ConformanceCase[] =>
-  rowShapes.map(([name, shape]) => ({ op, name, fn: (y, g) => emitOne(op, [y!, g!]), inputs: [uniform(shape, -1, 0.5), normal(shape, 2)], gradient: [0, 1] }));
+  rowShapes.map(([name, shape]) => ({
+    op,
+    name,
+    fn: (y, g) => emitOne(op, [y!, g!]),
+    inputs: [uniform(shape, -1, 0.5), normal(shape, 2)],
+    gradient: [0, 1],
+  }));
 
 const labels = (rows: number, classes: number): NdArray => uniform([rows], 0, classes, 3, "i32");
 
 const crossEntropyRows: readonly ConformanceCase[] = [
-  ...([[1, 1], [5, 10], [7, 3], [3, 33], [0, 4], [2, 1027]] as const).map(([rows, classes]): ConformanceCase => ({
+  ...(
+    [
+      [1, 1],
+      [5, 10],
+      [7, 3],
+      [3, 33],
+      [0, 4],
+      [2, 1027],
+    ] as const
+  ).map(
+    ([rows, classes]): ConformanceCase => ({
+      op: "cross-entropy",
+      name: `${rows} rows, ${classes} classes`,
+      fn: (x, y) => crossEntropyPerRow(x!, y!),
+      inputs: [outliers([rows, classes]), labels(rows, classes)],
+      ...(classes < 100 ? { gradient: [0] } : {}),
+    }),
+  ),
+  {
     op: "cross-entropy",
-    name: `${rows} rows, ${classes} classes`,
+    name: "mean over positions",
+    fn: (x, y) => crossEntropy(x!, y!),
+    inputs: [outliers([2, 3, 17]), uniform([2, 3], 0, 17, 3, "i32")],
+    gradient: [0],
+  },
+  {
+    op: "cross-entropy",
+    name: "labels outside",
     fn: (x, y) => crossEntropyPerRow(x!, y!),
-    inputs: [outliers([rows, classes]), labels(rows, classes)],
-    ...(classes < 100 ? { gradient: [0] } : {}),
-  })),
-  { op: "cross-entropy", name: "mean over positions", fn: (x, y) => crossEntropy(x!, y!), inputs: [outliers([2, 3, 17]), uniform([2, 3], 0, 17, 3, "i32")], gradient: [0] },
-  { op: "cross-entropy", name: "labels outside", fn: (x, y) => crossEntropyPerRow(x!, y!), inputs: [normal([4, 5]), NdArray.from([0, -1, 5, 4], [4], "i32")] },
-  { op: "cross-entropy", name: "far from zero", fn: (x, y) => crossEntropyPerRow(x!, y!), inputs: [uniform([4, 9], -30_020, -30_000), labels(4, 9)] },
+    inputs: [normal([4, 5]), NdArray.from([0, -1, 5, 4], [4], "i32")],
+  },
+  {
+    op: "cross-entropy",
+    name: "far from zero",
+    fn: (x, y) => crossEntropyPerRow(x!, y!),
+    inputs: [uniform([4, 9], -30_020, -30_000), labels(4, 9)],
+  },
   {
     op: "cross-entropy-backward",
     name: "labels outside",
@@ -61,8 +128,22 @@ const perColumn = (shape: Shape): NdArray[] => [uniform(shape.slice(-1), 0.5, 1.
 const normTolerance = { absolute: 3e-5, relative: 3e-5 };
 
 const normRows: readonly ConformanceCase[] = rowShapes.flatMap(([name, shape]): ConformanceCase[] => [
-  { op: "layer-norm", name, fn: (x, gamma, beta) => layerNorm(x!, gamma!, beta!), inputs: [outliers(shape), ...perColumn(shape)], gradient: [0, 1, 2], tolerance: normTolerance },
-  { op: "rms-norm", name, fn: (x, gamma) => rmsNorm(x!, gamma!), inputs: [outliers(shape), perColumn(shape)[0]!], gradient: [0, 1], tolerance: normTolerance },
+  {
+    op: "layer-norm",
+    name,
+    fn: (x, gamma, beta) => layerNorm(x!, gamma!, beta!),
+    inputs: [outliers(shape), ...perColumn(shape)],
+    gradient: [0, 1, 2],
+    tolerance: normTolerance,
+  },
+  {
+    op: "rms-norm",
+    name,
+    fn: (x, gamma) => rmsNorm(x!, gamma!),
+    inputs: [outliers(shape), perColumn(shape)[0]!],
+    gradient: [0, 1],
+    tolerance: normTolerance,
+  },
 ]);
 
 const batchShapes: readonly (readonly [name: string, shape: Shape])[] = [
@@ -74,7 +155,14 @@ const batchShapes: readonly (readonly [name: string, shape: Shape])[] = [
 ];
 
 const batchNormRows: readonly ConformanceCase[] = batchShapes.flatMap(([name, shape]): ConformanceCase[] => [
-  { op: "batch-norm", name, fn: (x, gamma, beta) => batchNorm(x!, gamma!, beta!).y, inputs: [outliers(shape), ...perColumn(shape)], gradient: [0, 1, 2], tolerance: normTolerance },
+  {
+    op: "batch-norm",
+    name,
+    fn: (x, gamma, beta) => batchNorm(x!, gamma!, beta!).y,
+    inputs: [outliers(shape), ...perColumn(shape)],
+    gradient: [0, 1, 2],
+    tolerance: normTolerance,
+  },
   {
     op: "batch-norm",
     name: `${name}, statistics`,
@@ -87,7 +175,10 @@ const batchNormRows: readonly ConformanceCase[] = batchShapes.flatMap(([name, sh
   },
 ]);
 
-const allOutputs = (op: string, params = {}): ConformanceCase["fn"] => (...inputs) => emit(op, inputs, params);
+const allOutputs =
+  (op: string, params = {}): ConformanceCase["fn"] =>
+  (...inputs) =>
+    emit(op, inputs, params);
 
 export const normalisationCases: readonly ConformanceCase[] = [
   ...softmaxRows("softmax", softmax),
@@ -97,10 +188,33 @@ export const normalisationCases: readonly ConformanceCase[] = [
   ...crossEntropyRows,
   ...normRows,
   ...batchNormRows,
-  { op: "layer-norm", name: "far from zero", fn: (x, gamma, beta) => layerNorm(x!, gamma!, beta!), inputs: [uniform([4, 65], 1000, 1002), ...perColumn([65])], tolerance: { absolute: 1e-3, relative: 1e-3 } },
-  { op: "layer-norm", name: "constant rows, ε alone", fn: (x, gamma, beta) => layerNorm(x!, gamma!, beta!, 1e-2), inputs: [NdArray.from(new Array(24).fill(3), [3, 8]), ...perColumn([8])] },
-  { op: "layer-norm", name: "mean and rstd of rows", fn: allOutputs("layer-norm", { epsilon: 1e-3 }), inputs: [outliers([9, 21]), ...perColumn([21])], tolerance: normTolerance },
-  { op: "rms-norm", name: "rstd of rows", fn: allOutputs("rms-norm", { epsilon: 1e-3 }), inputs: [outliers([9, 21]), perColumn([21])[0]!], tolerance: normTolerance },
+  {
+    op: "layer-norm",
+    name: "far from zero",
+    fn: (x, gamma, beta) => layerNorm(x!, gamma!, beta!),
+    inputs: [uniform([4, 65], 1000, 1002), ...perColumn([65])],
+    tolerance: { absolute: 1e-3, relative: 1e-3 },
+  },
+  {
+    op: "layer-norm",
+    name: "constant rows, ε alone",
+    fn: (x, gamma, beta) => layerNorm(x!, gamma!, beta!, 1e-2),
+    inputs: [NdArray.from(new Array(24).fill(3), [3, 8]), ...perColumn([8])],
+  },
+  {
+    op: "layer-norm",
+    name: "mean and rstd of rows",
+    fn: allOutputs("layer-norm", { epsilon: 1e-3 }),
+    inputs: [outliers([9, 21]), ...perColumn([21])],
+    tolerance: normTolerance,
+  },
+  {
+    op: "rms-norm",
+    name: "rstd of rows",
+    fn: allOutputs("rms-norm", { epsilon: 1e-3 }),
+    inputs: [outliers([9, 21]), perColumn([21])[0]!],
+    tolerance: normTolerance,
+  },
   {
     op: "layer-norm-backward",
     name: "given statistics",

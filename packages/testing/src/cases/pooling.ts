@@ -14,8 +14,26 @@ const geometries: readonly Geometry[] = [
   { name: "2×2", x: [2, 6, 4, 8], window: [2, 2] },
   { name: "2×2, odd image and channels", x: [2, 7, 5, 5], window: [2, 2] },
   { name: "one channel", x: [1, 6, 7, 1], window: [3, 2] },
-  { name: "windows overlap", x: [2, 7, 9, 6], window: [3, 3], stride: [2, 2], padding: [[1, 1], [1, 1]] },
-  { name: "windows overlap, asymmetric padding", x: [1, 6, 5, 7], window: [4, 3], stride: [1, 2], padding: [[3, 0], [1, 2]] },
+  {
+    name: "windows overlap",
+    x: [2, 7, 9, 6],
+    window: [3, 3],
+    stride: [2, 2],
+    padding: [
+      [1, 1],
+      [1, 1],
+    ],
+  },
+  {
+    name: "windows overlap, asymmetric padding",
+    x: [1, 6, 5, 7],
+    window: [4, 3],
+    stride: [1, 2],
+    padding: [
+      [3, 0],
+      [1, 2],
+    ],
+  },
   { name: "gaps between windows", x: [1, 9, 8, 3], window: [2, 1], stride: [3, 4] },
   { name: "one pixel", x: [3, 1, 1, 4], window: [1, 1] },
   { name: "the whole image", x: [2, 4, 5, 9], window: [4, 5] },
@@ -23,13 +41,28 @@ const geometries: readonly Geometry[] = [
   { name: "no channels", x: [2, 4, 4, 0], window: [2, 2] },
 ];
 
-const rowsOf = ({ name, x, window, stride = window, padding = [[0, 0], [0, 0]] }: Geometry): ConformanceCase[] => {
+const rowsOf = ({
+  name,
+  x,
+  window,
+  stride = window,
+  padding = [
+    [0, 0],
+    [0, 0],
+  ],
+}: Geometry): ConformanceCase[] => {
   const options = { window, stride, padding };
   const params = { ...options, dilation: [1, 1] };
   const along = (dim: 0 | 1): number => Math.floor((x[1 + dim]! + padding[dim][0] + padding[dim][1] - window[dim]) / stride[dim]) + 1;
   const y = [x[0]!, along(0), along(1), x[3]!];
   const average = (countPadding: boolean): ConformanceCase[] => [
-    { op: "avg-pool2d", name: `${name}${countPadding ? "" : ", pixels only"}`, fn: (a) => avgPool2d(a!, { ...options, countPadding }), inputs: [normal(x, 1)], gradient: [0] },
+    {
+      op: "avg-pool2d",
+      name: `${name}${countPadding ? "" : ", pixels only"}`,
+      fn: (a) => avgPool2d(a!, { ...options, countPadding }),
+      inputs: [normal(x, 1)],
+      gradient: [0],
+    },
     {
       op: "avg-pool2d-backward",
       name: `${name}${countPadding ? "" : ", pixels only"}`,
@@ -40,7 +73,12 @@ const rowsOf = ({ name, x, window, stride = window, padding = [[0, 0], [0, 0]] }
   ];
   return [
     { op: "max-pool2d", name, fn: (a) => maxPool2d(a!, options), inputs: [normal(x, 1)], gradient: [0] },
-    { op: "max-pool2d-backward", name, fn: (a, g) => emitOne("max-pool2d-backward", [a!, g!], params), inputs: [normal(x, 1), normal(y, 2)] },
+    {
+      op: "max-pool2d-backward",
+      name,
+      fn: (a, g) => emitOne("max-pool2d-backward", [a!, g!], params),
+      inputs: [normal(x, 1), normal(y, 2)],
+    },
     ...average(true),
     ...average(false),
   ];
@@ -50,7 +88,16 @@ const rowsOf = ({ name, x, window, stride = window, padding = [[0, 0], [0, 0]] }
 const ties: ConformanceCase = {
   op: "max-pool2d-backward",
   name: "ties go to the first",
-  fn: (a, g) => emitOne("max-pool2d-backward", [a!, g!], { window: [3, 3], stride: [2, 2], padding: [[1, 1], [1, 1]], dilation: [1, 1] }),
+  fn: (a, g) =>
+    emitOne("max-pool2d-backward", [a!, g!], {
+      window: [3, 3],
+      stride: [2, 2],
+      padding: [
+        [1, 1],
+        [1, 1],
+      ],
+      dilation: [1, 1],
+    }),
   inputs: [NdArray.from(uniform([2, 9, 9, 7], 0, 3, 3, "i32").toNumbers(), [2, 9, 9, 7]), normal([2, 5, 5, 7], 4)],
 };
 

@@ -1,5 +1,20 @@
 import {
-  all, any, argmax, argmin, cumsum, type DType, mean, multiply, NdArray, oneHot, reduceMax, reduceMin, type Shape, sum, topK, variance,
+  all,
+  any,
+  argmax,
+  argmin,
+  cumsum,
+  type DType,
+  mean,
+  multiply,
+  NdArray,
+  oneHot,
+  reduceMax,
+  reduceMin,
+  type Shape,
+  sum,
+  topK,
+  variance,
 } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normal, uniform } from "../seeded.ts";
@@ -27,17 +42,25 @@ const reductions: readonly (readonly [name: string, shape: Shape, dims: readonly
 ];
 
 const reductionCases = (["f32", "i32", "u32", "u8", "bool"] as const).flatMap((dtype) =>
-  ([["sum", sum], ["reduce-max", reduceMax], ["reduce-min", reduceMin]] as const)
+  (
+    [
+      ["sum", sum],
+      ["reduce-max", reduceMax],
+      ["reduce-min", reduceMin],
+    ] as const
+  )
     .filter(([op]) => op !== "sum" || (dtype !== "u8" && dtype !== "bool"))
     .flatMap(([op, fn]) =>
-      reductions.map(([name, shape, dims]): ConformanceCase => ({
-        op,
-        name: `${name}, ${dtype}`,
-        fn: (x) => fn(x!, dims === undefined ? {} : { dims }),
-        inputs: [normal(shape, 5, dtype)],
-        ...(op === "sum" ? { tolerance: { absolute: 2e-6, relative: 1e-6 } } : { tolerance: { absolute: 0, relative: 0 } }),
-        ...(dtype === "f32" && shape.reduce((product, size) => product * size, 1) < 300 ? { gradient: [0] } : {}),
-      })),
+      reductions.map(
+        ([name, shape, dims]): ConformanceCase => ({
+          op,
+          name: `${name}, ${dtype}`,
+          fn: (x) => fn(x!, dims === undefined ? {} : { dims }),
+          inputs: [normal(shape, 5, dtype)],
+          ...(op === "sum" ? { tolerance: { absolute: 2e-6, relative: 1e-6 } } : { tolerance: { absolute: 0, relative: 0 } }),
+          ...(dtype === "f32" && shape.reduce((product, size) => product * size, 1) < 300 ? { gradient: [0] } : {}),
+        }),
+      ),
     ),
 );
 
@@ -45,23 +68,62 @@ const reductionCases = (["f32", "i32", "u32", "u8", "bool"] as const).flatMap((d
 const offset = (shape: Shape): NdArray => uniform(shape, 1000, 1001, 9);
 
 const accuracy: readonly ConformanceCase[] = [
-  { op: "sum", name: "a hundred thousand of one sign", fn: (x) => sum(x!), inputs: [offset([100_003])], tolerance: { absolute: 0, relative: 2e-7 } },
-  { op: "sum", name: "long columns of one sign", fn: (x) => sum(x!, { dims: 0 }), inputs: [offset([20_011, 5])], tolerance: { absolute: 0, relative: 2e-7 } },
+  {
+    op: "sum",
+    name: "a hundred thousand of one sign",
+    fn: (x) => sum(x!),
+    inputs: [offset([100_003])],
+    tolerance: { absolute: 0, relative: 2e-7 },
+  },
+  {
+    op: "sum",
+    name: "long columns of one sign",
+    fn: (x) => sum(x!, { dims: 0 }),
+    inputs: [offset([20_011, 5])],
+    tolerance: { absolute: 0, relative: 2e-7 },
+  },
   { op: "sum", name: "wrapping integers", fn: (x) => sum(x!), inputs: [NdArray.from([2 ** 31 - 1, 1, 5], [3], "i32")] },
   { op: "sum", name: "mean, rows kept", fn: (x) => mean(x!, { dims: -1, keepDims: true }), inputs: [normal([4, 33], 1)], gradient: [0] },
-  { op: "sum", name: "variance with correction", fn: (x) => variance(x!, { dims: 0, correction: 1 }), inputs: [normal([11, 6], 1)], gradient: [0] },
+  {
+    op: "sum",
+    name: "variance with correction",
+    fn: (x) => variance(x!, { dims: 0, correction: 1 }),
+    inputs: [normal([11, 6], 1)],
+    gradient: [0],
+  },
   { op: "sum", name: "variance of all", fn: (x) => variance(x!), inputs: [normal([5, 6], 1)], gradient: [0] },
 ];
 
-const withNaN = (shape: Shape): NdArray => NdArray.from(normal(shape, 4).toNumbers().map((value, i) => (i % 13 === 5 ? NaN : value)), shape);
+const withNaN = (shape: Shape): NdArray =>
+  NdArray.from(
+    normal(shape, 4)
+      .toNumbers()
+      .map((value, i) => (i % 13 === 5 ? NaN : value)),
+    shape,
+  );
 
 const extremes: readonly ConformanceCase[] = [
   { op: "reduce-max", name: "NaN among the values", fn: (x) => reduceMax(x!, { dims: 1 }), inputs: [withNaN([6, 37])] },
   { op: "reduce-min", name: "NaN among the values, columns", fn: (x) => reduceMin(x!, { dims: 0 }), inputs: [withNaN([6, 37])] },
-  { op: "reduce-max", name: "ends of i32", fn: (x) => [reduceMax(x!), reduceMin(x!)], inputs: [NdArray.from([0, 2 ** 31 - 1, -(2 ** 31)], undefined, "i32")] },
-  { op: "reduce-max", name: "ends of u32", fn: (x) => [reduceMax(x!), reduceMin(x!)], inputs: [NdArray.from([5, 2 ** 32 - 1, 2 ** 31], undefined, "u32")] },
+  {
+    op: "reduce-max",
+    name: "ends of i32",
+    fn: (x) => [reduceMax(x!), reduceMin(x!)],
+    inputs: [NdArray.from([0, 2 ** 31 - 1, -(2 ** 31)], undefined, "i32")],
+  },
+  {
+    op: "reduce-max",
+    name: "ends of u32",
+    fn: (x) => [reduceMax(x!), reduceMin(x!)],
+    inputs: [NdArray.from([5, 2 ** 32 - 1, 2 ** 31], undefined, "u32")],
+  },
   { op: "reduce-max", name: "any", fn: (x) => any(x!, { dims: 1 }), inputs: [NdArray.from([0, 0, 0, 0, 1, 0, 1, 1, 1], [3, 3], "bool")] },
-  { op: "reduce-min", name: "all", fn: (x) => all(x!, { dims: 1, keepDims: true }), inputs: [NdArray.from([0, 0, 0, 0, 1, 0, 1, 1, 1], [3, 3], "bool")] },
+  {
+    op: "reduce-min",
+    name: "all",
+    fn: (x) => all(x!, { dims: 1, keepDims: true }),
+    inputs: [NdArray.from([0, 0, 0, 0, 1, 0, 1, 1, 1], [3, 3], "bool")],
+  },
   { op: "reduce-min", name: "all of none", fn: (x) => [all(x!), any(x!)], inputs: [NdArray.zeros("bool", [0])] },
 ];
 
@@ -69,7 +131,12 @@ const ties = NdArray.from([3, 1, 3, -0, 0, -5, -5, 2, 3, 3, NaN, NaN, -Infinity,
 
 const positions: readonly ConformanceCase[] = [
   ...(["f32", "i32", "u32", "u8", "bool"] as readonly DType[]).flatMap((dtype) =>
-    ([["argmax", argmax], ["argmin", argmin]] as const).flatMap(([op, fn]): ConformanceCase[] => [
+    (
+      [
+        ["argmax", argmax],
+        ["argmin", argmin],
+      ] as const
+    ).flatMap(([op, fn]): ConformanceCase[] => [
       { op, name: `last, ${dtype}`, fn: (x) => fn(x!), inputs: [normal([7, 33], 3, dtype)] },
       { op, name: `first, ${dtype}`, fn: (x) => fn(x!, 0), inputs: [normal([33, 7], 3, dtype)] },
       { op, name: `middle, ${dtype}`, fn: (x) => fn(x!, 1), inputs: [normal([2, 9, 3], 3, dtype)] },
@@ -83,14 +150,26 @@ const positions: readonly ConformanceCase[] = [
 
 const scans = (["f32", "i32", "u32"] as const).flatMap((dtype) =>
   [false, true].flatMap((reverse) =>
-    ([[[17], 0], [[5, 9], 1], [[9, 5], 0], [[3, 4, 5], 1], [[6, 600], 0], [[0, 3], 0], [[3, 0], 1]] as readonly (readonly [Shape, number])[]).map(([shape, dim]): ConformanceCase => ({
-      op: "cumsum",
-      name: `dim ${dim} of [${shape.join()}]${reverse ? ", from the end" : ""}, ${dtype}`,
-      fn: (x) => cumsum(x!, { dim, reverse }),
-      inputs: [normal(shape, 6, dtype)],
-      tolerance: { absolute: 1e-6, relative: 1e-6 },
-      ...(dtype === "f32" && shape.length > 1 && shape[1]! < 100 ? { gradient: [0] } : {}),
-    })),
+    (
+      [
+        [[17], 0],
+        [[5, 9], 1],
+        [[9, 5], 0],
+        [[3, 4, 5], 1],
+        [[6, 600], 0],
+        [[0, 3], 0],
+        [[3, 0], 1],
+      ] as readonly (readonly [Shape, number])[]
+    ).map(
+      ([shape, dim]): ConformanceCase => ({
+        op: "cumsum",
+        name: `dim ${dim} of [${shape.join()}]${reverse ? ", from the end" : ""}, ${dtype}`,
+        fn: (x) => cumsum(x!, { dim, reverse }),
+        inputs: [normal(shape, 6, dtype)],
+        tolerance: { absolute: 1e-6, relative: 1e-6 },
+        ...(dtype === "f32" && shape.length > 1 && shape[1]! < 100 ? { gradient: [0] } : {}),
+      }),
+    ),
   ),
 );
 
@@ -110,33 +189,80 @@ const selections: readonly (readonly [name: string, shape: Shape, k: number])[] 
 
 const top = selections.flatMap(([name, shape, k]) =>
   [true, false].flatMap((sorted) =>
-    (["value", "magnitude"] as const).map((by): ConformanceCase => ({
-      op: "top-k",
-      name: `${name}, by ${by}${sorted ? ", sorted" : ""}`,
-      fn: (x) => topK(x!, k, { sorted, by }),
-      inputs: [normal(shape, 8)],
-      tolerance: { absolute: 0, relative: 0 },
-    })),
+    (["value", "magnitude"] as const).map(
+      (by): ConformanceCase => ({
+        op: "top-k",
+        name: `${name}, by ${by}${sorted ? ", sorted" : ""}`,
+        fn: (x) => topK(x!, k, { sorted, by }),
+        inputs: [normal(shape, 8)],
+        tolerance: { absolute: 0, relative: 0 },
+      }),
+    ),
   ),
 );
 
 const steps = (count: number): NdArray => NdArray.from(Array.from({ length: count }, (_, i) => ((i * 7919) % 11) - 5));
 
 const topEdges: readonly ConformanceCase[] = [
-  ...[2, 4].map((k): ConformanceCase => ({ op: "top-k", name: `ties and NaN, ${k}`, fn: (x) => [...topK(x!, k), ...topK(x!, k, { sorted: false, by: "magnitude" })], inputs: [ties] })),
+  ...[2, 4].map(
+    (k): ConformanceCase => ({
+      op: "top-k",
+      name: `ties and NaN, ${k}`,
+      fn: (x) => [...topK(x!, k), ...topK(x!, k, { sorted: false, by: "magnitude" })],
+      inputs: [ties],
+    }),
+  ),
   { op: "top-k", name: "many ties, histogram", fn: (x) => [...topK(x!, 100), ...topK(x!, 100, { sorted: false })], inputs: [steps(1000)] },
-  { op: "top-k", name: "many ties, thinned in vain", fn: (x) => [...topK(x!, 100), ...topK(x!, 100, { by: "magnitude", sorted: false })], inputs: [steps(30_001)] },
+  {
+    op: "top-k",
+    name: "many ties, thinned in vain",
+    fn: (x) => [...topK(x!, 100), ...topK(x!, 100, { by: "magnitude", sorted: false })],
+    inputs: [steps(30_001)],
+  },
   // Every sixth is great, and the sample for so many sees every sixth: it takes the great ones for a sixth of those that pass.
-  { op: "top-k", name: "a sample that misleads", fn: (x) => topK(x!, 400), inputs: [NdArray.from(normal([50_000], 2).toNumbers().map((value, i) => (i % 6 === 0 ? 10 + value : value)))] },
+  {
+    op: "top-k",
+    name: "a sample that misleads",
+    fn: (x) => topK(x!, 400),
+    inputs: [
+      NdArray.from(
+        normal([50_000], 2)
+          .toNumbers()
+          .map((value, i) => (i % 6 === 0 ? 10 + value : value)),
+      ),
+    ],
+  },
   { op: "top-k", name: "all equal", fn: (x) => topK(x!, 50), inputs: [NdArray.zeros("f32", [20_000])] },
   { op: "top-k", name: "below zero only", fn: (x) => topK(x!, 60), inputs: [uniform([20_000], -9, -1, 3)] },
-  { op: "top-k", name: "one huge among small", fn: (x) => topK(x!, 40, { by: "magnitude" }), inputs: [NdArray.from(normal([20_000], 2).toNumbers().map((value, i) => (i === 12_345 ? -1e30 : value * 1e-20)))] },
+  {
+    op: "top-k",
+    name: "one huge among small",
+    fn: (x) => topK(x!, 40, { by: "magnitude" }),
+    inputs: [
+      NdArray.from(
+        normal([20_000], 2)
+          .toNumbers()
+          .map((value, i) => (i === 12_345 ? -1e30 : value * 1e-20)),
+      ),
+    ],
+  },
   { op: "top-k", name: "gradient", fn: (x) => topK(x!, 3)[0], inputs: [normal([4, 7], 1)], gradient: [0] },
-  { op: "top-k", name: "gradient of magnitudes", fn: (x) => topK(x!, 3, { by: "magnitude", sorted: false })[0], inputs: [normal([7], 1)], gradient: [0] },
+  {
+    op: "top-k",
+    name: "gradient of magnitudes",
+    fn: (x) => topK(x!, 3, { by: "magnitude", sorted: false })[0],
+    inputs: [normal([7], 1)],
+    gradient: [0],
+  },
 ];
 
 const oneHots = (["f32", "i32", "u32", "u8", "bool"] as const).flatMap((dtype): ConformanceCase[] => [
-  { op: "one-hot", name: `indices out of range too, ${dtype}`, fn: (x) => oneHot(x!, 5, dtype), inputs: [NdArray.from([0, 4, 5, -1, 2, 2 ** 31 - 1], [2, 3], "i32")] },
+  {
+    op: "one-hot",
+    name: `indices out of range too, ${dtype}`,
+    fn: (x) => oneHot(x!, 5, dtype),
+    inputs: [NdArray.from([0, 4, 5, -1, 2, 2 ** 31 - 1], [2, 3], "i32")],
+  },
   { op: "one-hot", name: `of none, ${dtype}`, fn: (x) => oneHot(x!, 3, dtype), inputs: [NdArray.zeros("i32", [0])] },
   { op: "one-hot", name: `no depth, ${dtype}`, fn: (x) => oneHot(x!, 0, dtype), inputs: [NdArray.zeros("i32", [4])] },
   { op: "one-hot", name: `a scalar, ${dtype}`, fn: (x) => oneHot(x!, 7, dtype), inputs: [NdArray.scalar(3, "i32")] },
@@ -151,4 +277,14 @@ const oneHotGradient: ConformanceCase = {
 };
 
 /** Rows of reductions, scans, positions and selections. */
-export const reduceCases: readonly ConformanceCase[] = [...reductionCases, ...accuracy, ...extremes, ...positions, ...scans, ...top, ...topEdges, ...oneHots, oneHotGradient];
+export const reduceCases: readonly ConformanceCase[] = [
+  ...reductionCases,
+  ...accuracy,
+  ...extremes,
+  ...positions,
+  ...scans,
+  ...top,
+  ...topEdges,
+  ...oneHots,
+  oneHotGradient,
+];

@@ -1,0 +1,22 @@
+// How long does a rank take to build its schedule, and how does that grow with the world? Run: node bench/schedules.bench.ts
+import { measure, printMeasurement } from "@skein/testing";
+import { algorithms, sentMessages } from "../src/index.ts";
+import { messageEnds, placeOf } from "../test/world.ts";
+
+const elementCount = 25_000_000;
+
+for (const { name, kind, schedule } of algorithms) {
+  for (const worldSize of [2, 4, 8, 16, 32, 64]) {
+    const schedules = Array.from({ length: worldSize }, (_, rank) => schedule(placeOf(rank, worldSize, elementCount)));
+    const [sends, receives] = [messageEnds(schedules, "send"), messageEnds(schedules, "receive")];
+    const alone = sends.findIndex((end, i) => end !== receives[i]);
+    if (sends.length !== receives.length || alone !== -1)
+      throw new Error(`${name} on ${worldSize} ranks: ${sends.length} sends, ${receives.length} receives; ${sends[alone]} is not received`);
+    const place = placeOf(0, worldSize, elementCount); // the root, where there is one
+    const label = kind === name ? name : `${name} (${kind})`;
+    printMeasurement(
+      `${label}, P=${worldSize}, ${sentMessages(schedules[0]!)} messages`,
+      await measure(() => schedule(place), { samples: 11, sampleMilliseconds: 5 }),
+    );
+  }
+}

@@ -1,0 +1,55 @@
+import { describe, expect, test } from "vitest";
+import { closedForm, fromBytes, operand, placeOf, regionElements, toBytes } from "../test/world.ts";
+import { algorithms } from "./algorithms/table.ts";
+import { execute, executeBlocking, scratchBytes } from "./execute.ts";
+import { plainArithmetic } from "./plain-arithmetic.ts";
+import { memoryWorld } from "./transport/memory-transport.ts";
+import type { Transport } from "./transport/transport.ts";
+
+/** A rank that is late with every message it takes: the others run as far ahead as the schedule lets them. */
+const late = (transport: Transport): Transport => ({
+  ...transport,
+  receive: async (peer, tag, byteLength) => {
+    for (let turn = 0; turn < 200; turn++) await undefined;
+    return transport.receive(peer, tag, byteLength);
+  },
+});
+
+// Memory that was lent must stay as it was until it comes home, within a collective and after it: a rank that is done may use its
+// buffers for something else at once.
+describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm })))("$name with one late rank", ({ algorithm }) => {
+  test.each([2, 3, 4, 7])("lent memory is not touched on %i ranks", async (worldSize) => {
+    const n = 12;
+    const counts = regionElements(algorithm.kind, worldSize, n);
+    for (let slow = 0; slow < worldSize; slow++) {
+      const inputs = Array.from({ length: worldSize }, (_, rank) => operand(rank, counts.input, "f32"));
+      const outputs = await Promise.all(
+        memoryWorld(worldSize, { sharesMemory: true }).map(async (transport, rank) => {
+          const place = placeOf(rank, worldSize, n);
+          const schedule = algorithm.schedule(place);
+          const input = toBytes(inputs[rank]!, "f32");
+          const output = new Uint8Array(counts.output * 4);
+          const scratch = new Uint8Array(scratchBytes(schedule, "f32"));
+          await execute(schedule, { input, output, scratch, dtype: "f32", tag: 1 }, rank === slow ? late(transport) : transport, plainArithmetic());
+          const result = fromBytes(output, "f32");
+          for (const region of [input, output, scratch]) region.fill(0x7f);
+          return result;
+        }),
+      );
+      outputs.forEach((output, rank) => expect(output, `rank ${rank}, late rank ${slow}`).toEqual(closedForm(algorithm.kind, placeOf(rank, worldSize, n), inputs)));
+    }
+  });
+});
+
+test("a transport that cannot block is refused where blocking is asked for", () => {
+  const [transport] = memoryWorld(2);
+  const { schedule } = algorithms.find(({ name }) => name === "ring-all-reduce")!;
+  const bytes = new Uint8Array(8);
+  expect(() => executeBlocking(schedule(placeOf(0, 2, 2)), { input: bytes, output: bytes, dtype: "f32", tag: 1 }, transport!, plainArithmetic())).toThrow(/cannot block/);
+});
+
+test("a schedule that reaches past its memory is a broken invariant", async () => {
+  const [transport] = memoryWorld(1);
+  const { schedule } = algorithms.find(({ name }) => name === "ring-all-gather")!;
+  await expect(execute(schedule(placeOf(0, 1, 4)), { input: new Uint8Array(16), output: new Uint8Array(8), dtype: "f32", tag: 1 }, transport!, plainArithmetic())).rejects.toThrow(/reads elements 0 to 4 of output, which has 8 bytes/);
+});

@@ -1,0 +1,54 @@
+// How large does the exchange of gradients make a step's graph, and how long do tracing and optimising it take? Run: node bench/exchange.bench.ts
+import { byteLength, optimize, type Tensor, type TensorSpec, trace, validateGraph } from "@skein/tensor-core";
+import { measure, printMeasurement } from "@skein/testing";
+import {
+  bucketPerTensor,
+  type BucketPlan,
+  bucketsOfSize,
+  type Compressor,
+  exchange,
+  identityCompressor,
+  initExchange,
+  payloadBytes,
+  topKCompressor,
+  withErrorFeedback,
+} from "../src/index.ts";
+
+const numRanks = 8;
+const spec = (...shape: number[]): TensorSpec => ({ dtype: "f32", shape });
+
+// Tensors of a ResNet-18: weight, gain and shift of twenty convolutions, then the head.
+const widths = [64, 64, 64, 64, 64, 128, 128, 128, 128, 128, 256, 256, 256, 256, 256, 512, 512, 512, 512, 512];
+const gradients = {
+  layers: widths.map((width, i) => ({ gain: spec(width), shift: spec(width), weight: spec(3, 3, widths[i - 1] ?? 3, width) })),
+  head: { bias: spec(10), weight: spec(512, 10) },
+};
+
+const compressors: readonly Compressor[] = [identityCompressor(), withErrorFeedback(topKCompressor({ density: 0.01 }))];
+const plans: readonly (readonly [string, BucketPlan])[] = [
+  ["a bucket per tensor", bucketPerTensor(gradients)],
+  ["buckets of 4 MB", bucketsOfSize(gradients, 4e6)],
+];
+
+for (const compressor of compressors) {
+  for (const [planName, buckets] of plans) {
+    const options = { compressor, buckets };
+    const record = () =>
+      trace((own: unknown) => exchange(own, initExchange(own, options), { ...options, axis: "data" }), [gradients] as unknown as [Tensor], {
+        mesh: { data: numRanks },
+      }).graph;
+    const graph = record();
+    const optimized = optimize(graph);
+    validateGraph(graph);
+    validateGraph(optimized);
+    const sent = graph.nodes
+      .filter(({ op }) => op === "all-reduce" || op === "all-gather")
+      .flatMap(({ inputs }) => inputs.map(({ node, output }) => byteLength(graph.nodes[node]!.specs[output]!)));
+    const wanted = payloadBytes(gradients, options);
+    if (sent.reduce((sum, bytes) => sum + bytes, 0) !== wanted)
+      throw new Error(`${compressor.name}, ${planName}: collectives of ${sent.join(" + ")} bytes, but the payload has ${wanted}`);
+    const name = `${compressor.name}, ${planName}`;
+    printMeasurement(`${name}: trace to ${graph.nodes.length} nodes`, await measure(record));
+    printMeasurement(`${name}: optimize to ${optimized.nodes.length} nodes`, await measure(() => optimize(graph)));
+  }
+}
