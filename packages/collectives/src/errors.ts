@@ -40,20 +40,35 @@ export class CollectiveTimeoutError extends CollectiveError {
 /** A peer's thread or process ended. Recoverable: rebuild the group. */
 export class PeerLostError extends CollectiveError {
   constructor(place: CollectivePlace, reason: string) {
-    super("environment", "peer-lost", place, `rank ${place.rank}: rank ${place.peer} was lost during ${place.collective}: ${reason}; the group is unusable now: restart from the last checkpoint`);
+    super(
+      "environment",
+      "peer-lost",
+      place,
+      `rank ${place.rank}: rank ${place.peer} was lost during ${place.collective}: ${reason}; the group is unusable now: restart from the last checkpoint`,
+    );
   }
 }
 
 /** Two ranks started different collectives. */
 export class RanksDisagreeError extends CollectiveError {
   constructor(place: CollectivePlace, difference: string) {
-    super("user", "ranks-disagree", place, `rank ${place.rank} in ${place.collective}: ${difference}; all ranks must start the same requests, with the same sizes, in the same order`);
+    super(
+      "user",
+      "ranks-disagree",
+      place,
+      `rank ${place.rank} in ${place.collective}: ${difference}; all ranks must start the same requests, with the same sizes, in the same order`,
+    );
   }
 }
 
 /** A call on a group that was closed. */
 export class GroupClosedError extends CollectiveError {
   constructor(place: CollectivePlace) {
-    super("user", "group-closed", place, `rank ${place.rank}: ${place.collective} was asked of a group that is closed; close the world only after every rank has finished`);
+    super(
+      "user",
+      "group-closed",
+      place,
+      `rank ${place.rank}: ${place.collective} was asked of a group that is closed; close the world only after every rank has finished`,
+    );
   }
 }

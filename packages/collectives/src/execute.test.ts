@@ -30,13 +30,20 @@ describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm }
           const input = toBytes(inputs[rank]!, "f32");
           const output = new Uint8Array(counts.output * 4);
           const scratch = new Uint8Array(scratchBytes(schedule, "f32"));
-          await execute(schedule, { input, output, scratch, dtype: "f32", tag: 1 }, rank === slow ? late(transport) : transport, plainArithmetic());
+          await execute(
+            schedule,
+            { input, output, scratch, dtype: "f32", tag: 1 },
+            rank === slow ? late(transport) : transport,
+            plainArithmetic(),
+          );
           const result = fromBytes(output, "f32");
           for (const region of [input, output, scratch]) region.fill(0x7f);
           return result;
         }),
       );
-      outputs.forEach((output, rank) => expect(output, `rank ${rank}, late rank ${slow}`).toEqual(closedForm(algorithm.kind, placeOf(rank, worldSize, n), inputs)));
+      outputs.forEach((output, rank) =>
+        expect(output, `rank ${rank}, late rank ${slow}`).toEqual(closedForm(algorithm.kind, placeOf(rank, worldSize, n), inputs)),
+      );
     }
   });
 });
@@ -45,11 +52,20 @@ test("a transport that cannot block is refused where blocking is asked for", () 
   const [transport] = memoryWorld(2);
   const { schedule } = algorithms.find(({ name }) => name === "ring-all-reduce")!;
   const bytes = new Uint8Array(8);
-  expect(() => executeBlocking(schedule(placeOf(0, 2, 2)), { input: bytes, output: bytes, dtype: "f32", tag: 1 }, transport!, plainArithmetic())).toThrow(/cannot block/);
+  expect(() =>
+    executeBlocking(schedule(placeOf(0, 2, 2)), { input: bytes, output: bytes, dtype: "f32", tag: 1 }, transport!, plainArithmetic()),
+  ).toThrow(/cannot block/);
 });
 
 test("a schedule that reaches past its memory is a broken invariant", async () => {
   const [transport] = memoryWorld(1);
   const { schedule } = algorithms.find(({ name }) => name === "ring-all-gather")!;
-  await expect(execute(schedule(placeOf(0, 1, 4)), { input: new Uint8Array(16), output: new Uint8Array(8), dtype: "f32", tag: 1 }, transport!, plainArithmetic())).rejects.toThrow(/reads elements 0 to 4 of output, which has 8 bytes/);
+  await expect(
+    execute(
+      schedule(placeOf(0, 1, 4)),
+      { input: new Uint8Array(16), output: new Uint8Array(8), dtype: "f32", tag: 1 },
+      transport!,
+      plainArithmetic(),
+    ),
+  ).rejects.toThrow(/reads elements 0 to 4 of output, which has 8 bytes/);
 });

@@ -26,12 +26,19 @@ export function* walk(schedule: Schedule, execution: Execution, transport: Trans
   const width = bytesPerElement[dtype];
   const inPlace = execution.input.byteOffset === execution.output.byteOffset && execution.input.buffer === execution.output.buffer;
   const place = (range: ElementRange): Region => (inPlace && range.region === "input" ? "output" : range.region);
-  const overlap = (a: ElementRange, b: ElementRange): boolean => place(a) === place(b) && a.offset < b.offset + b.count && b.offset < a.offset + a.count;
-  const memory: Readonly<Record<Region, Uint8Array | undefined>> = { input: execution.input, output: execution.output, scratch: execution.scratch };
+  const overlap = (a: ElementRange, b: ElementRange): boolean =>
+    place(a) === place(b) && a.offset < b.offset + b.count && b.offset < a.offset + a.count;
+  const memory: Readonly<Record<Region, Uint8Array | undefined>> = {
+    input: execution.input,
+    output: execution.output,
+    scratch: execution.scratch,
+  };
   const bytesOf = ({ region, offset, count }: ElementRange): Uint8Array => {
     const bytes = memory[region];
     if (bytes === undefined || bytes.byteLength < (offset + count) * width) {
-      throw new InvariantError(`${schedule.algorithm} reads elements ${offset} to ${offset + count} of ${region}, which has ${bytes?.byteLength ?? 0} bytes`);
+      throw new InvariantError(
+        `${schedule.algorithm} reads elements ${offset} to ${offset + count} of ${region}, which has ${bytes?.byteLength ?? 0} bytes`,
+      );
     }
     return bytes.subarray(offset * width, (offset + count) * width);
   };
@@ -56,7 +63,12 @@ export function* walk(schedule: Schedule, execution: Execution, transport: Trans
     }
     parts.sort((a, b) => a.rank - b.rank);
     yield* writing(target);
-    arithmetic.combine(dtype, reduction, [bytesOf(target), ...borrowed], parts.map((part) => part.bytes));
+    arithmetic.combine(
+      dtype,
+      reduction,
+      [bytesOf(target), ...borrowed],
+      parts.map((part) => part.bytes),
+    );
     for (const step of steps) if (step.returned !== true || !transport.sharesMemory) transport.release(step.peer);
   }
 
@@ -77,7 +89,9 @@ export function* walk(schedule: Schedule, execution: Execution, transport: Trans
     for (let i = 0; i < receives.length; i++) {
       const step = receives[i]!;
       if (step.combine === "reduce") {
-        const together = receives.slice(i).filter((other): other is ReduceStep => other.combine === "reduce" && overlap(other.target, step.target));
+        const together = receives
+          .slice(i)
+          .filter((other): other is ReduceStep => other.combine === "reduce" && overlap(other.target, step.target));
         yield* reduce(together);
         i += together.length - 1;
       } else if (step.returned === true && transport.sharesMemory) {

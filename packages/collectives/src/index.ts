@@ -11,10 +11,26 @@ export { ringAllReduce } from "./algorithms/ring-all-reduce.ts";
 export { ringReduceScatter } from "./algorithms/ring-reduce-scatter.ts";
 export { sendReceive } from "./algorithms/send-receive.ts";
 export { type Arithmetic, reducible } from "./arithmetic.ts";
-export { CollectiveError, type CollectivePlace, CollectiveTimeoutError, GroupClosedError, PeerLostError, RanksDisagreeError } from "./errors.ts";
+export {
+  CollectiveError,
+  type CollectivePlace,
+  CollectiveTimeoutError,
+  GroupClosedError,
+  PeerLostError,
+  RanksDisagreeError,
+} from "./errors.ts";
 export { execute, executeBlocking, type Execution, scratchBytes } from "./execute.ts";
 export { plainArithmetic } from "./plain-arithmetic.ts";
-export { type Algorithm, type ElementRange, type Place, type Region, type Schedule, sentElements, sentMessages, type Step } from "./schedule.ts";
+export {
+  type Algorithm,
+  type ElementRange,
+  type Place,
+  type Region,
+  type Schedule,
+  sentElements,
+  sentMessages,
+  type Step,
+} from "./schedule.ts";
 export { selectAlgorithm, type Situation } from "./select.ts";
 export { runCompanion } from "./threads/companion.ts";
 export { Control, controlBytes, type ThreadConnection } from "./threads/control.ts";

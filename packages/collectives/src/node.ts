@@ -48,13 +48,22 @@ const companionFile = new URL("./companion-worker.ts", import.meta.url);
  * @throws ArgumentError when the memory is not shared or the module lacks a reduction.
  */
 export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
-  const { worldSize, memory, kernels, timeoutMilliseconds = 60_000, spins = worldSize <= availableParallelism() ? spinsOnOwnCore : 0 } = options;
-  if (!Number.isInteger(worldSize) || worldSize < 1) throw new ArgumentError(`a world of ${worldSize} ranks cannot be made; worldSize is a whole number from 1`);
-  if (!(memory.buffer instanceof SharedArrayBuffer)) throw new ArgumentError("thread ranks need a shared WebAssembly.Memory; create it with { shared: true }");
+  const {
+    worldSize,
+    memory,
+    kernels,
+    timeoutMilliseconds = 60_000,
+    spins = worldSize <= availableParallelism() ? spinsOnOwnCore : 0,
+  } = options;
+  if (!Number.isInteger(worldSize) || worldSize < 1)
+    throw new ArgumentError(`a world of ${worldSize} ranks cannot be made; worldSize is a whole number from 1`);
+  if (!(memory.buffer instanceof SharedArrayBuffer))
+    throw new ArgumentError("thread ranks need a shared WebAssembly.Memory; create it with { shared: true }");
   if (kernels !== "none") checkKernels(kernels);
   const control = new SharedArrayBuffer(controlBytes(worldSize));
   const connection = (rank: number): ThreadConnection => {
-    if (!Number.isInteger(rank) || rank < 0 || rank >= worldSize) throw new ArgumentError(`rank ${rank} is not in a world of ${worldSize}; use 0 to ${worldSize - 1}`);
+    if (!Number.isInteger(rank) || rank < 0 || rank >= worldSize)
+      throw new ArgumentError(`rank ${rank} is not in a world of ${worldSize}; use 0 to ${worldSize - 1}`);
     return { control, memory, kernels, rank, worldSize, timeoutMilliseconds, spins };
   };
   const reportLost = (rank: number): void => new Control(connection(rank)).fail("lost", rank, 0, 0);

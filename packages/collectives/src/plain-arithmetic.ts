@@ -1,4 +1,13 @@
-import { bytesPerElement, type DType, fromBf16Bits, fromF16Bits, hostArrayType, type Reduction, toBf16Bits, toF16Bits } from "@skein/tensor-core";
+import {
+  bytesPerElement,
+  type DType,
+  fromBf16Bits,
+  fromF16Bits,
+  hostArrayType,
+  type Reduction,
+  toBf16Bits,
+  toF16Bits,
+} from "@skein/tensor-core";
 import type { Arithmetic } from "./arithmetic.ts";
 
 const operations: { readonly [R in Reduction]: (a: number, b: number) => number } = { sum: (a, b) => a + b, max: Math.max, min: Math.min };

@@ -28,8 +28,21 @@ export type Step =
   | { readonly action: "copy"; readonly source: ElementRange; readonly target: ElementRange }
   | { readonly action: "clear"; readonly target: ElementRange }
   | { readonly action: "send"; readonly peer: number; readonly source: ElementRange; readonly returned?: boolean }
-  | { readonly action: "receive"; readonly combine: "replace"; readonly peer: number; readonly target: ElementRange; readonly returned?: boolean }
-  | { readonly action: "receive"; readonly combine: "reduce"; readonly peer: number; readonly target: ElementRange; readonly own: ElementRange; readonly returned?: boolean };
+  | {
+      readonly action: "receive";
+      readonly combine: "replace";
+      readonly peer: number;
+      readonly target: ElementRange;
+      readonly returned?: boolean;
+    }
+  | {
+      readonly action: "receive";
+      readonly combine: "reduce";
+      readonly peer: number;
+      readonly target: ElementRange;
+      readonly own: ElementRange;
+      readonly returned?: boolean;
+    };
 
 /**
  * What one rank does in one collective. Steps of a round belong together: first copies and clears, then sends, then receives. A
@@ -74,11 +87,14 @@ export const modulo = (value: number, size: number): number => ((value % size) +
 
 /** Leave out steps that move nothing. Both ends of a message see the same count, so both leave it out. */
 export const withoutEmpty = (rounds: readonly (readonly Step[])[]): Step[][] =>
-  rounds.map((steps) => steps.filter((step) => (step.action === "send" || step.action === "copy" ? step.source.count : step.target.count) > 0));
+  rounds.map((steps) =>
+    steps.filter((step) => (step.action === "send" || step.action === "copy" ? step.source.count : step.target.count) > 0),
+  );
 
 /** Elements that this rank sends. */
 export const sentElements = (schedule: Schedule): number =>
   schedule.rounds.reduce((sum, steps) => steps.reduce((inner, step) => inner + (step.action === "send" ? step.source.count : 0), sum), 0);
 
 /** Messages that this rank sends. */
-export const sentMessages = (schedule: Schedule): number => schedule.rounds.reduce((sum, steps) => sum + steps.filter((step) => step.action === "send").length, 0);
+export const sentMessages = (schedule: Schedule): number =>
+  schedule.rounds.reduce((sum, steps) => sum + steps.filter((step) => step.action === "send").length, 0);

@@ -30,12 +30,19 @@ const ethernetMessageCostBytes = 37_500;
  * Choose an algorithm. In shared memory every peer can be read where it lies, so the direct forms win at every size: they
  * touch each byte once per rank. Over messages, whichever is cheaper in the α–β model of docs/algorithms.md.
  */
-export const selectAlgorithm = ({ kind, worldSize, byteLength, sharesMemory, messageCostBytes = ethernetMessageCostBytes }: Situation): Algorithm => {
+export const selectAlgorithm = ({
+  kind,
+  worldSize,
+  byteLength,
+  sharesMemory,
+  messageCostBytes = ethernetMessageCostBytes,
+}: Situation): Algorithm => {
   switch (kind) {
     case "all-reduce": {
       if (sharesMemory) return directAllReduce;
       const core = 2 ** Math.floor(Math.log2(worldSize));
-      const halvingDoubling = 2 * Math.ceil(Math.log2(worldSize)) * messageCostBytes + ((2 * (core - 1)) / core + (core < worldSize ? 2 : 0)) * byteLength;
+      const halvingDoubling =
+        2 * Math.ceil(Math.log2(worldSize)) * messageCostBytes + ((2 * (core - 1)) / core + (core < worldSize ? 2 : 0)) * byteLength;
       const ring = 2 * (worldSize - 1) * messageCostBytes + ((2 * (worldSize - 1)) / worldSize) * byteLength;
       return halvingDoubling <= ring ? halvingDoublingAllReduce : ringAllReduce;
     }

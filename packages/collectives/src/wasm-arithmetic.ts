@@ -10,19 +10,26 @@ interface Exports {
 }
 
 const reductions: readonly Reduction[] = ["sum", "max", "min"];
-const exportName = (verb: "accumulate" | "exchange", reduction: Reduction, dtype: DType): string => `${verb}${reduction[0]!.toUpperCase()}${reduction.slice(1)}${dtype.toUpperCase()}`;
+const exportName = (verb: "accumulate" | "exchange", reduction: Reduction, dtype: DType): string =>
+  `${verb}${reduction[0]!.toUpperCase()}${reduction.slice(1)}${dtype.toUpperCase()}`;
 
 /**
  * Names that a kernel module must export: `accumulate<Sum|Max|Min><DTYPE>(target, a, b, count)` and
  * `copyBytes(target, source, bytes)`. `exchange<…>(a, b, count)`, which writes the result to both, is used where it is exported.
  */
-export const requiredExports: readonly string[] = ["copyBytes", ...reductions.flatMap((reduction) => [...reducible].map((dtype) => exportName("accumulate", reduction, dtype)))];
+export const requiredExports: readonly string[] = [
+  "copyBytes",
+  ...reductions.flatMap((reduction) => [...reducible].map((dtype) => exportName("accumulate", reduction, dtype))),
+];
 
 /** Check a kernel module at the door. */
 export const checkKernels = (module: WebAssembly.Module): void => {
   const present = new Set(WebAssembly.Module.exports(module).map((entry) => entry.name));
   const missing = requiredExports.filter((name) => !present.has(name));
-  if (missing.length > 0) throw new ArgumentError(`the kernel module lacks ${missing.join(", ")}, which reductions need; pass the module of @skein/cpu-kernels, or say kernels: "none" for plain loops`);
+  if (missing.length > 0)
+    throw new ArgumentError(
+      `the kernel module lacks ${missing.join(", ")}, which reductions need; pass the module of @skein/cpu-kernels, or say kernels: "none" for plain loops`,
+    );
 };
 
 // Partial sums of a block stay in the first-level cache while the blocks of further ranks are added. 16 KiB: a third of the
@@ -33,7 +40,13 @@ const blockBytes = 16_384;
 export const wasmArithmetic = (module: WebAssembly.Module, memory: WebAssembly.Memory): Arithmetic => {
   const exports = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as Exports;
 
-  const combineBlock = (accumulate: Accumulate, width: number, targets: readonly number[], sources: readonly number[], bytes: number): void => {
+  const combineBlock = (
+    accumulate: Accumulate,
+    width: number,
+    targets: readonly number[],
+    sources: readonly number[],
+    bytes: number,
+  ): void => {
     const count = bytes / width;
     // Sums are gathered in a target that no later operand reads from.
     const home = targets.find((target) => sources.indexOf(target, 2) < 0);

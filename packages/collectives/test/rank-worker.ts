@@ -63,7 +63,13 @@ const regions = ({ kind, n, dtype = "f32", inPlace = false }: Ask): { input: Uin
 const requestOf = (ask: Ask): CollectiveRequest => {
   const { kind, n, reduction, root } = ask;
   const place = placeOf(rank, worldSize, n);
-  return { kind, ...regions(ask), ...(reduction && { reduction }), ...(root !== undefined && { root }), ...(kind === "send-receive" && { to: place.to!, from: place.from! }) };
+  return {
+    kind,
+    ...regions(ask),
+    ...(reduction && { reduction }),
+    ...(root !== undefined && { root }),
+    ...(kind === "send-receive" && { to: place.to!, from: place.from! }),
+  };
 };
 
 const runAlgorithm = ({ algorithm: name, n, inPlace }: Run, tag: number, transport: ThreadTransport): Uint8Array => {
@@ -91,7 +97,8 @@ const run = (): Answer => {
       if (job.startAllFirst) for (const handle of requests.map((request) => communicator.start(request))) communicator.wait(handle);
       else for (const request of requests) communicator.wait(communicator.start(request));
       const now = requests.map(({ output }) => output.slice());
-      if (repeat > 0 && JSON.stringify(now) !== JSON.stringify(outputs)) throw new Error(`repeat ${repeat} gave other bits than the one before`);
+      if (repeat > 0 && JSON.stringify(now) !== JSON.stringify(outputs))
+        throw new Error(`repeat ${repeat} gave other bits than the one before`);
       outputs = now;
     }
     return { outputs, bytesSent: communicator.bytesSent() };
@@ -99,14 +106,23 @@ const run = (): Answer => {
   if (job.name === "full queue") {
     const region = allocate(4 * job.count);
     const words = new Int32Array(region.buffer, region.byteOffset, job.count).fill(rank + 1);
-    const handles = Array.from(words, (_, i) => communicator.start({ kind: "all-reduce", dtype: "i32", input: region.subarray(4 * i, 4 * i + 4), output: region.subarray(4 * i, 4 * i + 4) }));
+    const handles = Array.from(words, (_, i) =>
+      communicator.start({
+        kind: "all-reduce",
+        dtype: "i32",
+        input: region.subarray(4 * i, 4 * i + 4),
+        output: region.subarray(4 * i, 4 * i + 4),
+      }),
+    );
     communicator.wait(handles.at(-1)!);
     return { outputs: [region.slice()], bytesSent: communicator.bytesSent() };
   }
   communicator.wait(communicator.start(requestOf({ kind: "barrier", n: 0 })));
   if (rank === worldSize - 1 && job.how === "throw") throw new Error("this rank dies");
   if (rank === worldSize - 1 && job.how === "never start") return { outputs: [], bytesSent: 0 };
-  communicator.wait(communicator.start(requestOf({ kind: "all-reduce", n: rank === worldSize - 1 && job.how === "other size" ? 9 : 8, inPlace: true })));
+  communicator.wait(
+    communicator.start(requestOf({ kind: "all-reduce", n: rank === worldSize - 1 && job.how === "other size" ? 9 : 8, inPlace: true })),
+  );
   throw new Error("a collective without one rank came to an end");
 };
 

@@ -21,7 +21,9 @@ const runWorld = async (worldSize: number, job: Job, options: Partial<ThreadWorl
         world.watch(rank, worker);
         return new Promise<Answer>((resolve) => {
           worker.once("message", resolve);
-          worker.once("error", (error: Error) => resolve({ outputs: [], bytesSent: 0, error: { code: "died", message: error.message, peer: rank } }));
+          worker.once("error", (error: Error) =>
+            resolve({ outputs: [], bytesSent: 0, error: { code: "died", message: error.message, peer: rank } }),
+          );
         });
       }),
     );
@@ -33,7 +35,9 @@ const runWorld = async (worldSize: number, job: Job, options: Partial<ThreadWorl
 describe.each([1, 2, 3, 5])("%i thread ranks", (worldSize) => {
   test("every algorithm equals the closed form", async () => {
     const runs = algorithms.flatMap(({ name, kind }) =>
-      [0, 1, worldSize - 1, worldSize, 1009].flatMap((n) => (kind === "all-reduce" ? [true, false] : [false]).map((inPlace) => ({ algorithm: name, n, inPlace }))),
+      [0, 1, worldSize - 1, worldSize, 1009].flatMap((n) =>
+        (kind === "all-reduce" ? [true, false] : [false]).map((inPlace) => ({ algorithm: name, n, inPlace })),
+      ),
     );
     const answers = await runWorld(worldSize, { name: "algorithms", runs });
     expect(answers.map(({ error }) => error?.message)).toEqual(answers.map(() => undefined));
@@ -41,7 +45,9 @@ describe.each([1, 2, 3, 5])("%i thread ranks", (worldSize) => {
       const { kind } = algorithms.find(({ name }) => name === algorithm)!;
       const inputs = answers.map((_, rank) => operand(rank, regionElements(kind, worldSize, n).input, "f32"));
       answers.forEach(({ outputs }, rank) => {
-        expect(fromBytes(outputs[i]!, "f32"), `${algorithm} of ${n} on rank ${rank}`).toEqual(closedForm(kind, placeOf(rank, worldSize, n), inputs));
+        expect(fromBytes(outputs[i]!, "f32"), `${algorithm} of ${n} on rank ${rank}`).toEqual(
+          closedForm(kind, placeOf(rank, worldSize, n), inputs),
+        );
       });
     });
   });
@@ -63,13 +69,18 @@ describe.each([1, 2, 3, 5])("%i thread ranks", (worldSize) => {
     requests.forEach(({ kind, n, dtype = "f32", reduction, root }, i) => {
       const inputs = answers.map((_, rank) => operand(rank, regionElements(kind, worldSize, n).input, dtype));
       answers.forEach(({ outputs }, rank) => {
-        expect(fromBytes(outputs[i]!, dtype), `${kind} on rank ${rank}`).toEqual(closedForm(kind, placeOf(rank, worldSize, n, root), inputs, reduction));
+        expect(fromBytes(outputs[i]!, dtype), `${kind} on rank ${rank}`).toEqual(
+          closedForm(kind, placeOf(rank, worldSize, n, root), inputs, reduction),
+        );
       });
     });
     answers.forEach(({ bytesSent }, rank) => {
       const perRound = requests.reduce((sum, { kind, n, dtype = "f32", root }) => {
         const place = placeOf(rank, worldSize, n, root);
-        return sum + sentElements(selectAlgorithm({ kind, worldSize, byteLength: n, sharesMemory: true }).schedule(place)) * bytesPerElement[dtype];
+        return (
+          sum +
+          sentElements(selectAlgorithm({ kind, worldSize, byteLength: n, sharesMemory: true }).schedule(place)) * bytesPerElement[dtype]
+        );
       }, 0);
       expect(bytesSent).toBe(30 * perRound);
     });

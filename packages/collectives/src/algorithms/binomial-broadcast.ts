@@ -18,7 +18,8 @@ export const binomialBroadcast: Algorithm = {
       const distance = 2 ** k;
       const steps = (rounds[k] ??= []);
       if (place < distance && place + distance < worldSize) steps.push({ action: "send", peer: peerAt(place + distance), source: whole });
-      if (place >= distance && place < 2 * distance) steps.push({ action: "receive", combine: "replace", peer: peerAt(place - distance), target: whole });
+      if (place >= distance && place < 2 * distance)
+        steps.push({ action: "receive", combine: "replace", peer: peerAt(place - distance), target: whole });
     }
     return { algorithm: "binomial-broadcast", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },

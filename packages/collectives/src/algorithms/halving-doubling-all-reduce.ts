@@ -56,7 +56,11 @@ export const halvingDoublingAllReduce: Algorithm = {
     }
     if (worldSize > core) {
       rounds.push(
-        extra ? [{ action: "receive", combine: "replace", peer: rank - core, target: whole }] : guest === undefined ? [] : [{ action: "send", peer: guest, source: whole }],
+        extra
+          ? [{ action: "receive", combine: "replace", peer: rank - core, target: whole }]
+          : guest === undefined
+            ? []
+            : [{ action: "send", peer: guest, source: whole }],
       );
     } else if (core > 1) rounds[0]!.unshift(...before);
     return { algorithm: "halving-doubling-all-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };

@@ -10,12 +10,16 @@ export const pairwiseAllToAll: Algorithm = {
   name: "pairwise-all-to-all",
   kind: "all-to-all",
   schedule: ({ rank, worldSize, elementCount }) => {
-    const chunk = (of: (offset: number, count: number) => ElementRange, index: number): ElementRange => of(index * elementCount, elementCount);
+    const chunk = (of: (offset: number, count: number) => ElementRange, index: number): ElementRange =>
+      of(index * elementCount, elementCount);
     const rounds: Step[][] = [[{ action: "copy", source: chunk(input, rank), target: chunk(output, rank) }]];
     for (let k = 1; k < worldSize; k++) {
       const to = modulo(rank + k, worldSize);
       const from = modulo(rank - k, worldSize);
-      (rounds[k - 1] ??= []).push({ action: "send", peer: to, source: chunk(input, to) }, { action: "receive", combine: "replace", peer: from, target: chunk(output, from) });
+      (rounds[k - 1] ??= []).push(
+        { action: "send", peer: to, source: chunk(input, to) },
+        { action: "receive", combine: "replace", peer: from, target: chunk(output, from) },
+      );
     }
     return { algorithm: "pairwise-all-to-all", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },

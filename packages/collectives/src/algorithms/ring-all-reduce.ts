@@ -16,7 +16,10 @@ export const ringAllReduce: Algorithm = {
     const rounds: Step[][] = [[{ action: "copy", source: input(0, elementCount), target: output(0, elementCount) }]];
     for (let k = 0; k < worldSize - 1; k++) {
       const target = chunk(rank - k - 1);
-      (rounds[k] ??= []).push({ action: "send", peer: next, source: chunk(rank - k) }, { action: "receive", combine: "reduce", peer: previous, target, own: target });
+      (rounds[k] ??= []).push(
+        { action: "send", peer: next, source: chunk(rank - k) },
+        { action: "receive", combine: "reduce", peer: previous, target, own: target },
+      );
     }
     for (let k = 0; k < worldSize - 1; k++) {
       rounds.push([

@@ -11,7 +11,8 @@ export const ringReduceScatter: Algorithm = {
   kind: "reduce-scatter",
   schedule: ({ rank, worldSize, elementCount }) => {
     const operand = (index: number): ElementRange => input(modulo(index, worldSize) * elementCount, elementCount);
-    const partial = (round: number): ElementRange => (round === worldSize - 2 ? output(0, elementCount) : scratch((round % 2) * elementCount, elementCount));
+    const partial = (round: number): ElementRange =>
+      round === worldSize - 2 ? output(0, elementCount) : scratch((round % 2) * elementCount, elementCount);
     const rounds: Step[][] = [];
     if (worldSize === 1) rounds.push([{ action: "copy", source: operand(0), target: output(0, elementCount) }]);
     for (let k = 0; k < worldSize - 1; k++) {

@@ -13,7 +13,8 @@ export const sendReceive: Algorithm = {
     const target = output(0, elementCount);
     const steps: Step[] = [];
     if (from === undefined) steps.push({ action: "clear", target });
-    if (to !== undefined) steps.push(to === rank ? { action: "copy", source: operand, target } : { action: "send", peer: to, source: operand });
+    if (to !== undefined)
+      steps.push(to === rank ? { action: "copy", source: operand, target } : { action: "send", peer: to, source: operand });
     if (from !== undefined && from !== rank) steps.push({ action: "receive", combine: "replace", peer: from, target });
     return { algorithm: "send-receive", scratchElements: 0, rounds: withoutEmpty([steps]) };
   },

@@ -19,18 +19,38 @@ const queueWords = 16 * 4 + queueLength * requestWords;
 export const stateWord = { cause: 0, reporter: 1, peer: 2, tag: 3, detail: 4, expected: 5, closed: 6, claimed: 7 } as const;
 export const mailWord = { sent: 0, slots: 1, returned: 32 } as const;
 export const queueWord = { posted: 0, done: 16, lock: 32, bytesSent: 48, requests: 64 } as const;
-export const requestWord = { kind: 0, dtype: 1, reduction: 2, input: 3, inputBytes: 4, output: 5, outputBytes: 6, root: 7, to: 8, from: 9 } as const;
+export const requestWord = {
+  kind: 0,
+  dtype: 1,
+  reduction: 2,
+  input: 3,
+  inputBytes: 4,
+  output: 5,
+  outputBytes: 6,
+  root: 7,
+  to: 8,
+  from: 9,
+} as const;
 
 export const mailAt = (worldSize: number, from: number, to: number): number => stateWords + (from * worldSize + to) * mailWords;
 export const queueAt = (worldSize: number, rank: number): number => stateWords + worldSize * worldSize * mailWords + rank * queueWords;
-export const requestAt = (queue: number, sequence: number): number => queue + queueWord.requests + ((sequence - 1) % queueLength) * requestWords;
+export const requestAt = (queue: number, sequence: number): number =>
+  queue + queueWord.requests + ((sequence - 1) % queueLength) * requestWords;
 
 /** Bytes of the control block of a world. */
 export const controlBytes = (worldSize: number): number => 4 * (stateWords + worldSize * worldSize * mailWords + worldSize * queueWords);
 
 const cause = { none: 0, timeout: 1, lost: 2, disagree: 3, failed: 4 } as const;
 
-export const kinds: readonly CollectiveKind[] = ["all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast", "send-receive", "barrier"];
+export const kinds: readonly CollectiveKind[] = [
+  "all-reduce",
+  "reduce-scatter",
+  "all-gather",
+  "all-to-all",
+  "broadcast",
+  "send-receive",
+  "barrier",
+];
 
 /** A tag says which request of the group a message belongs to: its number and its kind. */
 export const tagOf = (sequence: number, kind: CollectiveKind): number => ((sequence & 0x0fffffff) << 3) | kinds.indexOf(kind);

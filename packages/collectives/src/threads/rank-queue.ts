@@ -7,7 +7,18 @@ import { type Schedule, sentElements } from "../schedule.ts";
 import { selectAlgorithm } from "../select.ts";
 import { ThreadTransport } from "../transport/thread-transport.ts";
 import { wasmArithmetic } from "../wasm-arithmetic.ts";
-import { Control, kinds, nameOf, queueAt, queueLength, queueWord, requestAt, requestWord, tagOf, type ThreadConnection } from "./control.ts";
+import {
+  Control,
+  kinds,
+  nameOf,
+  queueAt,
+  queueLength,
+  queueWord,
+  requestAt,
+  requestWord,
+  tagOf,
+  type ThreadConnection,
+} from "./control.ts";
 
 const reductions: readonly Reduction[] = ["sum", "max", "min"];
 const absent = -1;
@@ -149,8 +160,18 @@ export class RankQueue {
     if (known !== undefined) return known;
     const byteLength = Math.max(request.input.byteLength, request.output.byteLength);
     const algorithm = selectAlgorithm({ kind, worldSize, byteLength, sharesMemory: true });
-    const schedule = algorithm.schedule({ rank, worldSize, elementCount, ...(root !== undefined && { root }), ...(to !== undefined && { to }), ...(from !== undefined && { from }) });
-    if (schedule.scratchElements > 0) throw new InvariantError(`${schedule.algorithm} wants scratch memory, which thread ranks do not have; ${nameOf(tagOf(0, kind))} needs another algorithm`);
+    const schedule = algorithm.schedule({
+      rank,
+      worldSize,
+      elementCount,
+      ...(root !== undefined && { root }),
+      ...(to !== undefined && { to }),
+      ...(from !== undefined && { from }),
+    });
+    if (schedule.scratchElements > 0)
+      throw new InvariantError(
+        `${schedule.algorithm} wants scratch memory, which thread ranks do not have; ${nameOf(tagOf(0, kind))} needs another algorithm`,
+      );
     this.schedules.set(key, schedule);
     return schedule;
   }

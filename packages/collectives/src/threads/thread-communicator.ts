@@ -16,23 +16,34 @@ const check = (request: CollectiveRequest, { rank, worldSize, memory }: ThreadCo
   if (!kinds.includes(kind)) say(`is not a collective; it is one of ${kinds.join(", ")}`);
   for (const bytes of [input, output]) {
     // A memory that has grown has a new `buffer` over the same bytes, so identity alone would refuse good regions.
-    const inside = bytes.buffer === memory.buffer || (bytes.buffer instanceof SharedArrayBuffer && bytes.buffer.byteLength < memory.buffer.byteLength);
-    if (bytes.byteLength > 0 && !inside) say(`a region of ${bytes.byteLength} bytes lies outside the world's WebAssembly memory; allocate it there, so that peers can read it in place`);
+    const inside =
+      bytes.buffer === memory.buffer || (bytes.buffer instanceof SharedArrayBuffer && bytes.buffer.byteLength < memory.buffer.byteLength);
+    if (bytes.byteLength > 0 && !inside)
+      say(
+        `a region of ${bytes.byteLength} bytes lies outside the world's WebAssembly memory; allocate it there, so that peers can read it in place`,
+      );
     if (bytes.byteLength % bytesPerElement[dtype] !== 0) say(`${bytes.byteLength} bytes are not a whole number of ${dtype} elements`);
   }
   const [factor, divisor] = kind === "all-gather" ? [worldSize, 1] : kind === "reduce-scatter" ? [1, worldSize] : [1, 1];
   if (input.byteLength * factor !== output.byteLength * divisor) {
-    say(`an input of ${input.byteLength} bytes does not fit an output of ${output.byteLength} on ${worldSize} ranks; see the table at CollectiveRequest`);
+    say(
+      `an input of ${input.byteLength} bytes does not fit an output of ${output.byteLength} on ${worldSize} ranks; see the table at CollectiveRequest`,
+    );
   }
-  if (kind === "all-to-all" && input.byteLength % (worldSize * bytesPerElement[dtype]) !== 0) say(`${input.byteLength} bytes cannot be split into ${worldSize} equal chunks of ${dtype}; pad the input`);
-  if ((kind === "all-reduce" || kind === "reduce-scatter") && !reducible.has(dtype)) say(`dtype ${dtype} cannot be reduced, it takes ${[...reducible].join(", ")}; cast it first`);
+  if (kind === "all-to-all" && input.byteLength % (worldSize * bytesPerElement[dtype]) !== 0)
+    say(`${input.byteLength} bytes cannot be split into ${worldSize} equal chunks of ${dtype}; pad the input`);
+  if ((kind === "all-reduce" || kind === "reduce-scatter") && !reducible.has(dtype))
+    say(`dtype ${dtype} cannot be reduced, it takes ${[...reducible].join(", ")}; cast it first`);
   for (const [name, peer] of Object.entries({ root: request.root, to: request.to, from: request.from })) {
-    if (peer !== undefined && !(Number.isInteger(peer) && peer >= 0 && peer < worldSize)) say(`${name} ${peer} is not a rank; use 0 to ${worldSize - 1}`);
+    if (peer !== undefined && !(Number.isInteger(peer) && peer >= 0 && peer < worldSize))
+      say(`${name} ${peer} is not a rank; use 0 to ${worldSize - 1}`);
   }
-  if (kind === "send-receive" && (request.to === rank) !== (request.from === rank)) say(`rank ${rank} sends to ${request.to} and receives from ${request.from}; a message to oneself needs both`);
+  if (kind === "send-receive" && (request.to === rank) !== (request.from === rank))
+    say(`rank ${rank} sends to ${request.to} and receives from ${request.from}; a message to oneself needs both`);
   const apart = input.byteOffset + input.byteLength <= output.byteOffset || output.byteOffset + output.byteLength <= input.byteOffset;
   const same = input.byteOffset === output.byteOffset && input.byteLength === output.byteLength;
-  if (!apart && !(same && (kind === "all-reduce" || kind === "broadcast"))) say("input and output overlap; only all-reduce and broadcast may work in place, on one and the same region");
+  if (!apart && !(same && (kind === "all-reduce" || kind === "broadcast")))
+    say("input and output overlap; only all-reduce and broadcast may work in place, on one and the same region");
 };
 
 /**
@@ -69,4 +80,3 @@ export const joinThreadWorld = (connection: ThreadConnection): ThreadCommunicato
     bytesSent: () => queue.bytesSent(),
   };
 };
-

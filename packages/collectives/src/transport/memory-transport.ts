@@ -28,7 +28,10 @@ const wake = (channel: Channel): void => {
  */
 export const memoryWorld = (worldSize: number, options: { readonly sharesMemory?: boolean } = {}): readonly Transport[] => {
   const sharesMemory = options.sharesMemory ?? false;
-  const channels = Array.from({ length: worldSize * worldSize }, (): Channel => ({ messages: [], sent: 0, taken: 0, returned: 0, waiting: [] }));
+  const channels = Array.from(
+    { length: worldSize * worldSize },
+    (): Channel => ({ messages: [], sent: 0, taken: 0, returned: 0, waiting: [] }),
+  );
   const channel = (from: number, to: number): Channel => {
     const found = channels[from * worldSize + to];
     if (found === undefined) throw new InvariantError(`ranks ${from} and ${to} are not both in a world of ${worldSize}`);
@@ -38,39 +41,45 @@ export const memoryWorld = (worldSize: number, options: { readonly sharesMemory?
     while (!ready()) await new Promise<void>((resolve) => link.waiting.push(resolve));
   };
 
-  return Array.from({ length: worldSize }, (_, rank): Transport => ({
-    rank,
-    worldSize,
-    sharesMemory,
-    send: (peer, tag, bytes): Loan => {
-      const link = channel(rank, peer);
-      link.messages.push({ tag, bytes: sharesMemory ? bytes : bytes.slice() });
-      link.sent += 1;
-      if (!sharesMemory) link.returned += 1;
-      wake(link);
-      return { peer, count: link.sent };
-    },
-    receive: async (peer, tag, byteLength) => {
-      const link = channel(peer, rank);
-      await until(link, () => link.messages.length > 0);
-      const message = link.messages.shift()!;
-      link.taken += 1;
-      if (message.tag !== tag || message.bytes.byteLength !== byteLength) {
-        const place = { rank, peer, collective: `collective ${tag}` };
-        throw new RanksDisagreeError(place, `rank ${peer} sent ${message.bytes.byteLength} bytes for collective ${message.tag}, ${byteLength} were expected for collective ${tag}`);
-      }
-      return message.bytes;
-    },
-    release: (peer) => {
-      const link = channel(peer, rank);
-      if (sharesMemory) link.returned += 1;
-      if (link.returned > link.sent) throw new InvariantError(`rank ${rank} released more messages than rank ${peer} sent`);
-      wake(link);
-    },
-    whenReturned: (loan) => {
-      const link = channel(rank, loan.peer);
-      if (link.returned >= loan.count) return;
-      return until(link, () => link.returned >= loan.count);
-    },
-  }));
+  return Array.from(
+    { length: worldSize },
+    (_, rank): Transport => ({
+      rank,
+      worldSize,
+      sharesMemory,
+      send: (peer, tag, bytes): Loan => {
+        const link = channel(rank, peer);
+        link.messages.push({ tag, bytes: sharesMemory ? bytes : bytes.slice() });
+        link.sent += 1;
+        if (!sharesMemory) link.returned += 1;
+        wake(link);
+        return { peer, count: link.sent };
+      },
+      receive: async (peer, tag, byteLength) => {
+        const link = channel(peer, rank);
+        await until(link, () => link.messages.length > 0);
+        const message = link.messages.shift()!;
+        link.taken += 1;
+        if (message.tag !== tag || message.bytes.byteLength !== byteLength) {
+          const place = { rank, peer, collective: `collective ${tag}` };
+          throw new RanksDisagreeError(
+            place,
+            `rank ${peer} sent ${message.bytes.byteLength} bytes for collective ${message.tag}, ${byteLength} were expected for collective ${tag}`,
+          );
+        }
+        return message.bytes;
+      },
+      release: (peer) => {
+        const link = channel(peer, rank);
+        if (sharesMemory) link.returned += 1;
+        if (link.returned > link.sent) throw new InvariantError(`rank ${rank} released more messages than rank ${peer} sent`);
+        wake(link);
+      },
+      whenReturned: (loan) => {
+        const link = channel(rank, loan.peer);
+        if (link.returned >= loan.count) return;
+        return until(link, () => link.returned >= loan.count);
+      },
+    }),
+  );
 };

@@ -8,7 +8,6 @@ import {
   ceil,
   clip,
   cos,
-  cumsum,
   divide,
   type DType,
   dtypes,
@@ -280,17 +279,15 @@ const binaryCases = binaryRows.flatMap(({ op, fn, dtypes: own, tolerance, differ
     { op, name: `edges, ${dtype}`, fn: fn as ConformanceCase["fn"], inputs: outer(dtype), tolerance },
   ]),
   ...(differentiable
-    ? broadcasts
-        .slice(2, 6)
-        .map(
-          ([a, b]): ConformanceCase => ({
-            op,
-            name: `gradient, [${a.join()}] and [${b.join()}]`,
-            fn: fn as ConformanceCase["fn"],
-            inputs: [normal(a, 13), uniform(b, 0.5, 2, 14)],
-            gradient: [0, 1],
-          }),
-        )
+    ? broadcasts.slice(2, 6).map(
+        ([a, b]): ConformanceCase => ({
+          op,
+          name: `gradient, [${a.join()}] and [${b.join()}]`,
+          fn: fn as ConformanceCase["fn"],
+          inputs: [normal(a, 13), uniform(b, 0.5, 2, 14)],
+          gradient: [0, 1],
+        }),
+      )
     : []),
 ]);
 
@@ -354,90 +351,6 @@ const casts = dtypes.flatMap((from) =>
   }),
 );
 
-const programs: readonly ConformanceCase[] = [
-  {
-    op: "fused",
-    name: "in place, results that later instructions read",
-    // Running sums around the program make its operands and results intermediates, which the plan may lay over each other.
-    fn: (a, b) => {
-      const [x, y] = [cumsum(a!), cumsum(b!)];
-      const m = add(multiply(x, 0.9), y);
-      return [m, subtract(x, multiply(m, 0.5)), divide(y, add(absolute(m), 1))].map((result) => cumsum(result));
-    },
-    inputs: [normal([2, 1030], 1), normal([2, 1030], 2)],
-    tolerance: { absolute: 1e-3, relative: 1e-5 },
-  },
-  {
-    op: "fused",
-    name: "in place, a product joined to a later sum",
-    fn: (a, b, c) => {
-      const [x, y, z] = [cumsum(a!), cumsum(b!), cumsum(c!)];
-      const product = multiply(x, y);
-      const m = multiply(z, 0.5);
-      return [m, add(product, m)].map((result) => cumsum(result));
-    },
-    inputs: [normal([2, 1030], 1), normal([2, 1030], 2), normal([2, 1030], 3)],
-    tolerance: { absolute: 1e-1, relative: 1e-5 },
-  },
-  {
-    op: "fused",
-    name: "normalised rows, long",
-    fn: (x, m, s, w) => add(multiply(multiply(subtract(x!, m!), s!), w!), 1),
-    inputs: [normal([3, 1027], 1), normal([3, 1], 2), normal([3, 1], 3), normal([1027], 4)],
-    gradient: [1, 2],
-  },
-  {
-    op: "fused",
-    name: "normalised rows, short",
-    fn: (x, m, s, w) => add(multiply(multiply(subtract(x!, m!), s!), w!), 1),
-    inputs: [normal([200, 9], 1), normal([200, 1], 2), normal([200, 1], 3), normal([9], 4)],
-    gradient: [1, 2, 3],
-  },
-  {
-    op: "fused",
-    name: "dtypes mixed",
-    fn: (x, flags, bytes) => where(logicalAnd(flags!, greater(x!, 0)), add(cast(bytes!, "f32"), x!), cast(flags!, "f32")),
-    inputs: [normal([77, 13], 1), normal([77, 13], 2, "bool"), normal([13], 3, "u8")],
-  },
-  {
-    op: "fused",
-    name: "16-bit storage, arithmetic between",
-    fn: (x, y) => cast(multiply(cast(x!, "f32"), cast(y!, "f32")), "bf16"),
-    inputs: [normal([41, 6], 1, "f16"), normal([6], 2, "bf16")],
-  },
-  {
-    op: "fused",
-    name: "the same result twice, an operand as result",
-    fn: (x) => {
-      const y = exp(x!);
-      return [y, y, negate(y), stopGradient(x!)];
-    },
-    inputs: [normal([1029], 1)],
-  },
-  {
-    op: "fused",
-    name: "many live values",
-    fn: (x) => {
-      const parts = Array.from({ length: 12 }, (_, i) => sin(multiply(x!, i + 1)));
-      return parts.reduce((sum, part, i) => add(sum, multiply(part, parts[(5 * i + 3) % 12]!)));
-    },
-    inputs: [normal([1100], 1)],
-  },
-  {
-    op: "fused",
-    name: "products added and subtracted",
-    fn: (a, b, c) => [
-      add(multiply(a!, b!), c!),
-      subtract(multiply(a!, b!), multiply(c!, b!)),
-      subtract(c!, multiply(a!, 3)),
-      add(multiply(2, a!), multiply(c!, 0.5)),
-      subtract(multiply(a!, 0.25), c!),
-    ],
-    inputs: [normal([1031], 1), normal([1031], 2), normal([1031], 3)],
-  },
-];
-
-/** Rows of every elementwise operator. All run through the `fused` kernel. */
 export const elementwiseCases: readonly ConformanceCase[] = [
   ...unaryCases,
   ...binaryCases,
@@ -445,7 +358,6 @@ export const elementwiseCases: readonly ConformanceCase[] = [
   ...shifts("u32"),
   ...selections,
   ...casts,
-  ...programs,
   { op: "absolute", name: "edges, i32", fn: (x) => absolute(x!), inputs: [NdArray.from(edges.i32, undefined, "i32")] },
   { op: "negate", name: "edges, i32", fn: (x) => negate(x!), inputs: [NdArray.from(edges.i32, undefined, "i32")] },
   { op: "negate", name: "edges, u32", fn: (x) => negate(x!), inputs: [NdArray.from(edges.u32, undefined, "u32")] },

@@ -2,6 +2,7 @@ import type { ConformanceCase } from "../conformance-case.ts";
 import { attentionCases } from "./attention.ts";
 import { convolutionCases } from "./convolution.ts";
 import { elementwiseCases } from "./elementwise.ts";
+import { fusedCases } from "./fused.ts";
 import { indexingCases } from "./indexing.ts";
 import { linearCases } from "./linear.ts";
 import { movementCases } from "./movement.ts";
@@ -15,6 +16,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...attentionCases,
   ...convolutionCases,
   ...elementwiseCases,
+  ...fusedCases,
   ...indexingCases,
   ...linearCases,
   ...movementCases,
