@@ -71,7 +71,12 @@ export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
   // A program that came through standard input or --eval says what language it is in; for a file, Node refuses to be told.
   const execArgv = process.execArgv.filter((flag) => !flag.startsWith("--input-type"));
   const companions = Array.from({ length: worldSize }, (_, rank) => {
-    const worker = new Worker(companionFile, { workerData: connection(rank), execArgv, name: `companion ${rank}` });
+    const worker = new Worker(companionFile, {
+      workerData: connection(rank),
+      execArgv,
+      name: `companion ${rank}`,
+      resourceLimits: { maxYoungGenerationSizeMb: 2 }, // a companion makes little garbage; a larger nursery would only hold more of it
+    });
     worker.unref(); // never keeps a process alive whose ranks are done
     const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
     let failure: unknown;

@@ -92,6 +92,12 @@ test("two ranks send half of the vector each way and back: 2·(P − 1)/P·S byt
   expect(answers.map(({ bytesSent }) => bytesSent)).toEqual([4000, 4000]);
 });
 
+test("a request that ends while its rank looks whether it has ended is not waited for", async () => {
+  const requests: Ask[] = Array.from({ length: 9 }, () => ({ kind: "barrier", n: 0 }));
+  const answers = await runWorld(1, { name: "requests", requests, startAllFirst: true, repeats: 5000 }, { timeoutMilliseconds: 2000 });
+  expect(answers.map(({ error }) => error?.message)).toEqual([undefined]);
+});
+
 test("more requests than the queue holds", async () => {
   const answers = await runWorld(3, { name: "full queue", count: 1000 });
   for (const { outputs } of answers) expect(fromBytes(outputs[0]!, "i32")).toEqual(Array.from({ length: 1000 }, () => 6));

@@ -29,6 +29,9 @@ const elementsOf = (request: CollectiveRequest, worldSize: number): number => {
   return request.kind === "reduce-scatter" || request.kind === "all-to-all" ? elements / worldSize : elements;
 };
 
+/** Whether request `sequence` is among the first `done`; counts wrap around. */
+export const covers = (done: number, sequence: number): boolean => ((done - sequence) | 0) >= 0;
+
 /**
  * The requests of one rank, in shared memory: the rank's compute thread posts them, and any thread of the rank that holds the lock
  * carries out the next one. Requests are done in the order in which they were posted.
@@ -57,7 +60,8 @@ export class RankQueue {
   post(request: CollectiveRequest): number {
     const { words } = this.control;
     const sequence = (this.posted + 1) | 0;
-    while (((sequence - this.done) | 0) > queueLength) this.waitWhileDone(this.done, tagOf(sequence, request.kind));
+    for (let { done } = this; !covers(done, (sequence - queueLength) | 0); done = this.done)
+      this.waitWhileDone(done, tagOf(sequence, request.kind));
     const at = requestAt(this.base, sequence);
     words[at + requestWord.kind] = kinds.indexOf(request.kind);
     words[at + requestWord.dtype] = dtypes.indexOf(request.dtype);
@@ -84,10 +88,6 @@ export class RankQueue {
 
   bytesSent(): number {
     return this.floats[this.bytesSentIndex]!;
-  }
-
-  isDone(sequence: number): boolean {
-    return ((this.done - sequence) | 0) >= 0;
   }
 
   /** Become the thread that carries out requests, if no other is. */

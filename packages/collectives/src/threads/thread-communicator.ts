@@ -1,7 +1,7 @@
 import { ArgumentError, bytesPerElement, type CollectiveHandle, type CollectiveRequest, type Communicator } from "@skein/tensor-core";
 import { reducible } from "../arithmetic.ts";
 import { kinds, tagOf, type ThreadConnection } from "./control.ts";
-import { RankQueue } from "./rank-queue.ts";
+import { covers, RankQueue } from "./rank-queue.ts";
 
 /** `Communicator` of a rank that is a thread; `wait` blocks. */
 export interface ThreadCommunicator extends Communicator {
@@ -65,12 +65,13 @@ export const joinThreadWorld = (connection: ThreadConnection): ThreadCommunicato
       return { id: queue.post(request) };
     },
     wait: ({ id }) => {
-      while (!queue.isDone(id)) {
+      // The count that is compared must be the one that is waited on: a second look could see the companion's last request done,
+      // find it still at the lock, and sleep for a change that never comes.
+      for (let { done } = queue; !covers(done, id); done = queue.done) {
         queue.control.throwIfUnusable(tagAt(id));
-        const { done } = queue;
         if (queue.tryLock()) {
           try {
-            while (!queue.isDone(id)) queue.runNext();
+            while (!covers(queue.done, id)) queue.runNext();
           } finally {
             queue.unlock();
           }
