@@ -9,6 +9,9 @@ const config: ViteUserConfig = defineConfig({
       "benchmarks/src/**/*.test.ts",
     ],
     pool: "forks",
+    // On processors with protection keys, V8 now and then loses track of a code page when worker threads come and go, and aborts
+    // ("Check failed: jit_page.has_value()", nodejs/node#64500). Without the keys it does not.
+    execArgv: ["--no-memory-protection-keys"],
     maxWorkers: 2,
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -68,12 +68,12 @@ export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
   };
   const reportLost = (rank: number): void => new Control(connection(rank)).fail("lost", rank, 0, 0);
 
-  // A program that came through standard input or --eval says what language it is in; for a file, Node refuses to be told.
-  const execArgv = process.execArgv.filter((flag) => !flag.startsWith("--input-type"));
+  // A program that came through standard input or --eval says what language it is in, which Node refuses to be told for a file.
+  const ownFlags = process.execArgv.some((flag) => flag.startsWith("--input-type")) ? { execArgv: [] } : {};
   const companions = Array.from({ length: worldSize }, (_, rank) => {
     const worker = new Worker(companionFile, {
       workerData: connection(rank),
-      execArgv,
+      ...ownFlags,
       name: `companion ${rank}`,
       resourceLimits: { maxYoungGenerationSizeMb: 2 }, // a companion makes little garbage; a larger nursery would only hold more of it
     });
