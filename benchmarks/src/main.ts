@@ -79,7 +79,7 @@ const missed = shortfalls(rows);
 if (missed.length > 0) console.log(`\nFell short:\n${missed.join("\n")}`);
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(rows, null, 2)}\n`);
 if (values.page !== undefined) {
-  const command = ["pnpm bench", ...process.argv.slice(2)].join(" ");
+  const command = ["pnpm bench", ...(values.only === undefined ? [] : ["--only", values.only])].join(" "); // where the results went is of no interest
   writeFileSync(
     values.page,
     formatPage({ date: new Date().toISOString().slice(0, 10), command, rows, versions, seconds: (performance.now() - begin) / 1000 }),

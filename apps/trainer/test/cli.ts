@@ -22,7 +22,11 @@ export interface Running {
 
 /** Start skein-train in `folder`. */
 export const start = (folder: string, ...args: string[]): Running => {
-  const child = spawn(process.execPath, [main, ...args], { cwd: folder, env: { ...process.env, NO_COLOR: "1" } });
+  // The flag: see vitest.config.ts.
+  const child = spawn(process.execPath, ["--no-memory-protection-keys", main, ...args], {
+    cwd: folder,
+    env: { ...process.env, NO_COLOR: "1" },
+  });
   const written = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const)
     child[name].setEncoding("utf8").on("data", (text: string) => void (written[name] += text));

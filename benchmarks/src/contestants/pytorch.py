@@ -77,7 +77,7 @@ def version():
     with open("/proc/self/maps") as file:
         libraries = sorted({line.split("/")[-1].strip() for line in file if "blas" in line.split("/")[-1]})
         file.seek(0)
-        openblas = any("openblas" in line for line in file)
+        openblas = any("openblas" in line and "/libblas" in line for line in file)
     return torch.__version__ + (" with OpenBLAS" if openblas else " with " + " ".join(libraries or ["an unnamed BLAS"]))
 
 
