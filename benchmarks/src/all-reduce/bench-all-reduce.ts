@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { summarize } from "@skein/testing";
+import { summarize } from "@skein/measuring";
 import { makeRow, type Row } from "../report/row.ts";
 import { type Measurement, sizes } from "./problem.ts";
 

@@ -1,4 +1,4 @@
-import type { Summary } from "@skein/testing";
+import type { Summary } from "@skein/measuring";
 
 /** Ours beside one peer. A `ratio` above 1 means that ours is better, whatever the unit. */
 export interface Row {

@@ -1,5 +1,5 @@
 import type { ContestantProcess } from "../measure/child.ts";
-import { type Summary, summarize } from "@skein/testing";
+import { type Summary, summarize } from "@skein/measuring";
 import { complaint } from "../problems/check.ts";
 import { type Problem, writeProblem } from "../problems/problem.ts";
 import { makeRow, type Row } from "../report/row.ts";

@@ -1,5 +1,5 @@
 // How long does a rank take to build its schedule, and how does that grow with the world? Run: node bench/schedules.bench.ts
-import { measure, printMeasurement } from "@skein/testing";
+import { measure, printMeasurement } from "@skein/measuring";
 import { algorithms, sentMessages } from "../src/index.ts";
 import { messageEnds, placeOf } from "../test/world.ts";
 

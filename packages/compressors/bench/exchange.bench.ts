@@ -1,6 +1,6 @@
 // How large does the exchange of gradients make a step's graph, and how long do tracing and optimising it take? Run: node bench/exchange.bench.ts
 import { byteLength, optimize, type Tensor, type TensorSpec, trace, validateGraph } from "@skein/tensor-core";
-import { measure, printMeasurement } from "@skein/testing";
+import { measure, printMeasurement } from "@skein/measuring";
 import {
   bucketPerTensor,
   type BucketPlan,

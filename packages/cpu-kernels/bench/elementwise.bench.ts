@@ -1,6 +1,7 @@
 // How near to copy bandwidth is an Adam update, and how many exponentials does one core make? Run: node bench/elementwise.bench.ts
 import { adam, applyUpdates, type DeviceArray, exp, jit, type Tensor } from "@skein/tensor-core";
-import { measure, normal, printMeasurement } from "@skein/testing";
+import { measure, printMeasurement } from "@skein/measuring";
+import { normal } from "@skein/testing";
 import { createCpuBackend } from "../src/index.ts";
 
 const count = 10_000_000;

@@ -1,5 +1,6 @@
 // How near to the peak of one core is the matrix product, at the shapes of training? Run: node bench/gemm.bench.ts
-import { firstDifference, measure, printMeasurement } from "@skein/testing";
+import { measure, printMeasurement } from "@skein/measuring";
+import { firstDifference } from "@skein/testing";
 import { productScratchBytes } from "../src/contraction-scratch.ts";
 import { openBench } from "./open-bench.ts";
 

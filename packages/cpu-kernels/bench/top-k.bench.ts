@@ -1,5 +1,6 @@
 // How much slower than one plain read of the gradient is picking its k largest entries? Run: node bench/top-k.bench.ts
-import { measure, normal, printMeasurement } from "@skein/testing";
+import { measure, printMeasurement } from "@skein/measuring";
+import { normal } from "@skein/testing";
 import { kernels } from "../src/kernel-table.ts";
 import { type BoundKernel, openBench } from "./open-bench.ts";
 

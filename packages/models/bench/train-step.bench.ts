@@ -12,7 +12,8 @@ import {
   trace,
   valueAndGradWithAux,
 } from "@skein/tensor-core";
-import { measure, printMeasurement, uniform } from "@skein/testing";
+import { measure, printMeasurement } from "@skein/measuring";
+import { uniform } from "@skein/testing";
 import { cnn, gpt, type LabelledBatch, mlp, type Model, resnet18 } from "../src/index.ts";
 
 interface Row {

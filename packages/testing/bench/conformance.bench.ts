@@ -1,6 +1,7 @@
 // Which operators take the time of one pass over the conformance table's values on the reference? Run: node bench/conformance.bench.ts
 import { operators, referenceBackend } from "@skein/tensor-core";
-import { checkValues, conformanceCases, measure, printMeasurement, summarize } from "../src/index.ts";
+import { measure, printMeasurement, summarize } from "@skein/measuring";
+import { checkValues, conformanceCases } from "../src/index.ts";
 
 const backend = referenceBackend();
 const results = [];
