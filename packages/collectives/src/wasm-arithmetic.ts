@@ -5,7 +5,7 @@ type Accumulate = (target: number, a: number, b: number, count: number) => void;
 type Exchange = (a: number, b: number, count: number) => void;
 
 interface Exports {
-  readonly copyBytes: (target: number, source: number, bytes: number) => void;
+  readonly copyRegion: (target: number, source: number, bytes: number) => void;
   readonly [name: string]: Accumulate | Exchange;
 }
 
@@ -15,10 +15,10 @@ const exportName = (verb: "accumulate" | "exchange", reduction: Reduction, dtype
 
 /**
  * Names that a kernel module must export: `accumulate<Sum|Max|Min><DTYPE>(target, a, b, count)` and
- * `copyBytes(target, source, bytes)`. `exchange<…>(a, b, count)`, which writes the result to both, is used where it is exported.
+ * `copyRegion(target, source, bytes)`. `exchange<…>(a, b, count)`, which writes the result to both, is used where it is exported.
  */
 export const requiredExports: readonly string[] = [
-  "copyBytes",
+  "copyRegion",
   ...reductions.flatMap((reduction) => [...reducible].map((dtype) => exportName("accumulate", reduction, dtype))),
 ];
 
@@ -53,7 +53,7 @@ export const wasmArithmetic = (module: WebAssembly.Module, memory: WebAssembly.M
     if (home === undefined) throw new InvariantError("a reduction in rank order has no place for its partial sums");
     accumulate(home, sources[0]!, sources[1]!, count);
     for (const source of sources.slice(2)) accumulate(home, home, source, count);
-    for (const target of targets) if (target !== home) exports.copyBytes(target, home, bytes);
+    for (const target of targets) if (target !== home) exports.copyRegion(target, home, bytes);
   };
 
   return {
@@ -76,6 +76,6 @@ export const wasmArithmetic = (module: WebAssembly.Module, memory: WebAssembly.M
         );
       }
     },
-    copy: (target, source) => exports.copyBytes(target.byteOffset, source.byteOffset, source.byteLength),
+    copy: (target, source) => exports.copyRegion(target.byteOffset, source.byteOffset, source.byteLength),
   };
 };

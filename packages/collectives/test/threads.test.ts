@@ -132,7 +132,7 @@ describe("failures are typed, name the rank, and leave the group unusable", () =
 test("a module without the reductions is refused at the door", () => {
   const empty = new WebAssembly.Module(Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0));
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
-  expect(() => createThreadWorld({ worldSize: 2, memory, kernels: empty })).toThrow(/lacks copyBytes, accumulateSumF32/);
+  expect(() => createThreadWorld({ worldSize: 2, memory, kernels: empty })).toThrow(/lacks copyRegion, accumulateSumF32/);
   const own = new WebAssembly.Memory({ initial: 1 });
   expect(() => createThreadWorld({ worldSize: 2, memory: own, kernels: "none" })).toThrow(/shared WebAssembly.Memory/);
 });

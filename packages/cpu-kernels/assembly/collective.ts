@@ -199,6 +199,6 @@ export function accumulateMinBF16(target: usize, a: usize, b: usize, count: i32)
 }
 
 /** Copy bytes between regions that may overlap. */
-export function copyBytes(target: usize, source: usize, bytes: i32): void {
+export function copyRegion(target: usize, source: usize, bytes: i32): void {
   memory.copy(target, source, bytes);
 }
