@@ -11,7 +11,8 @@ interface Block {
   bytes: number;
 }
 
-const alignUp = (bytes: number): number => Math.max(alignment, Math.ceil(bytes / alignment) * alignment);
+/** Bytes that a block of `bytes` takes up. */
+export const alignUp = (bytes: number): number => Math.max(alignment, Math.ceil(bytes / alignment) * alignment);
 
 /** The one memory of all ranks of a process. Page 0 stays unused, so that no address is 0. */
 export const createSharedMemory = (maximumBytes: number = 65536 * pageBytes): WebAssembly.Memory =>

@@ -48,6 +48,12 @@ export class CpuArray implements DeviceArray {
 
 const donated = "given away to a compiled function (donated)";
 
+/** An array of this backend. @throws ArrayStateError for one of another backend. */
+export const ownArray = (array: DeviceArray): CpuArray => {
+  if (array instanceof CpuArray) return array;
+  throw new ArrayStateError("this array lives on another backend; download it there and upload it here");
+};
+
 /**
  * Who owns which memory of an arena. An array that its owner drops without freeing it is collected all the same;
  * freeing only does it sooner.

@@ -2,7 +2,6 @@ import {
   type Backend,
   byteLength,
   type CompileOptions,
-  type DeviceArray,
   type Executable,
   type Graph,
   hostArrayType,
@@ -13,8 +12,7 @@ import {
   elementCount,
 } from "@skein/tensor-core";
 import { Arena, createSharedMemory } from "./arena.ts";
-import { ArrayLedger, CpuArray } from "./cpu-array.ts";
-import { ArrayStateError } from "./errors.ts";
+import { ArrayLedger, ownArray } from "./cpu-array.ts";
 import { CpuExecutable } from "./executable.ts";
 import { kernels } from "./kernel-table.ts";
 import { kernelNodeOf } from "./kernel-node.ts";
@@ -65,10 +63,6 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
   const wasm = instantiateWasm(module, memory);
   const arena = new Arena(memory);
   const ledger = new ArrayLedger(arena);
-  const own = (array: DeviceArray): CpuArray => {
-    if (array instanceof CpuArray) return array;
-    throw new ArrayStateError("this array lives on another backend; download it there and upload it here");
-  };
 
   return {
     name: "cpu",
@@ -86,11 +80,11 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
       return ledger.open({ dtype: array.dtype, shape: array.shape }, address);
     },
     download: async (array) => {
-      const { address, bytes } = own(array);
+      const { address, bytes } = ownArray(array);
       const copy = new ArrayBuffer(bytes);
       new Uint8Array(copy).set(new Uint8Array(memory.buffer, address, bytes));
       return new NdArray(array.dtype, array.shape, new hostArrayType[array.dtype](copy, 0, elementCount(array.shape)));
     },
-    free: (array) => ledger.free(own(array)),
+    free: (array) => ledger.free(ownArray(array)),
   };
 };

@@ -13,11 +13,11 @@ import {
   type Tracer,
   valueKey,
 } from "@skein/tensor-core";
-import type { Arena } from "./arena.ts";
+import { alignUp, type Arena } from "./arena.ts";
 import { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./collective-node.ts";
-import { type ArrayLedger, CpuArray } from "./cpu-array.ts";
+import { type ArrayLedger, type CpuArray, ownArray } from "./cpu-array.ts";
 import { ArrayStateError } from "./errors.ts";
-import type { KernelCall, WasmExports } from "./kernel.ts";
+import type { KernelCall, KernelNode, WasmExports } from "./kernel.ts";
 import { kernels } from "./kernel-table.ts";
 import { kernelNodeOf } from "./kernel-node.ts";
 
@@ -49,8 +49,6 @@ export interface ExecutableParts {
   readonly ledger: ArrayLedger;
 }
 
-const alignUp = (bytes: number): number => Math.ceil(bytes / 64) * 64;
-
 /** A graph bound to one arena: a flat list of kernel calls over a fixed workspace. */
 export class CpuExecutable implements Executable {
   readonly workspaceBytes: number;
@@ -69,12 +67,13 @@ export class CpuExecutable implements Executable {
     this.parts = parts;
     const { graph, plan } = parts;
     this.bases = new Float64Array(1 + graph.inputs.length + graph.outputs.length);
-    const scratchBytes = Math.max(0, ...graph.nodes.map((node) => kernels[node.op]?.scratchBytes?.(kernelNodeOf(graph, node)) ?? 0));
+    const kernelNodes = graph.nodes.map((node) => kernelNodeOf(graph, node));
+    const scratchBytes = Math.max(0, ...kernelNodes.map((node) => kernels[node.op]?.scratchBytes?.(node) ?? 0));
     this.workspaceBytes = plan.workspaceBytes + scratchBytes;
     this.bases[0] = this.allocate(plan.workspaceBytes);
     this.scratch = this.allocate(scratchBytes);
     this.takenOver = new Set(plan.outputs.filter((place) => place.region === "input").map((place) => place.index));
-    this.steps = this.bind();
+    this.steps = this.bind(kernelNodes);
   }
 
   private allocate(bytes: number): number {
@@ -96,14 +95,14 @@ export class CpuExecutable implements Executable {
     };
   }
 
-  private bind(): Step[] {
+  private bind(kernelNodes: readonly KernelNode[]): Step[] {
     const { graph, plan, wasm } = this.parts;
     const place = (key: string): Place => {
       const found = plan.places.get(key);
       if (found === undefined) throw new InvariantError(`value ${key} has no place in the memory plan`);
       return found;
     };
-    const constants = this.writeConstants();
+    const constants = this.writeConstants(kernelNodes);
     const steps: Step[] = [];
     const stepOfNode = new Map<number, number>();
     for (const node of graph.nodes) {
@@ -124,17 +123,17 @@ export class CpuExecutable implements Executable {
       } else if (node.op === "axis-index") {
         steps.push(base);
       } else if (!plan.settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0)) {
-        steps.push({ ...base, call: kernels[node.op]!.bind(kernelNodeOf(graph, node), wasm) });
+        steps.push({ ...base, call: kernels[node.op]!.bind(kernelNodes[node.id]!, wasm) });
       }
     }
     return steps;
   }
 
-  private writeConstants(): Map<number, number> {
-    const { graph, arena } = this.parts;
-    const blocks = graph.nodes.flatMap((node) => {
-      const bytes = kernels[node.op]?.constants?.(kernelNodeOf(graph, node));
-      return bytes === undefined ? [] : [{ id: node.id, bytes }];
+  private writeConstants(kernelNodes: readonly KernelNode[]): Map<number, number> {
+    const { arena } = this.parts;
+    const blocks = kernelNodes.flatMap((node, id) => {
+      const bytes = kernels[node.op]?.constants?.(node);
+      return bytes === undefined ? [] : [{ id, bytes }];
     });
     const begin = this.allocate(blocks.reduce((total, block) => total + alignUp(block.bytes.byteLength), 0));
     const addresses = new Map<number, number>();
@@ -153,24 +152,25 @@ export class CpuExecutable implements Executable {
   }
 
   async run(inputs: readonly DeviceArray[], communicators: Communicators = {}): Promise<DeviceArray[]> {
-    const { tracer } = this.parts;
     if (this.released) throw new ArrayStateError("this executable was released; compile the function again");
     if (this.running)
       throw new ArrayStateError("this executable is still running and has one workspace; await the call before the next one");
     this.running = true;
     try {
-      return await this.runSteps(inputs, communicators, tracer);
+      return await this.runSteps(inputs, communicators);
     } finally {
       this.running = false;
     }
   }
 
-  private async runSteps(inputs: readonly DeviceArray[], communicators: Communicators, tracer: Tracer | undefined): Promise<CpuArray[]> {
+  private async runSteps(inputs: readonly DeviceArray[], communicators: Communicators): Promise<CpuArray[]> {
+    const { tracer } = this.parts;
     const arrays = this.claim(inputs);
-    const fresh = this.openOutputs(arrays);
+    const fresh: number[] = [];
     const handles = new Map<number, CollectiveHandle | undefined>();
     const collectiveBegan = new Float64Array(tracer === undefined ? 0 : this.steps.length);
     try {
+      this.openOutputs(fresh);
       for (let i = 0; i < this.steps.length; i++) {
         const step = this.steps[i]!;
         this.resolve(step.inputs);
@@ -196,7 +196,7 @@ export class CpuExecutable implements Executable {
         if (tracer !== undefined) this.recordSpan(tracer, step, began, collectiveBegan, i);
       }
     } catch (error) {
-      for (const address of fresh) if (address !== undefined) this.parts.arena.release(address);
+      for (const address of fresh) this.parts.arena.release(address);
       throw error;
     }
     return this.closeOutputs(arrays);
@@ -221,15 +221,15 @@ export class CpuExecutable implements Executable {
   }
 
   private claim(inputs: readonly DeviceArray[]): CpuArray[] {
-    const { graph } = this.parts;
+    const { graph, donate } = this.parts;
     if (inputs.length !== graph.inputs.length)
       throw new InvariantError(`the graph has ${graph.inputs.length} inputs, ${inputs.length} arrays were given`);
-    return inputs.map((array, i) => {
-      if (!(array instanceof CpuArray))
-        throw new ArrayStateError("this array lives on another backend; download it there and upload it here");
+    const arrays = inputs.map(ownArray);
+    if (donate.length > 0 && new Set(arrays).size < arrays.length) this.refuseSharedDonation(arrays);
+    arrays.forEach((array, i) => {
       this.bases[1 + i] = array.address;
-      return array;
     });
+    return arrays;
   }
 
   private refuseSharedDonation(arrays: readonly CpuArray[]): void {
@@ -238,15 +238,14 @@ export class CpuExecutable implements Executable {
     throw new ArrayStateError(`argument leaf ${twice} is given away (donated) but is also passed at another position; pass a copy there`);
   }
 
-  /** Memory for outputs that have none in a donated input. */
-  private openOutputs(arrays: readonly CpuArray[]): (number | undefined)[] {
-    const { graph, plan, arena, donate } = this.parts;
-    if (donate.length > 0 && new Set(arrays).size < arrays.length) this.refuseSharedDonation(arrays);
-    return plan.outputs.map((place, i) => {
-      if (place.region !== "output") return undefined;
+  /** Memory for outputs that have none in a donated input; each block goes on the list as soon as it is there. */
+  private openOutputs(fresh: number[]): void {
+    const { plan, arena } = this.parts;
+    plan.outputs.forEach((place, i) => {
+      if (place.region !== "output") return;
       const address = arena.allocate(plan.outputBytes[i]!);
-      this.bases[1 + graph.inputs.length + i] = address;
-      return address;
+      fresh.push(address);
+      this.bases[this.regionOf(place)] = address;
     });
   }
 

@@ -44,6 +44,18 @@ describe("executable", () => {
     await expect(f(x, x)).rejects.toThrow(/given away/);
   });
 
+  test("a run that finds no room for all of its outputs gives back those it had", async () => {
+    const backend = await createCpuBackend({ memory: createSharedMemory(12 * 2 ** 20) });
+    const x = backend.upload(NdArray.zeros("f32", [2 ** 20]));
+    const f = jit((y: Tensor) => [add(y, 1), add(y, 2), add(y, 3)], backend);
+    await expect(f(x)).rejects.toThrow(/shared memory/);
+    const held = backend.arena.bytesInUse;
+    await expect(f(x)).rejects.toThrow(/shared memory/);
+    expect(backend.arena.bytesInUse).toBe(held);
+    f.release();
+    expect(backend.arena.bytesInUse).toBe(4 * 2 ** 20);
+  });
+
   test("an input may be returned as it is, twice", async () => {
     const backend = await backendOf();
     const f = jit((x: Tensor) => [x, x, add(x, 1)], backend);
