@@ -1,6 +1,6 @@
-import { elementCount, operators, type Params, type Shape, type TensorSpec } from "@skein/tensor-core";
+import { elementCount, operators, type Params, type Shape, type TensorSpec, type KernelNode } from "@skein/tensor-core";
 import { firstDifference, type Tolerance } from "@skein/testing";
-import type { Kernel, KernelNode, WasmExports } from "../src/kernel.ts";
+import type { Kernel, WasmExports } from "../src/kernel.ts";
 import { compileWasm, detectBuild, instantiateWasm } from "../src/wasm-build.ts";
 
 /** A kernel bound to operands of its own. */

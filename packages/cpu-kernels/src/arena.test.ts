@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Arena, createSharedMemory } from "./arena.ts";
-import { ArrayLedger } from "./cpu-array.ts";
 import { OutOfMemoryError } from "./errors.ts";
 
 const commands = fc.array(fc.oneof(fc.record({ allocate: fc.integer({ min: 0, max: 200_000 }) }), fc.record({ release: fc.nat() })), {
@@ -47,35 +46,5 @@ describe("arena", () => {
 
   test("a full memory says so", () => {
     expect(() => new Arena(createSharedMemory(2 ** 20)).allocate(2 ** 21)).toThrow(OutOfMemoryError);
-  });
-});
-
-describe("ledger", () => {
-  const spec = { dtype: "f32", shape: [4] } as const;
-
-  test("a freed array cannot be read, and freeing twice is harmless", () => {
-    const arena = new Arena(createSharedMemory(8 * 2 ** 20));
-    const ledger = new ArrayLedger(arena);
-    const array = ledger.open(spec, arena.allocate(16));
-    ledger.free(array);
-    ledger.free(array);
-    expect(arena.bytesInUse).toBe(0);
-    expect(() => array.address).toThrow(/f32\[4\] was freed/);
-  });
-
-  test("a donated array hands its memory on or gives it back", () => {
-    const arena = new Arena(createSharedMemory(8 * 2 ** 20));
-    const ledger = new ArrayLedger(arena);
-    const first = ledger.open(spec, arena.allocate(16));
-    const { address } = first;
-    const second = ledger.takeOver(first, { dtype: "i32", shape: [2, 2] });
-    expect([second.address, second.dtype, arena.bytesInUse]).toEqual([address, "i32", 64]);
-    expect(() => first.address).toThrow(/donated/);
-    expect(() => ledger.takeOver(first, spec)).toThrow(/donated/);
-    ledger.free(first);
-    expect(arena.bytesInUse).toBe(64);
-    ledger.consume(second);
-    expect(arena.bytesInUse).toBe(0);
-    expect(() => second.address).toThrow(/donated/);
   });
 });

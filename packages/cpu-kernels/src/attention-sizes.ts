@@ -1,6 +1,7 @@
+import type { KernelNode } from "@skein/tensor-core";
 import { ATTENTION_TILE } from "../assembly/attention-blocks.ts";
 import { PRODUCT_HEAD_BYTES, TILE_COLUMNS } from "../assembly/blocks.ts";
-import type { KernelNode } from "./kernel.ts";
+
 
 /** Sizes and options as both attention kernels take them: heads, queries, keys, width, causal, scale. */
 export const attentionArguments = ({ inputs, params }: KernelNode): readonly number[] => {

@@ -1,10 +1,12 @@
 import {
+  ArrayLedger,
   type Backend,
   byteLength,
   type CompileOptions,
   type Executable,
   type Graph,
   hostArrayType,
+  kernelNodeOf,
   NdArray,
   optimize,
   planMemory,
@@ -12,10 +14,8 @@ import {
   elementCount,
 } from "@skein/tensor-core";
 import { Arena, createSharedMemory } from "./arena.ts";
-import { ArrayLedger, ownArray } from "./cpu-array.ts";
 import { CpuExecutable } from "./executable.ts";
 import { kernels } from "./kernel-table.ts";
-import { kernelNodeOf } from "./kernel-node.ts";
 import { compileWasm, detectBuild, instantiateWasm, type WasmBuild } from "./wasm-build.ts";
 
 export interface CpuBackendOptions {
@@ -62,7 +62,7 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
   const module = options.module ?? (await compileWasm(options.build ?? (await detectBuild())));
   const wasm = instantiateWasm(module, memory);
   const arena = new Arena(memory);
-  const ledger = new ArrayLedger(arena);
+  const ledger = new ArrayLedger<number>((address) => arena.release(address));
 
   return {
     name: "cpu",
@@ -80,11 +80,11 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
       return ledger.open({ dtype: array.dtype, shape: array.shape }, address);
     },
     download: async (array) => {
-      const { address, bytes } = ownArray(array);
+      const { memory: address, bytes } = ledger.own(array);
       const copy = new ArrayBuffer(bytes);
       new Uint8Array(copy).set(new Uint8Array(memory.buffer, address, bytes));
       return new NdArray(array.dtype, array.shape, new hostArrayType[array.dtype](copy, 0, elementCount(array.shape)));
     },
-    free: (array) => ledger.free(ownArray(array)),
+    free: (array) => ledger.free(ledger.own(array)),
   };
 };

@@ -13,10 +13,3 @@ export class OutOfMemoryError extends SkeinError {
     super("environment", "out-of-memory", message);
   }
 }
-
-/** A device array was used after it was freed or given away. */
-export class ArrayStateError extends SkeinError {
-  constructor(message: string) {
-    super("user", "array-state", message);
-  }
-}

@@ -1,25 +1,31 @@
 import {
+  type ArrayLedger,
+  ArrayStateError,
+  beginCollective,
   byteLength,
   type CollectiveHandle,
+  type CollectivePlan,
   type Communicators,
   type DeviceArray,
   type Executable,
   type Graph,
   InvariantError,
+  kernelNodeOf,
   type MemoryPlan,
   type Node,
+  type OwnedArray,
   type Place,
+  planCollective,
+  rankAlong,
   type Span,
   type Tracer,
-  valueKey,
-} from "@skein/tensor-core";
+  valueKey, type KernelNode } from "@skein/tensor-core";
 import { alignUp, type Arena } from "./arena.ts";
-import { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./collective-node.ts";
-import { type ArrayLedger, type CpuArray, ownArray } from "./cpu-array.ts";
-import { ArrayStateError } from "./errors.ts";
-import type { KernelCall, KernelNode, WasmExports } from "./kernel.ts";
+import type { KernelCall, WasmExports } from "./kernel.ts";
 import { kernels } from "./kernel-table.ts";
-import { kernelNodeOf } from "./kernel-node.ts";
+
+/** An array in the arena: its memory is a byte address. */
+type CpuArray = OwnedArray<number>;
 
 /** Addresses of a node's operands: where each region begins is known per run, the offset within it for ever. */
 interface Operands {
@@ -46,7 +52,7 @@ export interface ExecutableParts {
   readonly wasm: WasmExports;
   readonly donate: readonly number[];
   readonly tracer?: Tracer | undefined;
-  readonly ledger: ArrayLedger;
+  readonly ledger: ArrayLedger<number>;
 }
 
 /** A graph bound to one arena: a flat list of kernel calls over a fixed workspace. */
@@ -146,6 +152,10 @@ export class CpuExecutable implements Executable {
     return addresses;
   }
 
+  private region(address: number, bytes: number): Uint8Array {
+    return new Uint8Array(this.parts.arena.memory.buffer, address >>> 0, bytes);
+  }
+
   private resolve(operands: Operands): void {
     const { addresses, regions, offsets } = operands;
     for (let i = 0; i < addresses.length; i++) addresses[i] = this.bases[regions[i]!]! + offsets[i]!;
@@ -181,10 +191,12 @@ export class CpuExecutable implements Executable {
         } else if (step.node.op === "axis-index") {
           new Int32Array(this.parts.arena.memory.buffer, step.outputs.addresses[0]! >>> 0, 1)[0] = rankAlong(step.node, communicators);
         } else if (step.collective !== undefined) {
-          handles.set(
-            i,
-            beginCollective(step.collective, step.inputs.addresses, step.outputs.addresses, this.parts.arena.memory, communicators),
-          );
+          const { inputBytes, outputBytes } = step.collective;
+          const [input, output] = [
+            this.region(step.inputs.addresses[0]!, inputBytes),
+            this.region(step.outputs.addresses[0]!, outputBytes),
+          ];
+          handles.set(i, beginCollective(step.collective, input, output, communicators));
         } else {
           const handle = handles.get(step.waitsFor!);
           handles.delete(step.waitsFor!);
@@ -224,10 +236,10 @@ export class CpuExecutable implements Executable {
     const { graph, donate } = this.parts;
     if (inputs.length !== graph.inputs.length)
       throw new InvariantError(`the graph has ${graph.inputs.length} inputs, ${inputs.length} arrays were given`);
-    const arrays = inputs.map(ownArray);
+    const arrays = inputs.map((array) => this.parts.ledger.own(array));
     if (donate.length > 0 && new Set(arrays).size < arrays.length) this.refuseSharedDonation(arrays);
     arrays.forEach((array, i) => {
-      this.bases[1 + i] = array.address;
+      this.bases[1 + i] = array.memory;
     });
     return arrays;
   }

@@ -1,5 +1,5 @@
-import type { DType } from "@skein/tensor-core";
-import type { Kernel, KernelNode } from "./kernel.ts";
+import type { DType, KernelNode } from "@skein/tensor-core";
+import type { Kernel } from "./kernel.ts";
 import { chainScratchBytes, chainSteps, type ReductionStep, reductionSteps } from "./reduction-steps.ts";
 
 const suffixes: { readonly [dtype in DType]?: string } = { f32: "F32", i32: "I32", u32: "U32" };

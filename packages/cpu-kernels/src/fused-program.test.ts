@@ -1,8 +1,8 @@
-import type { FusedInstruction, FusedParams } from "@skein/tensor-core";
+import type { FusedInstruction, FusedParams, KernelNode } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
 import { opcodes } from "./fused-opcode.ts";
 import { fusedProgram } from "./fused-program.ts";
-import type { KernelNode } from "./kernel.ts";
+
 
 const step = (op: string, ...args: number[]): FusedInstruction => ({ op, args, dtype: "f32", params: {} });
 const number = (value: number): FusedInstruction => ({ op: "constant", args: [], dtype: "f32", params: { value } });

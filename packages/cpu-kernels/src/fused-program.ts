@@ -1,7 +1,7 @@
-import { elementCount, type FusedParams, rowMajorStrides } from "@skein/tensor-core";
+import { elementCount, type FusedParams, rowMajorStrides, type KernelNode } from "@skein/tensor-core";
 import { kindOf, laneBits, lowerInstruction } from "./fused-lowering.ts";
 import { type Opcode, opcodes } from "./fused-opcode.ts";
-import type { KernelNode } from "./kernel.ts";
+
 
 /** A program of the elementwise machine in `assembly/fused.ts`, and the memory that it needs beside its operands. */
 export interface FusedProgram {

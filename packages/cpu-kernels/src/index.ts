@@ -1,4 +1,4 @@
 export { Arena, createSharedMemory } from "./arena.ts";
 export { type CpuBackend, type CpuBackendOptions, createCpuBackend } from "./cpu-backend.ts";
-export { ArrayStateError, HostError, OutOfMemoryError } from "./errors.ts";
+export { HostError, OutOfMemoryError } from "./errors.ts";
 export { compileWasm, detectBuild, type WasmBuild } from "./wasm-build.ts";

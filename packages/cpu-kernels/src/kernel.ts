@@ -1,15 +1,7 @@
-import type { Params, TensorSpec } from "@skein/tensor-core";
+import type { KernelNode } from "@skein/tensor-core";
 
 /** Exports of one WebAssembly build: plain functions of numbers, addresses in bytes. */
 export type WasmExports = { readonly [name: string]: (...args: number[]) => number };
-
-/** What a kernel may know when it is bound: everything but the addresses. */
-export interface KernelNode {
-  readonly op: string;
-  readonly inputs: readonly TensorSpec[];
-  readonly outputs: readonly TensorSpec[];
-  readonly params: Params;
-}
 
 /**
  * Run the kernel once. Entries of `inputs` and `outputs` are byte addresses in the shared memory, aligned to 16 bytes

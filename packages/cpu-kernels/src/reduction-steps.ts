@@ -1,5 +1,5 @@
-import { bytesPerElement, elementCount } from "@skein/tensor-core";
-import type { KernelNode } from "./kernel.ts";
+import { bytesPerElement, elementCount, type KernelNode } from "@skein/tensor-core";
+
 
 /** One kernel call: fold the middle of a dense [outer, size, inner]. */
 export interface ReductionStep {

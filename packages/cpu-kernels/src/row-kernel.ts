@@ -1,5 +1,5 @@
-import { elementCount, type TensorSpec } from "@skein/tensor-core";
-import type { Kernel, KernelNode } from "./kernel.ts";
+import { elementCount, type TensorSpec, type KernelNode } from "@skein/tensor-core";
+import type { Kernel } from "./kernel.ts";
 
 /** How many rows (along the last dimension) a value has, and their length. */
 export const rowsOf = ({ shape }: TensorSpec): { rows: number; width: number } => ({

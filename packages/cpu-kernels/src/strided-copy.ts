@@ -1,5 +1,5 @@
-import { bytesPerElement, type DType, elementCount, NdArray, rowMajorStrides, type Shape } from "@skein/tensor-core";
-import type { Kernel, KernelNode, WasmExports } from "./kernel.ts";
+import { bytesPerElement, type DType, elementCount, NdArray, rowMajorStrides, type Shape, type KernelNode } from "@skein/tensor-core";
+import type { Kernel, WasmExports } from "./kernel.ts";
 
 /** One dimension of a copy between two strided views; steps in bytes. */
 interface CopyDim {

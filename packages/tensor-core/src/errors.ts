@@ -42,6 +42,13 @@ export class UnsupportedError extends SkeinError {
   }
 }
 
+/** A device array was used after it was freed or given away, or on a backend that is not its own. */
+export class ArrayStateError extends SkeinError {
+  constructor(message: string) {
+    super("user", "array-state", message);
+  }
+}
+
 /** A broken promise of our own. Seeing one is a bug in Skein. */
 export class InvariantError extends SkeinError {
   constructor(message: string) {

@@ -13,7 +13,10 @@ export {
   toBf16Bits,
   toF16Bits,
 } from "./dtype.ts";
-export { ArgumentError, type ErrorKind, InvariantError, ShapeError, SkeinError, UnsupportedError } from "./errors.ts";
+export { ArgumentError, ArrayStateError, type ErrorKind, InvariantError, ShapeError, SkeinError, UnsupportedError } from "./errors.ts";
+export { ArrayLedger, OwnedArray } from "./execution/array-ledger.ts";
+export { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./execution/collective-plan.ts";
+export { type KernelNode, kernelNodeOf } from "./execution/kernel-node.ts";
 export { axisSize, emit, emitOne, type Mesh, scope } from "./graph/emit.ts";
 export {
   encodeNumber,

@@ -1,5 +1,5 @@
-import { rowMajorStrides } from "@skein/tensor-core";
-import type { Kernel, KernelNode } from "../kernel.ts";
+import { rowMajorStrides, type KernelNode } from "@skein/tensor-core";
+import type { Kernel } from "../kernel.ts";
 import { bindCopy, copyTable, planCopy, type StridedCopy } from "../strided-copy.ts";
 
 const plans = ({ inputs, outputs: [y], params }: KernelNode): StridedCopy[] => {

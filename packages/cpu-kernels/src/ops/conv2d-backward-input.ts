@@ -1,5 +1,6 @@
+import type { KernelNode } from "@skein/tensor-core";
 import { type ConvolutionSizes, inputGradientScratchBytes } from "../contraction-scratch.ts";
-import type { Kernel, KernelNode } from "../kernel.ts";
+import type { Kernel } from "../kernel.ts";
 import { convolutionSizes, refusesOtherThanF32, sizeArguments } from "./convolution.ts";
 
 const sizesOf = (node: KernelNode): ConvolutionSizes =>

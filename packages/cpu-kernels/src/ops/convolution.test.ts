@@ -1,7 +1,7 @@
-import { operators, type ReferenceArray, type Shape } from "@skein/tensor-core";
+import { operators, type ReferenceArray, type Shape, type KernelNode } from "@skein/tensor-core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Kernel, KernelNode } from "../kernel.ts";
+import type { Kernel } from "../kernel.ts";
 import { compileWasm, instantiateWasm, type WasmBuild } from "../wasm-build.ts";
 import { conv2dBackwardInputKernel } from "./conv2d-backward-input.ts";
 import { conv2dBackwardWeightKernel } from "./conv2d-backward-weight.ts";

@@ -1,6 +1,6 @@
-import { elementCount } from "@skein/tensor-core";
+import { elementCount, type KernelNode } from "@skein/tensor-core";
 import { productScratchBytes } from "../contraction-scratch.ts";
-import type { Kernel, KernelNode } from "../kernel.ts";
+import type { Kernel } from "../kernel.ts";
 import { refusesOtherThanF32 } from "./convolution.ts";
 
 const sizesOf = (node: KernelNode): { batch: number; rows: number; columns: number; inner: number } => {

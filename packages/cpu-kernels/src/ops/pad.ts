@@ -1,5 +1,5 @@
-import { byteLength, elementCount, rowMajorStrides } from "@skein/tensor-core";
-import type { Kernel, KernelNode } from "../kernel.ts";
+import { byteLength, elementCount, rowMajorStrides, type KernelNode } from "@skein/tensor-core";
+import type { Kernel } from "../kernel.ts";
 import { bindCopy, copyTable, fillPattern, planCopy, type StridedCopy } from "../strided-copy.ts";
 
 const plan = ({ inputs: [x], outputs: [y], params }: KernelNode): StridedCopy => {

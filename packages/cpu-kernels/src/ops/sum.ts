@@ -1,4 +1,5 @@
-import type { Kernel, KernelNode } from "../kernel.ts";
+import type { KernelNode } from "@skein/tensor-core";
+import type { Kernel } from "../kernel.ts";
 import { chainScratchBytes, chainSteps, type ReductionStep, reductionSteps } from "../reduction-steps.ts";
 
 /** Totals of column sums, see `assembly/sum.ts`. */

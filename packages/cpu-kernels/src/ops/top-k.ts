@@ -1,5 +1,5 @@
-import { elementCount } from "@skein/tensor-core";
-import type { Kernel, KernelNode } from "../kernel.ts";
+import { elementCount, type KernelNode } from "@skein/tensor-core";
+import type { Kernel } from "../kernel.ts";
 
 /** Must cover what `assembly/top-k.ts` lays out: a list of 32 pairs, or a histogram and the larger of candidates and sort buffers. */
 const scratchBytesOf = ({ inputs, params }: KernelNode): number => {

@@ -1,5 +1,5 @@
 import { bytesPerElement } from "../dtype.ts";
-import type { Graph, Node } from "../graph/graph.ts";
+import { type Graph, type Node, specOf } from "../graph/graph.ts";
 import { byteLength, elementCount, rowMajorStrides } from "../shape.ts";
 
 /** A use of a value: node `by` begins to read it (as its input `input`) and leaves it alone after node `until`. */
@@ -13,6 +13,7 @@ export interface Read {
 export interface StoredValue {
   readonly node: number;
   readonly output: number;
+  /** Rounded up to the alignment of views, so that a kernel may write a last vector in full. */
   readonly bytes: number;
   readonly reads: Read[];
   /** Lives past the last node: it is a graph output, or the source of one. */
@@ -66,8 +67,7 @@ const viewOffset = (graph: Graph, node: Node): number | undefined => {
     case "stop-gradient":
       return 0;
     case "slice": {
-      const ref = node.inputs[0]!;
-      const spec = graph.nodes[ref.node]!.specs[ref.output]!;
+      const spec = specOf(graph, node.inputs[0]!);
       const offset = contiguousOffset(spec.shape, node);
       return offset === undefined ? undefined : offset * bytesPerElement[spec.dtype];
     }
@@ -92,7 +92,7 @@ const readsUntil = (graph: Graph): number[] => {
  * run of memory after another, which are computed where they belong. An operand stays out, and is copied by the kernel, when
  * it is a graph input, a part of another value, or already lies in another `concat`.
  */
-export const shareMemory = (graph: Graph): Blocks => {
+export const shareMemory = (graph: Graph, viewAlignment: number): Blocks => {
   const until = readsUntil(graph);
   // What a value is a part of: the operand of a view, or the result of the concat that it is computed into.
   const wholes = new Map<StoredValue, { readonly whole: StoredValue; readonly offset: number }>();
@@ -102,7 +102,15 @@ export const shareMemory = (graph: Graph): Blocks => {
   const none: Block = { bytes: 0, values: [], begin: 0, end: 0 };
   const values = graph.nodes.map((node) =>
     node.specs.map(
-      (spec, output): StoredValue => ({ node: node.id, output, bytes: byteLength(spec), reads: [], kept: false, block: none, offset: 0 }),
+      (spec, output): StoredValue => ({
+        node: node.id,
+        output,
+        bytes: Math.ceil(byteLength(spec) / viewAlignment) * viewAlignment,
+        reads: [],
+        kept: false,
+        block: none,
+        offset: 0,
+      }),
     ),
   );
 
@@ -110,7 +118,7 @@ export const shareMemory = (graph: Graph): Blocks => {
     const operands = node.inputs.map((ref) => values[ref.node]![ref.output]!);
     operands.forEach((value, input) => value.reads.push({ by: node.id, input, until: until[node.id]! }));
     const offset = viewOffset(graph, node);
-    if (offset !== undefined) {
+    if (offset !== undefined && offset % viewAlignment === 0) {
       values[node.id]!.forEach((value, output) => {
         wholes.set(value, { whole: operands[output]!, offset });
         isView.add(value);
@@ -119,12 +127,12 @@ export const shareMemory = (graph: Graph): Blocks => {
     }
     if (isContiguousConcat(node)) {
       let end = 0;
-      const placed = operands.map((operand) => {
+      const placed = operands.map((operand, i) => {
         const begin = end;
-        end += operand.bytes;
+        end += byteLength(specOf(graph, node.inputs[i]!));
         let source = operand;
         while (isView.has(source) && wholes.get(source)!.whole.bytes === operand.bytes) source = wholes.get(source)!.whole;
-        if (wholes.has(source) || graph.nodes[source.node]!.op === "input") return false;
+        if (begin % viewAlignment !== 0 || wholes.has(source) || graph.nodes[source.node]!.op === "input") return false;
         wholes.set(source, { whole: values[node.id]![0]!, offset: begin });
         return true;
       });

@@ -4,10 +4,10 @@ import { type InPlaceRule, placeInPlace, standardInPlaceRule } from "./in-place.
 import { type Block, shareMemory, type StoredValue } from "./memory-blocks.ts";
 import { mostAlive, packIntervals } from "./pack-intervals.ts";
 
-/** Where a value begins: in the workspace, in the memory of graph input `index`, or in fresh memory for graph output `index`. */
+/** Where a value begins: in slab `index` of the workspace, in the memory of graph input `index`, or in fresh memory for graph output `index`. */
 export interface Place {
   readonly region: "workspace" | "input" | "output";
-  /** Position of the input or output; 0 for the workspace. */
+  /** Position of the input or output, or slab of the workspace. */
   readonly index: number;
   /** Bytes from the begin of the region. */
   readonly offset: number;
@@ -23,13 +23,15 @@ export interface PlanCopy {
 /** A fixed place for every value of a graph. Plain data; made once per compilation. */
 export interface MemoryPlan {
   readonly workspaceBytes: number;
+  /** Bytes of each slab of the workspace: one, unless `maxSlabBytes` asks for more. */
+  readonly slabBytes: readonly number[];
   /** Most bytes of the workspace alive at one time: no plan with these blocks needs less. */
   readonly lowerBoundBytes: number;
   /** By `valueKey`. */
   readonly places: ReadonlyMap<string, Place>;
   /** Where each graph output lies after the run and its copies: in a region of its own, or at the begin of a donated input. */
   readonly outputs: readonly Place[];
-  /** Size of each graph output. */
+  /** Size of each graph output, rounded up to the alignment of views. */
   readonly outputBytes: readonly number[];
   /** Outputs that are inputs, parts of larger blocks, or returned twice. */
   readonly copies: readonly PlanCopy[];
@@ -44,6 +46,10 @@ export interface MemoryPlanOptions {
   readonly donate?: readonly number[];
   /** Alignment of blocks in the workspace, bytes. Default 64, a cache line. */
   readonly alignment?: number;
+  /** Largest slab of the workspace, bytes. Default: no bound. A value that is larger gets a slab of its own. */
+  readonly maxSlabBytes?: number;
+  /** Views and operands of a `concat` lie inside another value only at multiples of it, bytes; others are copied. Sizes are rounded up to it. Default 1. */
+  readonly viewAlignment?: number;
   /** What the kernels can compute in place. Default: `standardInPlaceRule`. */
   readonly inPlace?: InPlaceRule;
 }
@@ -79,9 +85,9 @@ const claimOutputs = (outputs: readonly StoredValue[], donated: ReadonlySet<numb
  */
 export const planMemory = (
   graph: Graph,
-  { donate = [], alignment = 64, inPlace = standardInPlaceRule }: MemoryPlanOptions = {},
+  { donate = [], alignment = 64, maxSlabBytes = Infinity, viewAlignment = 1, inPlace = standardInPlaceRule }: MemoryPlanOptions = {},
 ): MemoryPlan => {
-  const blocks = shareMemory(graph);
+  const blocks = shareMemory(graph, viewAlignment);
   const inputs = graph.inputs.map((id) => blocks.values[id]![0]!);
   const outputs = graph.outputs.map((ref) => blocks.values[ref.node]![ref.output]!);
   const writable = new Set(donate);
@@ -97,9 +103,9 @@ export const planMemory = (
 
   const all = new Set(blocks.values.flat().map((value) => value.block));
   const inWorkspace = [...all].filter((block) => block.input === undefined && block.output === undefined);
-  const packing = packIntervals(inWorkspace, alignment);
+  const packing = packIntervals(inWorkspace, alignment, maxSlabBytes);
   const begins = new Map<Block, Place>();
-  inWorkspace.forEach((block, i) => begins.set(block, { region: "workspace", index: 0, offset: packing.offsets[i]! }));
+  inWorkspace.forEach((block, i) => begins.set(block, { region: "workspace", index: packing.slabs[i]!, offset: packing.offsets[i]! }));
   for (const block of all) {
     if (block.donated !== undefined) begins.set(block, { region: "input", index: block.donated, offset: 0 });
     else if (block.output !== undefined) begins.set(block, { region: "output", index: block.output, offset: 0 });
@@ -113,7 +119,8 @@ export const planMemory = (
   const places = new Map(blocks.values.flat().map((value) => [valueKey(value), placeOf(value)] as const));
   const finalPlaces = outputs.map((value, index): Place => (copied.has(index) ? { region: "output", index, offset: 0 } : placeOf(value)));
   return {
-    workspaceBytes: packing.bytes,
+    workspaceBytes: packing.slabBytes.reduce((sum, bytes) => sum + bytes, 0),
+    slabBytes: packing.slabBytes,
     lowerBoundBytes: mostAlive(inWorkspace, alignment),
     places,
     outputs: finalPlaces,

@@ -9,35 +9,43 @@ const intervals = fc.array(
   { maxLength: 30 },
 );
 
+const bytesOf = (slabBytes: readonly number[]): number => slabBytes.reduce((sum, bytes) => sum + bytes, 0);
+
 describe("packIntervals", () => {
-  it("lets nothing overlap that is alive together, aligns, and respects the bound", () => {
+  it("lets nothing overlap that is alive together, aligns, and respects the bounds", () => {
     fc.assert(
-      fc.property(intervals, fc.constantFrom(1, 16, 64), (all, alignment) => {
-        const { offsets, bytes } = packIntervals(all, alignment);
+      fc.property(intervals, fc.constantFrom(1, 16, 64), fc.constantFrom(Infinity, 1024), (all, alignment, maxSlabBytes) => {
+        const { slabs, offsets, slabBytes } = packIntervals(all, alignment, maxSlabBytes);
+        for (const size of slabBytes) expect(size).toBeLessThanOrEqual(maxSlabBytes);
         all.forEach((a, i) => {
           expect(offsets[i]! % alignment).toBe(0);
-          expect(offsets[i]! + a.bytes).toBeLessThanOrEqual(bytes);
+          expect(offsets[i]! + a.bytes).toBeLessThanOrEqual(slabBytes[slabs[i]!]!);
           all.slice(i + 1).forEach((b, rest) => {
             const j = i + 1 + rest;
-            const together = a.begin <= b.end && b.begin <= a.end && a.bytes > 0 && b.bytes > 0;
+            const together = slabs[i] === slabs[j] && a.begin <= b.end && b.begin <= a.end && a.bytes > 0 && b.bytes > 0;
             if (together) expect(offsets[i]! + a.bytes <= offsets[j]! || offsets[j]! + b.bytes <= offsets[i]!).toBe(true);
           });
         });
-        expect(bytes).toBeGreaterThanOrEqual(mostAlive(all, alignment));
+        expect(bytesOf(slabBytes)).toBeGreaterThanOrEqual(mostAlive(all, alignment));
       }),
     );
   });
 
   it("reuses memory: a chain needs room for two", () => {
     const chain = Array.from({ length: 10 }, (_, i) => ({ bytes: 64, begin: i, end: i + 1 }));
-    expect(packIntervals(chain, 64).bytes).toBe(128);
+    expect(packIntervals(chain, 64).slabBytes).toEqual([128]);
     expect(mostAlive(chain, 64)).toBe(128);
+  });
+
+  it("gives what is larger than a slab one of its own", () => {
+    const all = [100, 300, 100].map((bytes) => ({ bytes, begin: 0, end: 1 }));
+    expect(packIntervals(all, 1, 200)).toMatchObject({ slabs: [1, 0, 1], slabBytes: [300, 200] });
   });
 
   it("comes within a tenth of the bound on average", () => {
     let [used, bound] = [0, 0];
     for (const all of fc.sample(intervals, { numRuns: 200, seed: 7 })) {
-      used += packIntervals(all, 1).bytes;
+      used += bytesOf(packIntervals(all, 1).slabBytes);
       bound += mostAlive(all, 1);
     }
     expect(used / bound).toBeLessThan(1.1);

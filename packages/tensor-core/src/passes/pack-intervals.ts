@@ -5,35 +5,51 @@ export interface Interval {
   readonly end: number;
 }
 
-/** Offsets of intervals, in their order, and the bytes that they span together. */
+/** Per interval, in their order, its slab and its offset there; and the bytes of each slab. */
 export interface Packing {
+  readonly slabs: readonly number[];
   readonly offsets: readonly number[];
-  readonly bytes: number;
+  readonly slabBytes: readonly number[];
 }
 
-/** Place intervals one after another, each into the smallest gap that it fits between those alive at the same time. */
-const packInOrder = (intervals: readonly Interval[], order: readonly number[]): Packing => {
-  const offsets = new Array<number>(intervals.length).fill(0);
-  const placed: number[] = []; // ascending by offset
-  let total = 0;
-  for (const index of order) {
-    const { bytes, begin, end } = intervals[index]!;
-    if (bytes === 0) continue;
-    let [best, bestGap, free] = [-1, Infinity, 0];
-    for (const other of placed) {
-      const neighbour = intervals[other]!;
-      if (neighbour.begin > end || neighbour.end < begin) continue;
-      const gap = offsets[other]! - free;
-      if (gap >= bytes && gap < bestGap) [best, bestGap] = [free, gap];
-      free = Math.max(free, offsets[other]! + neighbour.bytes);
-    }
-    const offset = best === -1 ? free : best;
-    offsets[index] = offset;
-    const at = placed.findIndex((other) => offsets[other]! > offset);
-    placed.splice(at === -1 ? placed.length : at, 0, index);
-    total = Math.max(total, offset + bytes);
+const total = ({ slabBytes }: Packing): number => slabBytes.reduce((sum, bytes) => sum + bytes, 0);
+
+/** The smallest gap between those alive at the same time that `interval` fits, or the end of them all. */
+const bestOffset = (intervals: readonly Interval[], placed: readonly number[], offsets: readonly number[], interval: Interval): number => {
+  let [best, bestGap, free] = [-1, Infinity, 0];
+  for (const other of placed) {
+    const neighbour = intervals[other]!;
+    if (neighbour.begin > interval.end || neighbour.end < interval.begin) continue;
+    const gap = offsets[other]! - free;
+    if (gap >= interval.bytes && gap < bestGap) [best, bestGap] = [free, gap];
+    free = Math.max(free, offsets[other]! + neighbour.bytes);
   }
-  return { offsets, bytes: total };
+  return best === -1 ? free : best;
+};
+
+/** Place intervals one after another, each into the first slab that has room for it. */
+const packInOrder = (intervals: readonly Interval[], order: readonly number[], maxSlabBytes: number): Packing => {
+  const offsets = new Array<number>(intervals.length).fill(0);
+  const slabs = new Array<number>(intervals.length).fill(0);
+  const placed: number[][] = [[]]; // per slab, ascending by offset
+  const slabBytes = [0];
+  for (const index of order) {
+    const interval = intervals[index]!;
+    if (interval.bytes === 0) continue;
+    for (let slab = 0; ; slab++) {
+      const others = (placed[slab] ??= []);
+      const offset = bestOffset(intervals, others, offsets, interval);
+      // What is larger than a slab has one of its own.
+      if (others.length > 0 && offset + interval.bytes > maxSlabBytes) continue;
+      offsets[index] = offset;
+      slabs[index] = slab;
+      const at = others.findIndex((other) => offsets[other]! > offset);
+      others.splice(at === -1 ? others.length : at, 0, index);
+      slabBytes[slab] = Math.max(slabBytes[slab] ?? 0, offset + interval.bytes);
+      break;
+    }
+  }
+  return { slabs, offsets, slabBytes };
 };
 
 /**
@@ -42,20 +58,23 @@ const packInOrder = (intervals: readonly Interval[], order: readonly number[]): 
  * within a few per cent of the bound on most networks).
  *
  * @param alignment offsets are multiples of it, bytes.
+ * @param maxSlabBytes where one allocation cannot be larger, intervals spread over several.
  * Cost: O(n²) for n intervals.
  */
-export const packIntervals = (intervals: readonly Interval[], alignment: number): Packing => {
+export const packIntervals = (intervals: readonly Interval[], alignment: number, maxSlabBytes = Infinity): Packing => {
   const aligned = intervals.map((interval) => ({ ...interval, bytes: Math.ceil(interval.bytes / alignment) * alignment }));
   const order = aligned.map((_, index) => index);
   const bySize = packInOrder(
     aligned,
     order.toSorted((a, b) => aligned[b]!.bytes - aligned[a]!.bytes || aligned[a]!.begin - aligned[b]!.begin),
+    maxSlabBytes,
   );
   const byTime = packInOrder(
     aligned,
     order.toSorted((a, b) => aligned[a]!.begin - aligned[b]!.begin || aligned[b]!.bytes - aligned[a]!.bytes),
+    maxSlabBytes,
   );
-  return byTime.bytes < bySize.bytes ? byTime : bySize;
+  return total(byTime) < total(bySize) ? byTime : bySize;
 };
 
 /** The most bytes that are alive at one time: no packing can span less. */

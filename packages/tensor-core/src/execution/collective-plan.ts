@@ -1,16 +1,7 @@
-import {
-  byteLength,
-  type CollectiveHandle,
-  type CollectiveKind,
-  type CollectiveRequest,
-  type Communicator,
-  type Communicators,
-  type Graph,
-  InvariantError,
-  type Node,
-  ArgumentError,
-  specOf,
-} from "@skein/tensor-core";
+import type { CollectiveHandle, CollectiveKind, CollectiveRequest, Communicator, Communicators } from "../communicator.ts";
+import { ArgumentError, InvariantError } from "../errors.ts";
+import { type Graph, type Node, specOf } from "../graph/graph.ts";
+import { byteLength } from "../shape.ts";
 
 /** What a `collective-start` node asks of the communicator, but for the addresses. */
 export interface CollectivePlan {
@@ -64,16 +55,18 @@ const groupOf = (axis: string, axisSize: number, communicators: Communicators): 
 export const rankAlong = ({ params }: Node, communicators: Communicators): number =>
   groupOf(String(params["axis"]), Number(params["axisSize"]), communicators)?.rank ?? 0;
 
-/** Hand a collective to its communicator. On an axis of one rank the result is the operand, copied if need be. */
+/**
+ * Hand a collective to its communicator. On an axis of one rank the result is the operand, copied if need be.
+ *
+ * @param input `plan.inputBytes` bytes, `output` `plan.outputBytes`, in memory that the communicator can read.
+ * @returns the handle to wait for, `undefined` when the result is there already.
+ */
 export const beginCollective = (
   plan: CollectivePlan,
-  inputs: Int32Array,
-  outputs: Int32Array,
-  memory: WebAssembly.Memory,
+  input: Uint8Array,
+  output: Uint8Array,
   communicators: Communicators,
 ): CollectiveHandle | undefined => {
-  const input = new Uint8Array(memory.buffer, inputs[0]! >>> 0, plan.inputBytes);
-  const output = new Uint8Array(memory.buffer, outputs[0]! >>> 0, plan.outputBytes);
   const group = groupOf(plan.axis, plan.axisSize, communicators);
   if (group === undefined) {
     if (input.byteOffset !== output.byteOffset) output.set(input);
