@@ -8,17 +8,21 @@ const planned = fc.record({
   recipe: graphRecipe(40),
   donated: fc.array(fc.nat(3), { maxLength: 4 }),
   pass: fc.constantFrom("optimize", "fuse", "none"),
+  // As WebGPU wants it: aligned views, and no allocation beyond a bound.
+  viewAlignment: fc.constantFrom(1, 16),
+  maxSlabBytes: fc.constantFrom(Infinity, 256),
 });
 
 describe("planMemory", () => {
   it("lets a careless executor compute what the interpreter computes, and leaves undonated inputs alone", () => {
     fc.assert(
-      fc.property(planned, ({ recipe, donated, pass }) => {
+      fc.property(planned, ({ recipe, donated, pass, viewAlignment, maxSlabBytes }) => {
         const source = buildGraph(recipe);
         const graph = pass === "optimize" ? optimize(source) : pass === "fuse" ? fuseElementwise(source) : source;
         const donate = [...new Set(donated.map((index) => index % graph.inputs.length))];
         const inputs = inputsFor(graph);
-        const plan = planMemory(graph, { donate });
+        const plan = planMemory(graph, { donate, viewAlignment, maxSlabBytes });
+        for (const place of plan.places.values()) expect(place.offset % viewAlignment).toBe(0);
         const { outputs, kept } = runPlanned(graph, plan, inputs, donate);
         expect(outputs, printGraph(graph)).toEqual(interpretWorld(graph, inputs));
         expect(kept).toEqual(inputs.map((own) => own.filter((_, index) => !donate.includes(index))));

@@ -54,6 +54,12 @@ class Memory {
     data.forEach((value, i) => this.writeElement(place, spec.dtype, i, value));
   }
 
+  /** Padding behind a value is copied as it is. */
+  copy(from: Place, to: Place, bytes: number): void {
+    const [source, target] = [this.cells(from), this.cells(to)];
+    for (let byte = 0; byte < bytes; byte++) target[to.offset + byte] = source[from.offset + byte] ?? poison;
+  }
+
   poison(place: Place, spec: TensorSpec): void {
     for (let i = 0; i < elementCount(spec.shape); i++) this.writeElement(place, spec.dtype, i, poison);
   }
@@ -166,10 +172,7 @@ export const runPlanned = (
     }
   }
   const outputs = memories.map((memory) => {
-    for (const { from, to, bytes } of plan.copies) {
-      const bytesSpec: TensorSpec = { dtype: "u8", shape: [bytes] };
-      memory.write(to, bytesSpec, memory.read(from, bytesSpec).data);
-    }
+    for (const { from, to, bytes } of plan.copies) memory.copy(from, to, bytes);
     return graph.outputs.map((ref, i) => memory.read(plan.outputs[i]!, specOf(graph, ref)));
   });
   const kept = memories.map((memory) =>

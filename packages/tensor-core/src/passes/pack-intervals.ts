@@ -61,7 +61,7 @@ const packInOrder = (intervals: readonly Interval[], order: readonly number[], m
  * @param maxSlabBytes where one allocation cannot be larger, intervals spread over several.
  * Cost: O(n²) for n intervals.
  */
-export const packIntervals = (intervals: readonly Interval[], alignment: number, maxSlabBytes = Infinity): Packing => {
+export const packIntervals = (intervals: readonly Interval[], alignment: number, maxSlabBytes: number = Infinity): Packing => {
   const aligned = intervals.map((interval) => ({ ...interval, bytes: Math.ceil(interval.bytes / alignment) * alignment }));
   const order = aligned.map((_, index) => index);
   const bySize = packInOrder(

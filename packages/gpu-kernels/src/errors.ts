@@ -1,0 +1,22 @@
+import { SkeinError } from "@skein/tensor-core";
+
+/** No adapter that can run the kernels: no WebGPU, no driver, or a limit that is too low. */
+export class AdapterError extends SkeinError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("environment", "adapter", message, options);
+  }
+}
+
+/** The device is gone, and all arrays on it with it: driver reset, unplugged, or a kernel that ran too long. Make a new backend and go on from the last checkpoint. */
+export class DeviceLostError extends SkeinError {
+  constructor(message: string) {
+    super("environment", "device-lost", message);
+  }
+}
+
+/** The device has no memory left for a buffer. */
+export class DeviceMemoryError extends SkeinError {
+  constructor(message: string) {
+    super("environment", "device-memory", message);
+  }
+}

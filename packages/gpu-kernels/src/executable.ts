@@ -1,0 +1,380 @@
+import {
+  type ArrayLedger,
+  ArrayStateError,
+  beginCollective,
+  type CollectiveHandle,
+  type Communicators,
+  type DeviceArray,
+  type Executable,
+  type Graph,
+  InvariantError,
+  type MemoryPlan,
+  type OwnedArray,
+  type Place,
+  rankAlong,
+  type Tracer,
+} from "@skein/tensor-core";
+import type { BufferPool } from "./buffer-pool.ts";
+import type { Device } from "./device.ts";
+import { type HostMemory, readBuffer } from "./host-transfer.ts";
+import type { Choices } from "./kernel.ts";
+import { type DispatchStep, emptyBytes, lower, type LoweredStep, type Regions, regionsOf, workPerSubmission } from "./lower.ts";
+import type { Pipeline, PipelineCache } from "./pipeline-cache.ts";
+import { Recorder } from "./recorder.ts";
+import type { Stretch } from "./resolve-bindings.ts";
+import { StepTimer } from "./step-timer.ts";
+
+export type GpuArray = OwnedArray<GPUBuffer>;
+
+export interface ExecutableParts {
+  readonly graph: Graph;
+  readonly plan: MemoryPlan;
+  readonly device: Device;
+  readonly pool: BufferPool;
+  readonly pipelines: PipelineCache;
+  readonly ledger: ArrayLedger<GPUBuffer>;
+  readonly hostMemory: HostMemory;
+  readonly choices: Choices;
+  readonly donate: readonly number[];
+  readonly tracer?: Tracer | undefined;
+}
+
+/** A dispatch with everything that does not change between runs. */
+interface BoundDispatch {
+  readonly step: DispatchStep;
+  readonly pipeline: Pipeline;
+  compiled?: GPUComputePipeline;
+  /** Offsets in the uniform buffer: sizes, and one per slice. */
+  readonly sizesOffset: number;
+  readonly sliceOffsets: readonly number[];
+  /** Regions whose buffers change from run to run. */
+  readonly dynamic: readonly number[];
+  readonly groups: Map<string, readonly GPUBindGroup[]>;
+}
+
+const uniformAlignment = 256;
+
+/** A loop alternates between few sets of buffers; what is older is bound anew. */
+const maxBindGroups = 8;
+
+/** Commands of so many runs may wait on the device: enough that it never idles, few enough that memory stays bounded. */
+const maxRunsAhead = 2;
+
+/** A collective under way: its request is handed over as soon as the operand has been read back. */
+interface Exchange {
+  readonly started: Promise<CollectiveHandle | undefined>;
+  readonly output: Uint8Array;
+  readonly releases: readonly (() => void)[];
+}
+
+/** A graph bound to one device: pipelines and bind groups over fixed buffers, recorded anew each run. */
+export class WebGpuExecutable implements Executable {
+  readonly workspaceBytes: number;
+  private readonly parts: ExecutableParts;
+  private readonly regions: Regions;
+  private readonly buffers: (GPUBuffer | undefined)[];
+  private readonly owned: GPUBuffer[] = [];
+  private readonly uniforms: GPUBuffer | undefined;
+  private readonly steps: readonly LoweredStep[];
+  private readonly dispatches: ReadonlyMap<LoweredStep, BoundDispatch>;
+  private readonly takenOver: ReadonlySet<number>;
+  private readonly inFlight: Promise<unknown>[] = [];
+  private readonly bufferIds = new WeakMap<GPUBuffer, number>();
+  private nextBufferId = 0;
+  private compiled: Promise<unknown> | undefined;
+  private released = false;
+  private running = false;
+
+  constructor(parts: ExecutableParts) {
+    this.parts = parts;
+    const { graph, plan, device, pool, choices } = parts;
+    const { facts, gpu } = device;
+    this.regions = regionsOf(plan.slabBytes.length, graph.inputs.length, graph.outputs.length);
+    const lowered = lower(graph, plan, facts, choices);
+    this.steps = lowered.steps;
+    this.workspaceBytes = plan.workspaceBytes + lowered.scratchBytes + lowered.copyBytes;
+    this.takenOver = new Set(plan.outputs.filter((place) => place.region === "input").map((place) => place.index));
+
+    this.buffers = new Array<GPUBuffer | undefined>(this.regions.count).fill(undefined);
+    const place = (region: number, bytes: number): void => {
+      if (bytes === 0) return;
+      const buffer = pool.take(bytes);
+      this.owned.push(buffer);
+      this.buffers[region] = buffer;
+    };
+    plan.slabBytes.forEach((bytes, slab) => place(slab, bytes));
+    place(this.regions.scratch, lowered.scratchBytes);
+    place(this.regions.constants, lowered.constantBytes);
+    place(this.regions.copies, lowered.copyBytes);
+    place(this.regions.empty, emptyBytes(facts));
+    for (const { offset, bytes } of lowered.constants)
+      gpu.queue.writeBuffer(this.buffers[this.regions.constants]!, offset, padded(bytes));
+
+    const uniformWords: { offset: number; words: readonly number[] }[] = [];
+    const uniform = (words: readonly number[]): number => {
+      const last = uniformWords.at(-1);
+      const offset = last === undefined ? 0 : last.offset + Math.ceil((4 * last.words.length) / uniformAlignment) * uniformAlignment;
+      uniformWords.push({ offset, words });
+      return offset;
+    };
+    this.dispatches = new Map(
+      this.steps
+        .filter((step) => step.kind === "dispatch")
+        .map((step): [LoweredStep, BoundDispatch] => [
+          step,
+          {
+            step,
+            pipeline: parts.pipelines.get(step.code, step.bindingKinds, step.label),
+            sizesOffset: step.sizes === undefined ? 0 : uniform(step.sizes),
+            sliceOffsets: step.slices.flatMap(({ words }) => (words === undefined ? [] : [uniform(words)])),
+            dynamic: [...new Set(step.variables.map(({ at }) => at.region))].filter((region) => region >= this.regions.firstInput),
+            groups: new Map(),
+          },
+        ]),
+    );
+    const last = uniformWords.at(-1);
+    if (last !== undefined) {
+      this.uniforms = gpu.createBuffer({ size: last.offset + uniformAlignment * Math.ceil((4 * last.words.length) / uniformAlignment), usage: 0x40 | 0x08 }); // UNIFORM | COPY_DST
+      for (const { offset, words } of uniformWords) gpu.queue.writeBuffer(this.uniforms, offset, Uint32Array.from(words));
+    }
+  }
+
+  async run(inputs: readonly DeviceArray[], communicators: Communicators = {}): Promise<DeviceArray[]> {
+    if (this.released) throw new ArrayStateError("this executable was released; compile the function again");
+    if (this.running)
+      throw new ArrayStateError("this executable is still running and has one workspace; await the call before the next one");
+    this.running = true;
+    try {
+      return await this.runSteps(inputs, communicators);
+    } finally {
+      this.running = false;
+    }
+  }
+
+  private async prepare(): Promise<void> {
+    const { device } = this.parts;
+    device.check();
+    this.compiled ??= Promise.all(
+      [...this.dispatches.values()].map(async (dispatch) => {
+        dispatch.compiled = await dispatch.pipeline.ready;
+      }),
+    );
+    await this.compiled;
+    while (this.inFlight.length >= maxRunsAhead) await this.inFlight.shift();
+    device.check();
+  }
+
+  private async runSteps(inputs: readonly DeviceArray[], communicators: Communicators): Promise<GpuArray[]> {
+    const { device, tracer, plan } = this.parts;
+    const arrays = this.claim(inputs);
+    await this.prepare();
+    const timer = tracer !== undefined && device.facts.timestamps ? new StepTimer(device) : undefined;
+    const began = tracer?.now() ?? 0;
+    const recorder = new Recorder(device, timer);
+    const fresh: GPUBuffer[] = [];
+    try {
+      this.openOutputs(fresh);
+      await this.record(recorder, communicators);
+      for (const { from, to, bytes } of plan.copies)
+        recorder.copy(this.bufferOf(from), from.offset, this.bufferOf(to), to.offset, bytes);
+      recorder.resolve();
+    } catch (error) {
+      for (const buffer of fresh) this.parts.pool.release(buffer);
+      throw error;
+    }
+    const outputs = this.closeOutputs(arrays);
+    if (tracer !== undefined) await this.recordSpans(tracer, timer, began);
+    const finished = device.gpu.queue.onSubmittedWorkDone().catch(() => undefined); // a lost device is told at the next call
+    this.inFlight.push(finished);
+    return outputs;
+  }
+
+  private async record(recorder: Recorder, communicators: Communicators): Promise<void> {
+    const { facts, gpu } = this.parts.device;
+    const bound = workPerSubmission(facts);
+    const exchanges = new Map<number, Exchange>();
+    let work = 0;
+    let order: Promise<unknown> = Promise.resolve();
+    try {
+      for (const [index, step] of this.steps.entries()) {
+        if (step.kind === "dispatch") {
+          work += this.dispatch(recorder, this.dispatches.get(step)!);
+          if (work < bound) continue;
+          recorder.submit();
+          work = 0;
+        } else if (step.kind === "axis-index") {
+          recorder.submit(); // the queue writes before what is recorded later, and after what was submitted
+          gpu.queue.writeBuffer(this.buffer(step.output), step.output.offset, Int32Array.of(rankAlong(step.node, communicators)));
+        } else if (step.kind === "start") {
+          const exchange = this.beginExchange(recorder, step, communicators, order);
+          order = exchange.started.catch(() => undefined);
+          exchanges.set(index, exchange);
+        } else {
+          recorder.submit();
+          await this.finishExchange(step.start, exchanges, communicators);
+        }
+      }
+    } finally {
+      await order;
+      for (const { releases } of exchanges.values()) for (const release of releases) release();
+    }
+  }
+
+  private dispatch(recorder: Recorder, dispatch: BoundDispatch): number {
+    const { step } = dispatch;
+    for (const { from, toOffset } of step.copies)
+      recorder.copy(this.buffer(from), from.offset, this.buffers[this.regions.copies]!, toOffset, from.bytes);
+    const groups = this.bindGroups(dispatch);
+    step.slices.forEach(({ grid }, i) => {
+      if (i > 0) recorder.submit();
+      const pass = recorder.compute(step.node);
+      pass.setPipeline(dispatch.compiled!);
+      pass.setBindGroup(0, groups[i]!);
+      pass.dispatchWorkgroups(...grid);
+    });
+    return step.slices.length > 1 ? Infinity : step.work;
+  }
+
+  private bindGroups(dispatch: BoundDispatch): readonly GPUBindGroup[] {
+    const { step, pipeline, groups, dynamic } = dispatch;
+    const key = dynamic.map((region) => this.idOf(this.buffers[region]!)).join();
+    const found = groups.get(key);
+    if (found !== undefined) return found;
+    const resource = (buffer: GPUBuffer, offset: number, size: number): GPUBufferBinding => ({ buffer, offset, size });
+    const storage = step.variables.map(({ at }) => resource(this.buffer(at), at.offset, at.bytes));
+    const sizes = step.sizes === undefined ? [] : [resource(this.uniforms!, dispatch.sizesOffset, Math.ceil(step.sizes.length / 4) * 16)];
+    const made = step.slices.map((_, slice) => {
+      const offset = dispatch.sliceOffsets[slice];
+      const all = [...storage, ...sizes, ...(offset === undefined ? [] : [resource(this.uniforms!, offset, 16)])];
+      return this.parts.device.gpu.createBindGroup({
+        layout: pipeline.layout,
+        entries: all.map((binding, slot) => ({ binding: slot, resource: binding })),
+      });
+    });
+    if (groups.size >= maxBindGroups) groups.delete(groups.keys().next().value!);
+    groups.set(key, made);
+    return made;
+  }
+
+  /** Read the operand back and hand it to the communicator, in the order of the graph, while recording goes on. */
+  private beginExchange(
+    recorder: Recorder,
+    step: LoweredStep & { readonly kind: "start" },
+    communicators: Communicators,
+    order: Promise<unknown>,
+  ): Exchange {
+    const { device, pool, hostMemory } = this.parts;
+    const { plan } = step;
+    const inPlace = plan.inputBytes === plan.outputBytes && (plan.request.kind === "all-reduce" || plan.request.kind === "broadcast");
+    const input = hostMemory.allocate(plan.inputBytes);
+    const output = inPlace ? input : hostMemory.allocate(plan.outputBytes);
+    const staging = pool.take(Math.max(16, step.input.bytes), "staging");
+    recorder.copy(this.buffer(step.input), step.input.offset, staging, 0, step.input.bytes);
+    recorder.submit();
+    const read = readBuffer(device, staging, input);
+    const started = (async () => {
+      await order;
+      await read;
+      return beginCollective(plan, input, output, communicators);
+    })();
+    started.catch(() => undefined); // told where it is awaited
+    const releases = [
+      () => pool.release(staging, "staging"),
+      () => hostMemory.release(input),
+      ...(inPlace ? [] : [() => hostMemory.release(output)]),
+    ];
+    return { started, output, releases };
+  }
+
+  private async finishExchange(start: number, exchanges: Map<number, Exchange>, communicators: Communicators): Promise<void> {
+    const { device } = this.parts;
+    const step = this.steps[start] as LoweredStep & { readonly kind: "start" };
+    const { started, output } = exchanges.get(start)!;
+    const handle = await started;
+    if (handle !== undefined) await communicators[step.plan.axis]!.wait(handle);
+    device.check();
+    if (step.plan.outputBytes > 0) device.gpu.queue.writeBuffer(this.buffer(step.output), step.output.offset, padded(output));
+  }
+
+  private async recordSpans(tracer: Tracer, timer: StepTimer | undefined, began: number): Promise<void> {
+    const { graph, device } = this.parts;
+    const span = (name: string, startSeconds: number, durationSeconds: number): void =>
+      tracer.record({ name, category: "compute", rank: 0, stream: "compute", startSeconds, durationSeconds });
+    if (timer === undefined) {
+      await device.settle(device.gpu.queue.onSubmittedWorkDone());
+      span("step (this adapter has no timestamps)", began, tracer.now() - began);
+      return;
+    }
+    for (const { owner, begin, end } of await timer.read()) {
+      const { op, scope } = graph.nodes[owner]!;
+      span(scope === "" ? op : `${op} ${scope}`, began + begin, end - begin);
+    }
+  }
+
+  private idOf(buffer: GPUBuffer): number {
+    let id = this.bufferIds.get(buffer);
+    if (id === undefined) this.bufferIds.set(buffer, (id = this.nextBufferId++));
+    return id;
+  }
+
+  private buffer(at: Stretch): GPUBuffer {
+    return this.buffers[at.region]!;
+  }
+
+  private bufferOf(place: Place): GPUBuffer {
+    const { firstInput, firstOutput } = this.regions;
+    return this.buffers[place.index + (place.region === "workspace" ? 0 : place.region === "input" ? firstInput : firstOutput)]!;
+  }
+
+  private claim(inputs: readonly DeviceArray[]): GpuArray[] {
+    const { graph, donate, ledger } = this.parts;
+    if (inputs.length !== graph.inputs.length)
+      throw new InvariantError(`the graph has ${graph.inputs.length} inputs, ${inputs.length} arrays were given`);
+    const arrays = inputs.map((array) => ledger.own(array));
+    const twice = donate.find((position) => arrays.indexOf(arrays[position]!) !== arrays.lastIndexOf(arrays[position]!));
+    if (twice !== undefined)
+      throw new ArrayStateError(`argument leaf ${twice} is given away (donated) but is also passed at another position; pass a copy there`);
+    arrays.forEach((array, i) => {
+      this.buffers[this.regions.firstInput + i] = array.memory;
+    });
+    return arrays;
+  }
+
+  /** Buffers for outputs that have none in a donated input; each goes on the list as soon as it is there. */
+  private openOutputs(fresh: GPUBuffer[]): void {
+    const { plan, pool } = this.parts;
+    plan.outputs.forEach((place, i) => {
+      if (place.region !== "output") return;
+      const buffer = pool.take(plan.outputBytes[i]!);
+      fresh.push(buffer);
+      this.buffers[this.regions.firstOutput + i] = buffer;
+    });
+  }
+
+  private closeOutputs(arrays: readonly GpuArray[]): GpuArray[] {
+    const { graph, plan, donate, ledger } = this.parts;
+    const outputs = plan.outputs.map((place, i) => {
+      const { node, output } = graph.outputs[i]!;
+      const spec = graph.nodes[node]!.specs[output]!;
+      return place.region === "input" ? ledger.takeOver(arrays[place.index]!, spec) : ledger.open(spec, this.bufferOf(place));
+    });
+    for (const position of donate) if (!this.takenOver.has(position)) ledger.consume(arrays[position]!);
+    return outputs;
+  }
+
+  release(): void {
+    if (this.released) return;
+    this.released = true;
+    for (const buffer of this.owned) this.parts.pool.release(buffer);
+    this.uniforms?.destroy();
+  }
+}
+
+/** Bytes as `writeBuffer` wants them: a multiple of 4. */
+export const padded = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => {
+  if (bytes.byteLength % 4 === 0 && bytes.buffer instanceof ArrayBuffer) return bytes as Uint8Array<ArrayBuffer>;
+  const copy = new Uint8Array(Math.ceil(bytes.byteLength / 4) * 4);
+  copy.set(bytes);
+  return copy;
+};
+

@@ -1,0 +1,22 @@
+import type { Device } from "./device.ts";
+
+/** Where operands and results of collectives lie on the host: the memory that communicators read. */
+export interface HostMemory {
+  allocate(bytes: number): Uint8Array;
+  release(bytes: Uint8Array): void;
+}
+
+/** Plain memory of this thread, for communicators that take any. */
+export const plainHostMemory: HostMemory = {
+  allocate: (bytes) => new Uint8Array(bytes),
+  release: () => undefined,
+};
+
+/** Copy a staging buffer into `target`, as soon as the commands submitted so far have filled it. */
+export const readBuffer = async (device: Device, staging: GPUBuffer, target: Uint8Array): Promise<void> => {
+  if (target.byteLength === 0) return;
+  const bytes = Math.ceil(target.byteLength / 4) * 4;
+  await device.settle(staging.mapAsync(1, 0, bytes)); // MAP_READ
+  target.set(new Uint8Array(staging.getMappedRange(0, bytes), 0, target.byteLength));
+  staging.unmap();
+};

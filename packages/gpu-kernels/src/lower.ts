@@ -1,0 +1,241 @@
+import {
+  byteLength,
+  type CollectivePlan,
+  formatSpec,
+  type Graph,
+  InvariantError,
+  type KernelNode,
+  kernelNodeOf,
+  type MemoryPlan,
+  type Node,
+  operators,
+  type Place,
+  planCollective,
+  UnsupportedError,
+  valueKey,
+} from "@skein/tensor-core";
+import type { Binding, BindingSource, Choices, DeviceFacts, KernelPlan, Pass } from "./kernel.ts";
+import { kernels } from "./kernel-table.ts";
+import { resolveBindings, type PlacedVariable, type Stretch } from "./resolve-bindings.ts";
+import { gridGroups, gridOf, shaderModule } from "./shader.ts";
+import type { BindingKind } from "./pipeline-cache.ts";
+
+/** One or more dispatches of one pipeline: the slices of a pass. */
+export interface DispatchStep {
+  readonly kind: "dispatch";
+  readonly node: Node;
+  readonly label: string;
+  readonly code: string;
+  readonly bindingKinds: readonly BindingKind[];
+  readonly variables: readonly PlacedVariable[];
+  readonly copies: readonly { readonly from: Stretch; readonly toOffset: number }[];
+  /** Words of `sizes`, if the shader has them. */
+  readonly sizes: readonly number[] | undefined;
+  readonly slices: readonly Slice[];
+  /** Flops and bytes, to bound what is submitted at once. */
+  readonly work: number;
+}
+
+export interface Slice {
+  readonly grid: readonly [number, number, number];
+  /** Words of `slice`; absent where the pass is whole. */
+  readonly words?: readonly [first: number, groups: number];
+}
+
+export type LoweredStep =
+  | DispatchStep
+  | { readonly kind: "start"; readonly node: Node; readonly plan: CollectivePlan; readonly input: Stretch; readonly output: Stretch }
+  | { readonly kind: "done"; readonly node: Node; readonly start: number }
+  | { readonly kind: "axis-index"; readonly node: Node; readonly output: Stretch };
+
+/** A graph as flat steps over numbered regions: slabs, then scratch, constants, copies, nothing; then inputs, then outputs. */
+export interface Lowered {
+  readonly steps: readonly LoweredStep[];
+  readonly slabBytes: readonly number[];
+  readonly scratchBytes: number;
+  readonly copyBytes: number;
+  readonly constants: readonly { readonly offset: number; readonly bytes: Uint8Array }[];
+  readonly constantBytes: number;
+}
+
+export interface Regions {
+  readonly scratch: number;
+  readonly constants: number;
+  readonly copies: number;
+  /** Bytes that stand for operands without elements. */
+  readonly empty: number;
+  readonly firstInput: number;
+  readonly firstOutput: number;
+  readonly count: number;
+}
+
+export const regionsOf = (numSlabs: number, numInputs: number, numOutputs: number): Regions => ({
+  scratch: numSlabs,
+  constants: numSlabs + 1,
+  copies: numSlabs + 2,
+  empty: numSlabs + 3,
+  firstInput: numSlabs + 4,
+  firstOutput: numSlabs + 4 + numInputs,
+  count: numSlabs + 4 + numInputs + numOutputs,
+});
+
+/** Bytes of the region for operands without elements: a slot for each binding of a pass. */
+export const emptyBytes = (facts: DeviceFacts): number => facts.maxBindings * facts.bindingAlignment;
+
+const withoutKernel = ["input", "axis-index", "collective-start", "collective-done"];
+
+/** Every reason why a graph cannot run on this device, in one error. */
+export const checkSupport = (graph: Graph, facts: DeviceFacts): void => {
+  const reasons = graph.nodes.flatMap((node) => {
+    const where = `${node.op}${node.scope === "" ? "" : ` (${node.scope})`}`;
+    const large = node.specs.find((spec) => byteLength(spec) > facts.maxBindingBytes);
+    if (large !== undefined)
+      return [
+        `${where}: its ${formatSpec(large)} has ${byteLength(large)} bytes, but a kernel of this device may bind ${facts.maxBindingBytes} (maxStorageBufferBindingSize); use a smaller batch or split the tensor`,
+      ];
+    if (withoutKernel.includes(node.op)) return [];
+    const kernel = kernels[node.op];
+    const reason = kernel === undefined ? "has no kernel on this backend" : kernel.refuses?.(kernelNodeOf(graph, node), facts);
+    return reason === undefined ? [] : [`${where}: ${reason}`];
+  });
+  if (reasons.length > 0)
+    throw new UnsupportedError(
+      `the webgpu backend cannot run this graph on ${facts.adapter}:\n${[...new Set(reasons)].map((reason) => `  ${reason}`).join("\n")}`,
+    );
+};
+
+const alignUp = (bytes: number, alignment: number): number => Math.ceil(bytes / alignment) * alignment;
+
+/** Work of one submission: far below the seconds after which an operating system resets a device. */
+export const workPerSubmission = (facts: DeviceFacts): number => (facts.software ? 1e10 : 5e10);
+
+const slicesOf = (groups: number, work: number, facts: DeviceFacts): Slice[] => {
+  const numSlices = Math.min(groups, Math.ceil(work / workPerSubmission(facts)));
+  if (numSlices <= 1) return [{ grid: gridOf(groups) }];
+  const each = Math.ceil(groups / numSlices);
+  return Array.from({ length: Math.ceil(groups / each) }, (_, i): Slice => {
+    const [first, size] = [i * each, Math.min(each, groups - i * each)];
+    return { grid: gridOf(size), words: [first, size] };
+  });
+};
+
+/** Flops and bytes of a node. */
+const workOf = (node: KernelNode): number => {
+  const { flops, bytesRead, bytesWritten } = operators[node.op]!.cost(node.inputs, node.outputs, node.params);
+  return flops + bytesRead + bytesWritten;
+};
+
+/** Turn a planned graph into steps. Pure: needs the facts of a device, not the device. */
+export const lower = (graph: Graph, plan: MemoryPlan, facts: DeviceFacts, choices: Choices): Lowered => {
+  const regions = regionsOf(plan.slabBytes.length, graph.inputs.length, graph.outputs.length);
+  const { bindingAlignment } = facts;
+  const steps: LoweredStep[] = [];
+  const startOf = new Map<number, number>();
+  const constants: { offset: number; bytes: Uint8Array }[] = [];
+  let [scratchBytes, copyBytes, constantBytes] = [0, 0, 0];
+
+  const stretch = (place: Place, bytes: number): Stretch => ({
+    region: place.index + (place.region === "workspace" ? 0 : place.region === "input" ? regions.firstInput : regions.firstOutput),
+    offset: place.offset,
+    bytes: alignUp(bytes, 16),
+  });
+  const placeOf = (node: number, output: number): Stretch => {
+    const place = plan.places.get(valueKey({ node, output }));
+    if (place === undefined) throw new InvariantError(`value ${node}:${output} has no place in the memory plan`);
+    return stretch(place, byteLength(graph.nodes[node]!.specs[output]!));
+  };
+
+  const lowerPass = (node: Node, kernelPlan: KernelPlan, pass: Pass, blocks: Blocks, work: number): DispatchStep => {
+    if (pass.groups < 1 || pass.workgroupSize > facts.maxWorkgroupSize || pass.bindings.length > facts.maxBindings)
+      throw new InvariantError(
+        `pass ${pass.label} has ${pass.groups} workgroups of ${pass.workgroupSize} and ${pass.bindings.length} bindings, beyond what ${facts.adapter} takes`,
+      );
+    const at = (source: BindingSource, slot: number): Stretch => {
+      const found =
+        "input" in source
+          ? placeOf(node.inputs[source.input]!.node, node.inputs[source.input]!.output)
+          : "output" in source
+            ? placeOf(node.id, source.output)
+            : "scratch" in source
+              ? { region: regions.scratch, offset: blocks.scratch[source.scratch]!, bytes: alignUp(kernelPlan.scratch![source.scratch]!, 16) }
+              : {
+                  region: regions.constants,
+                  offset: blocks.constants[source.constants]!,
+                  bytes: alignUp(kernelPlan.constants![source.constants]!.byteLength, 16),
+                };
+      return found.bytes > 0 ? found : { region: regions.empty, offset: slot * bindingAlignment, bytes: 16 };
+    };
+    const resolved = resolveBindings(
+      pass.bindings.map((binding: Binding, slot) => ({ binding, at: at(binding.source, slot) })),
+      regions.copies,
+      bindingAlignment,
+    );
+    for (const { from, toOffset } of resolved.copies) copyBytes = Math.max(copyBytes, toOffset + from.bytes);
+    const slices = slicesOf(pass.groups, work, facts);
+    const sliced = slices[0]!.words !== undefined;
+    const guarded = slices.some(({ grid, words }) => gridGroups(grid) !== (words?.[1] ?? pass.groups));
+    return {
+      kind: "dispatch",
+      node,
+      label: pass.label,
+      code: shaderModule({ pass, variables: resolved.variables, renamed: resolved.renamed, guarded, sliced }),
+      bindingKinds: [
+        ...resolved.variables.map(({ writable }): BindingKind => (writable ? "write" : "read")),
+        ...(pass.sizes === undefined ? [] : (["uniform"] as const)),
+        ...(sliced ? (["uniform"] as const) : []),
+      ],
+      variables: resolved.variables,
+      copies: resolved.copies,
+      sizes: pass.sizes && Object.values(pass.sizes),
+      slices,
+      work,
+    };
+  };
+
+  for (const node of graph.nodes) {
+    if (node.op === "input") continue;
+    if (node.op === "collective-start") {
+      startOf.set(node.id, steps.length);
+      const [operand] = node.inputs;
+      steps.push({
+        kind: "start",
+        node,
+        plan: planCollective(graph, node),
+        input: placeOf(operand!.node, operand!.output),
+        output: placeOf(node.id, 0),
+      });
+    } else if (node.op === "collective-done") {
+      steps.push({ kind: "done", node, start: startOf.get(node.inputs[0]!.node)! });
+    } else if (node.op === "axis-index") {
+      steps.push({ kind: "axis-index", node, output: placeOf(node.id, 0) });
+    } else if (!plan.settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0)) {
+      const kernelNode = kernelNodeOf(graph, node);
+      const kernelPlan = kernels[node.op]!.plan(kernelNode, facts, choices);
+      const blocks: Blocks = { scratch: [], constants: [] };
+      let end = 0;
+      for (const bytes of kernelPlan.scratch ?? []) {
+        if (bytes > facts.maxBindingBytes)
+          throw new UnsupportedError(
+            `${node.op}: its kernel needs ${bytes} bytes of scratch memory, but a kernel of ${facts.adapter} may bind ${facts.maxBindingBytes} (maxStorageBufferBindingSize); use a smaller batch`,
+          );
+        blocks.scratch.push(end);
+        end += alignUp(bytes, bindingAlignment);
+      }
+      scratchBytes = Math.max(scratchBytes, end);
+      for (const bytes of kernelPlan.constants ?? []) {
+        blocks.constants.push(constantBytes);
+        constants.push({ offset: constantBytes, bytes });
+        constantBytes += alignUp(bytes.byteLength, bindingAlignment);
+      }
+      const work = workOf(kernelNode) / Math.max(1, kernelPlan.passes.length);
+      for (const pass of kernelPlan.passes) if (pass.groups > 0) steps.push(lowerPass(node, kernelPlan, pass, blocks, work));
+    }
+  }
+  return { steps, slabBytes: plan.slabBytes, scratchBytes, copyBytes, constants, constantBytes };
+};
+
+/** Where the blocks of a node begin in their regions. */
+interface Blocks {
+  readonly scratch: number[];
+  readonly constants: number[];
+}

@@ -1,0 +1,78 @@
+import { InvariantError } from "@skein/tensor-core";
+import type { Device } from "./device.ts";
+
+export type BindingKind = "read" | "write" | "uniform";
+
+export interface Pipeline {
+  readonly layout: GPUBindGroupLayout;
+  /** Known once it is compiled. */
+  readonly ready: Promise<GPUComputePipeline>;
+}
+
+/** Pipelines by their text: nodes that need the same shader share it, and it is compiled once, off the thread. */
+export class PipelineCache {
+  private readonly device: Device;
+  private readonly pipelines = new Map<string, Pipeline>();
+  private readonly layouts = new Map<string, { readonly group: GPUBindGroupLayout; readonly pipeline: GPUPipelineLayout }>();
+
+  constructor(device: Device) {
+    this.device = device;
+  }
+
+  get size(): number {
+    return this.pipelines.size;
+  }
+
+  private layout(kinds: readonly BindingKind[]): { readonly group: GPUBindGroupLayout; readonly pipeline: GPUPipelineLayout } {
+    const key = kinds.join();
+    let layout = this.layouts.get(key);
+    if (layout === undefined) {
+      const types = { read: "read-only-storage", write: "storage", uniform: "uniform" } as const;
+      const group = this.device.gpu.createBindGroupLayout({
+        entries: kinds.map((kind, binding) => ({ binding, visibility: 4, buffer: { type: types[kind] } })),
+      });
+      layout = { group, pipeline: this.device.gpu.createPipelineLayout({ bindGroupLayouts: [group] }) };
+      this.layouts.set(key, layout);
+    }
+    return layout;
+  }
+
+  /** @param label for errors. */
+  get(code: string, kinds: readonly BindingKind[], label: string): Pipeline {
+    const key = `${kinds.join()}\n${code}`;
+    const found = this.pipelines.get(key);
+    if (found !== undefined) return found;
+    const layout = this.layout(kinds);
+    const ready = this.compile(code, layout.pipeline, label);
+    ready.catch(() => undefined); // told where it is awaited
+    const pipeline: Pipeline = { layout: layout.group, ready };
+    this.pipelines.set(key, pipeline);
+    return pipeline;
+  }
+
+  private async compile(code: string, layout: GPUPipelineLayout, label: string): Promise<GPUComputePipeline> {
+    const { gpu } = this.device;
+    gpu.pushErrorScope("validation");
+    const module = gpu.createShaderModule({ code, label });
+    const refused = gpu.popErrorScope();
+    try {
+      const pipeline = await gpu.createComputePipelineAsync({ layout, compute: { module, entryPoint: "entry" }, label });
+      const error = await refused;
+      if (error === null) return pipeline;
+      throw new Error(error.message);
+    } catch (error) {
+      this.device.check();
+      const { messages } = await module.getCompilationInfo();
+      const lines = messages.map(({ lineNum, message }) => `line ${lineNum}: ${message}`);
+      throw new InvariantError(
+        `the shader "${label}" does not compile: ${lines.length > 0 ? lines.join("; ") : String(error)}\n${numbered(code)}`,
+      );
+    }
+  }
+}
+
+const numbered = (code: string): string =>
+  code
+    .split("\n")
+    .map((line, i) => `${String(i + 1).padStart(4)} ${line}`)
+    .join("\n");

@@ -1,0 +1,58 @@
+import type { Device } from "./device.ts";
+import type { StepTimer } from "./step-timer.ts";
+
+/** Collects commands into as few command buffers and compute passes as order allows. */
+export class Recorder {
+  private readonly device: Device;
+  private readonly timer: StepTimer | undefined;
+  private encoder: GPUCommandEncoder | undefined;
+  private pass: GPUComputePassEncoder | undefined;
+  /** What the open pass is timed as. */
+  private timed: unknown;
+
+  constructor(device: Device, timer?: StepTimer) {
+    this.device = device;
+    this.timer = timer;
+  }
+
+  private open(): GPUCommandEncoder {
+    return (this.encoder ??= this.device.gpu.createCommandEncoder());
+  }
+
+  /** A compute pass; with a timer, one of its own for each `owner`. */
+  compute(owner: { readonly id: number }): GPUComputePassEncoder {
+    if (this.timer !== undefined && this.timed !== owner) this.endPass();
+    if (this.pass === undefined) {
+      const timestampWrites = this.timer?.writes(owner.id);
+      this.pass = this.open().beginComputePass(timestampWrites === undefined ? undefined : { timestampWrites });
+      this.timed = owner;
+    }
+    return this.pass;
+  }
+
+  copy(from: GPUBuffer, fromOffset: number, to: GPUBuffer, toOffset: number, bytes: number): void {
+    if (bytes === 0) return;
+    this.endPass();
+    this.open().copyBufferToBuffer(from, fromOffset, to, toOffset, bytes);
+  }
+
+  private endPass(): void {
+    this.pass?.end();
+    this.pass = undefined;
+  }
+
+  /** Hand everything so far to the device. Commands reach it in the order of these calls. */
+  submit(): void {
+    this.endPass();
+    if (this.encoder === undefined) return;
+    this.device.gpu.queue.submit([this.encoder.finish()]);
+    this.encoder = undefined;
+  }
+
+  /** Resolve the timer's queries behind all that was recorded. */
+  resolve(): void {
+    this.endPass();
+    this.timer?.resolve(this.open());
+    this.submit();
+  }
+}

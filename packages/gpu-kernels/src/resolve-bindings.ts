@@ -1,0 +1,66 @@
+import { InvariantError } from "@skein/tensor-core";
+import type { Binding } from "./kernel.ts";
+import type { ShaderVariable } from "./shader.ts";
+
+/** A stretch of one buffer; `region` numbers the buffers of an executable. */
+export interface Stretch {
+  readonly region: number;
+  readonly offset: number;
+  /** A multiple of 16. */
+  readonly bytes: number;
+}
+
+export interface PlacedBinding {
+  readonly binding: Binding;
+  readonly at: Stretch;
+}
+
+export interface PlacedVariable extends ShaderVariable {
+  readonly at: Stretch;
+}
+
+/** What WebGPU gets to see of a pass's bindings. */
+export interface ResolvedBindings {
+  readonly variables: readonly PlacedVariable[];
+  readonly renamed: ReadonlyMap<string, string>;
+  /** To be copied before the pass; targets are offsets in the region that was given for copies. */
+  readonly copies: readonly { readonly from: Stretch; readonly toOffset: number }[];
+}
+
+const sameStretch = (a: Stretch, b: Stretch): boolean => a.region === b.region && a.offset === b.offset && a.bytes === b.bytes;
+
+const overlap = (a: Stretch, b: Stretch): boolean =>
+  a.region === b.region && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+
+/**
+ * WebGPU refuses a dispatch that binds one buffer both read-only and writable, or two writable bindings that overlap. So all
+ * bindings of a buffer that a pass writes are declared writable, bindings that show the same stretch become one variable, and an operand
+ * that overlaps another in part is read from a copy.
+ *
+ * @param copyRegion where such copies lie.
+ */
+export const resolveBindings = (bindings: readonly PlacedBinding[], copyRegion: number, alignment: number): ResolvedBindings => {
+  const written = new Set(bindings.filter(({ binding }) => binding.access === "write").map(({ at }) => at.region));
+  const variables: PlacedVariable[] = [];
+  const renamed = new Map<string, string>();
+  const copies: { from: Stretch; toOffset: number }[] = [];
+  let copied = 0;
+  // Writers first: a reader can be moved to a copy, a writer cannot.
+  const ordered = [...bindings].sort((a, b) => Number(a.binding.access === "read") - Number(b.binding.access === "read"));
+  for (const { binding, at } of ordered) {
+    const { name, type, access } = binding;
+    const same = variables.find((variable) => sameStretch(variable.at, at) && variable.type === type);
+    if (same !== undefined) {
+      renamed.set(name, same.name);
+    } else if (!written.has(at.region) || !variables.some((variable) => overlap(variable.at, at))) {
+      variables.push({ name, type, writable: written.has(at.region), at });
+    } else if (access === "read") {
+      copies.push({ from: at, toOffset: copied });
+      variables.push({ name, type, writable: false, at: { region: copyRegion, offset: copied, bytes: at.bytes } });
+      copied += Math.ceil(at.bytes / alignment) * alignment;
+    } else {
+      throw new InvariantError(`binding ${name} is written and overlaps another that is written`);
+    }
+  }
+  return { variables, renamed, copies };
+};

@@ -1,0 +1,81 @@
+import type { Pass } from "./kernel.ts";
+
+/** A variable of a shader: bindings of a pass that show the same memory share one. */
+export interface ShaderVariable {
+  readonly name: string;
+  readonly type: string;
+  readonly writable: boolean;
+}
+
+export interface ShaderParts {
+  readonly pass: Pass;
+  readonly variables: readonly ShaderVariable[];
+  /** Variable of each binding that has another's: `y` is read and written as `x`. */
+  readonly renamed: ReadonlyMap<string, string>;
+  /** The grid has more workgroups than the pass asked for. */
+  readonly guarded: boolean;
+  /** The pass runs in slices: the first workgroup of each comes from `slice.first`. */
+  readonly sliced: boolean;
+}
+
+const enables = { f16: "f16", subgroups: "subgroups", "subgroup-matrix": "chromium_experimental_subgroup_matrix" } as const;
+
+/** Largest number of workgroups along one dimension of a grid; every adapter has this limit. */
+const maxAlongDimension = 65_535;
+
+/** A grid of at least `groups` workgroups. */
+export const gridOf = (groups: number): readonly [number, number, number] => {
+  if (groups <= maxAlongDimension) return [groups, 1, 1];
+  const rows = Math.ceil(groups / maxAlongDimension);
+  if (rows <= maxAlongDimension) return [Math.ceil(groups / rows), rows, 1];
+  return [maxAlongDimension, maxAlongDimension, Math.ceil(groups / maxAlongDimension ** 2)];
+};
+
+export const gridGroups = ([x, y, z]: readonly [number, number, number]): number => x * y * z;
+
+/** A word that is not part of a longer one, nor a member behind a dot. */
+const rename = (code: string, renamed: ReadonlyMap<string, string>): string => {
+  let text = code;
+  for (const [from, to] of renamed) text = text.replace(new RegExp(`(?<![.\\w])${from}(?!\\w)`, "g"), to);
+  return text;
+};
+
+/** Bind group layout of the uniforms: sizes, then the slice. */
+export const uniformsOf = ({ pass, sliced }: Pick<ShaderParts, "pass" | "sliced">): readonly ("sizes" | "slice")[] => [
+  ...(pass.sizes === undefined ? [] : (["sizes"] as const)),
+  ...(sliced ? (["slice"] as const) : []),
+];
+
+/** The whole WGSL module of a pass, with the entry point `entry`. */
+export const shaderModule = (parts: ShaderParts): string => {
+  const { pass, variables, renamed, guarded, sliced } = parts;
+  const features = pass.features ?? [];
+  const lines = [
+    ...features.map((feature) => `enable ${enables[feature]};`),
+    // Subgroups that run out of work stay together in our kernels; the analysis cannot see it through calls.
+    ...(features.includes("subgroups") ? ["diagnostic(off, subgroup_uniformity);"] : []),
+    ...(features.includes("subgroup-matrix") ? ["diagnostic(off, chromium.subgroup_matrix_uniformity);"] : []),
+    ...variables.map(
+      ({ name, type, writable }, slot) =>
+        `@group(0) @binding(${slot}) var<storage, ${writable ? "read_write" : "read"}> ${name}: ${type};`,
+    ),
+  ];
+  const fields = Object.keys(pass.sizes ?? {});
+  if (pass.sizes !== undefined) lines.push(`struct Sizes { ${fields.map((field) => `${field}: u32`).join(", ")} }`);
+  if (sliced) lines.push("struct Slice { first: u32, groups: u32 }");
+  uniformsOf(parts).forEach((name, i) =>
+    lines.push(`@group(0) @binding(${variables.length + i}) var<uniform> ${name}: ${name === "sizes" ? "Sizes" : "Slice"};`),
+  );
+  lines.push(rename(pass.code, renamed));
+  const subgroups = features.includes("subgroups") || features.includes("subgroup-matrix");
+  lines.push(
+    `@compute @workgroup_size(${pass.workgroupSize})`,
+    `fn entry(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>, @builtin(local_invocation_index) lane: u32${
+      subgroups ? ", @builtin(subgroup_invocation_id) subgroup_lane: u32, @builtin(subgroup_size) subgroup_size: u32" : ""
+    }) {`,
+    "  let local_group = id.x + grid.x * (id.y + grid.y * id.z);",
+  );
+  if (guarded) lines.push(`  if (local_group >= ${sliced ? "slice.groups" : `${pass.groups}u`}) { return; }`);
+  lines.push(`  main(local_group${sliced ? " + slice.first" : ""}, lane${subgroups ? ", subgroup_lane, subgroup_size" : ""});`, "}", "");
+  return lines.join("\n");
+};

@@ -1,0 +1,53 @@
+import type { Device } from "./device.ts";
+
+/** Seconds on the device's clock between which an owner's commands ran. */
+export interface TimedStretch {
+  readonly owner: number;
+  readonly begin: number;
+  readonly end: number;
+}
+
+const queriesPerSet = 4096; // WebGPU's bound
+
+/** Timestamps around compute passes of one run. */
+export class StepTimer {
+  private readonly device: Device;
+  private readonly owners: number[] = [];
+  private readonly sets: GPUQuerySet[] = [];
+  private resolved: GPUBuffer | undefined;
+  private staging: GPUBuffer | undefined;
+
+  constructor(device: Device) {
+    this.device = device;
+  }
+
+  writes(owner: number): GPUComputePassTimestampWrites {
+    const index = 2 * this.owners.push(owner) - 2;
+    const at = index % queriesPerSet;
+    if (at === 0) this.sets.push(this.device.gpu.createQuerySet({ type: "timestamp", count: queriesPerSet }));
+    return { querySet: this.sets.at(-1)!, beginningOfPassWriteIndex: at, endOfPassWriteIndex: at + 1 };
+  }
+
+  resolve(encoder: GPUCommandEncoder): void {
+    if (this.owners.length === 0) return;
+    const size = 16 * this.owners.length;
+    this.resolved = this.device.gpu.createBuffer({ size, usage: 0x200 | 0x04 }); // QUERY_RESOLVE | COPY_SRC
+    this.staging = this.device.gpu.createBuffer({ size, usage: 0x01 | 0x08 }); // MAP_READ | COPY_DST
+    this.sets.forEach((set, i) => {
+      const count = Math.min(queriesPerSet, 2 * this.owners.length - i * queriesPerSet);
+      encoder.resolveQuerySet(set, 0, count, this.resolved!, 8 * i * queriesPerSet);
+    });
+    encoder.copyBufferToBuffer(this.resolved, 0, this.staging, 0, size);
+  }
+
+  /** What was measured, after the commands were submitted. */
+  async read(): Promise<TimedStretch[]> {
+    if (this.staging === undefined) return [];
+    await this.device.settle(this.staging.mapAsync(1)); // MAP_READ
+    const nanoseconds = new BigUint64Array(this.staging.getMappedRange().slice(0));
+    for (const buffer of [this.staging, this.resolved!]) buffer.destroy();
+    for (const set of this.sets) set.destroy();
+    const seconds = (i: number): number => Number(nanoseconds[i]! - nanoseconds[0]!) / 1e9;
+    return this.owners.map((owner, i) => ({ owner, begin: seconds(2 * i), end: seconds(2 * i + 1) }));
+  }
+}

@@ -1,0 +1,66 @@
+import { bytesPerElement, type DType } from "@skein/tensor-core";
+
+// How each dtype lies in a storage buffer, and the WGSL that reads and writes it. Values narrower than a word are packed as on the
+// host, little-endian, several to a u32; whoever writes them owns whole words.
+
+/** The type of a value in registers. */
+export const registerType: { readonly [D in DType]: "f32" | "i32" | "u32" | "bool" } = {
+  f32: "f32",
+  f16: "f32",
+  bf16: "f32",
+  i32: "i32",
+  u32: "u32",
+  u8: "u32",
+  bool: "bool",
+};
+
+export const elementsPerWord = (dtype: DType): number => 4 / bytesPerElement[dtype];
+
+/** Type of a binding of elements, or of packed words. */
+export const bindingType = (dtype: DType): string => `array<${bytesPerElement[dtype] === 4 ? registerType[dtype] : "u32"}>`;
+
+/** The bits of element `index` of packed words in `name`, in the low end of a u32. */
+const packedBits = (name: string, dtype: DType, index: string): string => {
+  const width = 8 * bytesPerElement[dtype];
+  const [shift, mask, step] = width === 16 ? ["1u", "0xffffu", "1u"] : ["2u", "0xffu", "3u"];
+  return `((${name}[(${index}) >> ${shift}] >> (((${index}) & ${step}) * ${width}u)) & ${mask})`;
+};
+
+const decoded: { readonly [D in DType]: (bits: string) => string } = {
+  f32: (bits) => `bitcast<f32>(${bits})`,
+  f16: (bits) => `unpack2x16float(${bits}).x`,
+  bf16: (bits) => `bitcast<f32>((${bits}) << 16u)`,
+  i32: (bits) => `bitcast<i32>(${bits})`,
+  u32: (bits) => bits,
+  u8: (bits) => bits,
+  bool: (bits) => `((${bits}) != 0u)`,
+};
+
+/**
+ * `fn load_<name>(i: u32) -> <registerType>`: element i of the binding `name`, which was declared with `bindingType(dtype)`.
+ *
+ * @param fn name of the function, where another is wanted.
+ */
+export const loadFunction = (name: string, dtype: DType, fn: string = `load_${name}`): string =>
+  `fn ${fn}(i: u32) -> ${registerType[dtype]} { return ${
+    bytesPerElement[dtype] === 4 ? `${name}[i]` : decoded[dtype](packedBits(name, dtype, "i"))
+  }; }\n`;
+
+/** `fn bits_<name>(i: u32) -> u32`: the bits of element i, whatever they mean; for kernels that only move. The binding holds u32 words. */
+export const bitsFunction = (name: string, dtype: DType): string =>
+  `fn bits_${name}(i: u32) -> u32 { return ${bytesPerElement[dtype] === 4 ? `${name}[i]` : packedBits(name, dtype, "i")}; }\n`;
+
+/** `fn encode_<dtype>(v: <registerType>) -> u32`: the bits of a value in the low end of a word. Floats round to nearest, ties to even. */
+export const encodeFunction = (dtype: DType): string => {
+  const bodies: { readonly [D in DType]: string } = {
+    f32: "return bitcast<u32>(v);",
+    f16: "return pack2x16float(vec2<f32>(v, 0.0)) & 0xffffu;",
+    // A NaN must not be rounded into an infinity.
+    bf16: "let b = bitcast<u32>(v); if ((b & 0x7fffffffu) > 0x7f800000u) { return (b >> 16u) | 0x40u; } return (b + 0x7fffu + ((b >> 16u) & 1u)) >> 16u;",
+    i32: "return bitcast<u32>(v);",
+    u32: "return v;",
+    u8: "return v & 0xffu;",
+    bool: "return select(0u, 1u, v);",
+  };
+  return `fn encode_${dtype}(v: ${registerType[dtype]}) -> u32 { ${bodies[dtype]} }\n`;
+};

@@ -1,0 +1,23 @@
+import { existsSync } from "node:fs";
+import { createWebGpuBackend, type WebGpuBackend, type WebGpuBackendOptions } from "../src/index.ts";
+import { openNodeGpu } from "../src/node.ts";
+
+// Mesa's lavapipe, a Vulkan driver on the processor, where the machine has no GPU driver of its own.
+const lavapipe = "/usr/share/vulkan/icd.d/lvp_icd.json";
+if (process.env["VK_DRIVER_FILES"] === undefined && existsSync(lavapipe)) process.env["VK_DRIVER_FILES"] = lavapipe;
+
+// One instance for the whole process: one that is collected too early aborts it.
+const instance: Promise<GPU> = openNodeGpu();
+
+/** Whether there is an adapter; tests that need one are skipped by name where there is none. */
+export const hasAdapter: boolean = await (async () => {
+  try {
+    return (await (await instance).requestAdapter()) !== null;
+  } catch {
+    return false;
+  }
+})();
+
+/** A backend on this machine's adapter. Close it when the tests are done. */
+export const openBackend = async (options: Omit<WebGpuBackendOptions, "gpu"> = {}): Promise<WebGpuBackend> =>
+  createWebGpuBackend({ gpu: await instance, ...options });
