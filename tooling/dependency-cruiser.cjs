@@ -19,6 +19,7 @@ const packageGraph = {
 
 /** What tests and benches import beside that, and beside `testing` and `measuring`: a backend to run on. */
 const testGraph = {
+  "gpu-kernels": ["cpu-kernels"],
   models: ["cpu-kernels"],
 };
 

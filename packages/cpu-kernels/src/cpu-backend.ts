@@ -12,6 +12,7 @@ import {
   planMemory,
   UnsupportedError,
   elementCount,
+  widenHalf,
 } from "@skein/tensor-core";
 import { Arena, createSharedMemory } from "./arena.ts";
 import { CpuExecutable } from "./executable.ts";
@@ -69,7 +70,7 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
     arena,
     memory,
     compile: (source: Graph, { donate = [], tracer }: CompileOptions = {}): Executable => {
-      const graph = optimize(source);
+      const graph = optimize(widenHalf(source));
       checkSupport(graph);
       const plan = planMemory(graph, { donate });
       return new CpuExecutable({ graph, plan, arena, wasm, donate, tracer, ledger });

@@ -4,11 +4,10 @@ import {
   formatSpec,
   type Graph,
   InvariantError,
-  type KernelNode,
   kernelNodeOf,
   type MemoryPlan,
   type Node,
-  operators,
+  nodeCost,
   type Place,
   planCollective,
   UnsupportedError,
@@ -120,8 +119,8 @@ const slicesOf = (groups: number, work: number, facts: DeviceFacts): Slice[] => 
 };
 
 /** Flops and bytes of a node. */
-const workOf = (node: KernelNode): number => {
-  const { flops, bytesRead, bytesWritten } = operators[node.op]!.cost(node.inputs, node.outputs, node.params);
+const workOf = (graph: Graph, node: Node): number => {
+  const { flops, bytesRead, bytesWritten } = nodeCost(graph, node);
   return flops + bytesRead + bytesWritten;
 };
 
@@ -227,7 +226,7 @@ export const lower = (graph: Graph, plan: MemoryPlan, facts: DeviceFacts, choice
         constants.push({ offset: constantBytes, bytes });
         constantBytes += alignUp(bytes.byteLength, bindingAlignment);
       }
-      const work = workOf(kernelNode) / Math.max(1, kernelPlan.passes.length);
+      const work = workOf(graph, node) / Math.max(1, kernelPlan.passes.length);
       for (const pass of kernelPlan.passes) if (pass.groups > 0) steps.push(lowerPass(node, kernelPlan, pass, blocks, work));
     }
   }

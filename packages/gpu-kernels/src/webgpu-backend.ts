@@ -12,6 +12,7 @@ import {
   optimize,
   planMemory,
   standardInPlaceRule,
+  widenHalf,
 } from "@skein/tensor-core";
 import { BufferPool } from "./buffer-pool.ts";
 import { type Device, type DeviceOptions, openDevice } from "./device.ts";
@@ -64,7 +65,7 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
     device,
     compile: (source: Graph, { donate = [], tracer }: CompileOptions = {}): Executable => {
       device.check();
-      const graph = optimize(source, { fuse: { maxOperands: facts.maxBindings } });
+      const graph = optimize(facts.f16 ? source : widenHalf(source), { fuse: { maxOperands: facts.maxBindings } });
       checkSupport(graph, facts);
       const plan = planMemory(graph, {
         donate,

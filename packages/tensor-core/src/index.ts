@@ -211,6 +211,8 @@ export { eliminateCommonSubexpressions } from "./passes/common-subexpressions.ts
 export { eliminateDeadCode } from "./passes/dead-code.ts";
 export { fuseElementwise, type FusionOptions } from "./passes/fuse-elementwise.ts";
 export { type InPlaceRule, standardInPlaceRule } from "./passes/in-place.ts";
+export { mixedPrecision } from "./passes/mixed-precision.ts";
+export { widenHalf } from "./passes/widen-half.ts";
 export { type MemoryPlan, type MemoryPlanOptions, type Place, type PlanCopy, planMemory } from "./passes/memory-plan.ts";
 export { optimize, type OptimizeOptions } from "./passes/optimize.ts";
 export { scheduleCollectives } from "./passes/schedule-collectives.ts";

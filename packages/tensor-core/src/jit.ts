@@ -1,6 +1,7 @@
 import type { Backend, DeviceArray, Executable } from "./backend.ts";
 import type { Communicators } from "./communicator.ts";
 import type { Mesh } from "./graph/emit.ts";
+import type { Graph } from "./graph/graph.ts";
 import type { Tensor } from "./graph/tensor.ts";
 import { trace } from "./graph/trace.ts";
 import { NdArray } from "./nd-array.ts";
@@ -15,6 +16,8 @@ export interface JitOptions {
   readonly mesh?: Mesh;
   readonly communicators?: Communicators;
   readonly tracer?: Tracer;
+  /** Rewrites of the traced graph, in order, before it is compiled: `mixedPrecision`. Default: none. */
+  readonly passes?: readonly ((graph: Graph) => Graph)[];
 }
 
 /** Trees of arrays that a compiled function accepts: on its device, or on the host (uploaded for the call). */
@@ -66,7 +69,8 @@ export const jit = <Args extends readonly unknown[], Result>(
       end += flattenTree(arg).leaves.length;
       return options.donate?.includes(position) ? Array.from({ length: end - begin }, (_, i) => begin + i) : [];
     });
-    const executable = backend.compile(traced.graph, { donate, ...(options.tracer && { tracer: options.tracer }) });
+    const graph = (options.passes ?? []).reduce((current, pass) => pass(current), traced.graph);
+    const executable = backend.compile(graph, { donate, ...(options.tracer && { tracer: options.tracer }) });
     const specs = traced.graph.inputs.map((id) => traced.graph.nodes[id]!.specs[0]!);
     return { structure: traced.inputs, specs, donated: new Set(donate), executable, outputs: traced.outputs };
   };

@@ -14,8 +14,8 @@ export interface AttentionOptions {
  * Computed tile by tile with a running maximum and sum, so that no queries × keys matrix is ever stored; the backward pass computes the tiles
  * anew from the saved logsumexp. A query that sees no key yields zeros.
  *
- * @param q f32 [B, H, Tq, D].  @param k f32 [B, H, Tk, D].  @param v f32 [B, H, Tk, D].
- * @returns f32 [B, H, Tq, D].
+ * @param q f32 or f16 [B, H, Tq, D].  @param k [B, H, Tk, D].  @param v [B, H, Tk, D], all of one dtype; sums and softmax are f32.
+ * @returns [B, H, Tq, D] of that dtype.
  * Cost: 4·B·H·Tq·Tk·D flops, half of it when causal; 2.5 times that backward. Memory beside the operands: B·H·Tq values.
  * Source: Dao et al. 2022, arXiv 2205.14135.
  */

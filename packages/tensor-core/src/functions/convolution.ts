@@ -18,9 +18,9 @@ export interface Conv2dOptions {
 /**
  * Cross-correlate images with kernels: `y[n, i, j, o] = Σ x[n, i·s − p + r·d, j·s − p + c·d, q] · w[r, c, q, o]`.
  *
- * @param x f32 [N, H, W, C], e.g. [64, 28, 28, 32].
- * @param w f32 [kernel height, kernel width, C / groups, O], e.g. [3, 3, 32, 64].
- * @returns f32 [N, H', W', O] with H' = ⌊(H + padding − (height − 1)·dilation − 1) / stride⌋ + 1; with "same", H' = ⌈H / stride⌉.
+ * @param x f32, or f16 with sums in f32: [N, H, W, C], e.g. [64, 28, 28, 32].
+ * @param w of `x`'s dtype, [kernel height, kernel width, C / groups, O], e.g. [3, 3, 32, 64].
+ * @returns [N, H', W', O] with H' = ⌊(H + padding − (height − 1)·dilation − 1) / stride⌋ + 1; with "same", H' = ⌈H / stride⌉.
  * @throws ShapeError when ranks, channels or groups do not fit; ArgumentError for a stride, padding or dilation out of range.
  * Cost: 2·N·H'·W'·O·height·width·C/groups flops.
  */

@@ -8,6 +8,8 @@ export interface MatmulOptions {
   readonly transposeA?: boolean;
   /** Read `b` as [..., N, K]. Default: false. */
   readonly transposeB?: boolean;
+  /** What the product of f16 operands is stored as. Default: f16. */
+  readonly resultDtype?: "f32" | "f16";
 }
 
 const withShape = (x: Tensor, shape: Shape): Tensor => (sameShape(x.shape, shape) ? x : emitOne("reshape", [x], { shape: [...shape] }));
@@ -20,9 +22,9 @@ const stretchBatch = (x: Tensor, batch: Shape): Tensor => {
 /**
  * Multiply matrices: `y[..., m, n] = Σₖ a[..., m, k] · b[..., k, n]`, either operand read transposed.
  *
- * @param a f32 [..., M, K] ([..., K, M] when transposed), e.g. activations [64, 128, 768].
- * @param b f32 [..., K, N] ([..., N, K] when transposed), e.g. a weight [768, 3072].
- * @returns f32 [..., M, N]. Leading dimensions stretch to each other as in `add`. Where `b` is one matrix for all of them, `a` is
+ * @param a f32, or f16 with sums in f32: [..., M, K] ([..., K, M] when transposed), e.g. activations [64, 128, 768].
+ * @param b of `a`'s dtype, [..., K, N] ([..., N, K] when transposed), e.g. a weight [768, 3072].
+ * @returns [..., M, N] of the operands' dtype. Leading dimensions stretch to each other as in `add`. Where `b` is one matrix for all of them, `a` is
  * read as one tall matrix, so that a single product runs and `b` is not copied.
  * @throws ShapeError when an operand is no matrix, the inner dimensions differ, or the leading ones do not fit.
  * Cost: 2·M·N·K flops per matrix.
@@ -30,7 +32,7 @@ const stretchBatch = (x: Tensor, batch: Shape): Tensor => {
 export const matmul = (a: Tensor, b: Tensor, options: MatmulOptions = {}): Tensor => {
   const transposeA = options.transposeA ?? false;
   const transposeB = options.transposeB ?? false;
-  const product = (x: Tensor, y: Tensor): Tensor => emitOne("matmul", [x, y], { transposeA, transposeB });
+  const product = (x: Tensor, y: Tensor): Tensor => emitOne("matmul", [x, y], { transposeA, transposeB, ...(options.resultDtype && { resultDtype: options.resultDtype }) });
   if (a.rank < 2 || b.rank < 2) {
     throw new ShapeError(
       "matmul",

@@ -39,6 +39,10 @@ export interface Operator<P extends Params = Params> {
   readonly reference: (inputs: readonly ReferenceArray[], params: P, outputs: readonly TensorSpec[]) => Float64Array[];
   /** Elementwise operators only: the scalar function. Such a node may be fused. */
   readonly scalar?: (values: readonly number[], params: P, dtype: TensorSpec["dtype"]) => number;
+  /** Operators that multiply and add: the operands that may be f16, all of them together, with sums in f32. */
+  readonly halfOperands?: readonly number[];
+  /** With f16 operands: the parameter `resultDtype` says what the result is stored as. */
+  readonly choosesResult?: boolean;
   /** Collective operators only: inputs of all ranks of the axis in, outputs of all ranks out. Replaces `reference`. */
   readonly collective?: (ranks: readonly (readonly ReferenceArray[])[], params: P, outputs: readonly TensorSpec[]) => Float64Array[][];
 }

@@ -10,6 +10,7 @@ import { type AttentionParams, attentionSizes, scoresOf, visiblePairs } from "./
  */
 export const attentionBackwardOperator: Operator = defineOperator<AttentionParams>({
   name: "attention-backward",
+  halfOperands: [0, 1, 2, 3, 5],
   infer: ([q, k, v]) => [q!, k!, v!],
   cost: (inputs, outputs, params) => ({
     flops: 10 * visiblePairs(inputs, params) * inputs[0]!.shape[3]!,

@@ -6,17 +6,19 @@ import { type AttentionParams, attentionSizes, scoresOf, visiblePairs } from "./
 import { logSumExp } from "./rows.ts";
 
 /**
- * `softmax(scale · q kᵀ) v` with an optional causal mask. Outputs the result and the logsumexp of each query's scores for the backward pass,
+ * `softmax(scale · q kᵀ) v` with an optional causal mask. Outputs the result and the logsumexp of each query's scores (f32, also where the operands are f16) for the backward pass,
  * through which no gradient flows. A query that sees no key yields zeros and −∞.
  */
 export const attentionOperator: Operator = defineOperator<AttentionParams>({
   name: "attention",
+  halfOperands: [0, 1, 2],
   infer: ([q, k, v]) => {
     const [a, b] = [q!.shape, k!.shape];
-    if ([q!, k!, v!].some((input) => input.dtype !== "f32" || input.shape.length !== 4)) {
+    const dtypes = [q!, k!, v!].map(({ dtype }) => dtype);
+    if (dtypes.some((dtype) => (dtype !== "f32" && dtype !== "f16") || dtype !== dtypes[0]) || [q!, k!, v!].some(({ shape }) => shape.length !== 4)) {
       throw new ShapeError(
         "attention",
-        `${formatSpec(q!)}, ${formatSpec(k!)} and ${formatSpec(v!)} were given; it takes f32 [batch, heads, positions, width]`,
+        `${formatSpec(q!)}, ${formatSpec(k!)} and ${formatSpec(v!)} were given; it takes [batch, heads, positions, width], all f32 or all f16`,
       );
     }
     if (!sameShape(b, v!.shape) || a[0] !== b[0] || a[1] !== b[1] || a[3] !== b[3]) {

@@ -1,7 +1,8 @@
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { elementCount, type Shape } from "../shape.ts";
-import { convolutionCost, type ConvolutionParams, forEachProduct, requireImages } from "./convolution.ts";
+import { convolutionCost, type ConvolutionParams, forEachProduct, imagesDtype } from "./convolution.ts";
+import { asOperand } from "./product-dtype.ts";
 
 /**
  * Gradient of `conv2d` with respect to the image (a transposed convolution): inputs the cotangent [N, H', W', O] and the weight;
@@ -9,14 +10,13 @@ import { convolutionCost, type ConvolutionParams, forEachProduct, requireImages 
  */
 export const conv2dBackwardInputOperator: Operator = defineOperator<ConvolutionParams & { readonly shape: Shape }>({
   name: "conv2d-backward-input",
-  infer: (inputs, { shape }) => {
-    requireImages("conv2d-backward-input", inputs);
-    return [{ dtype: "f32", shape }];
+  halfOperands: [0, 1],
+  choosesResult: true,
+  infer: (inputs, params) => [{ dtype: imagesDtype("conv2d-backward-input", inputs, params), shape: params.shape }],
+  vjp: ({ inputs: [g, w], cotangents: [cotangent], params: { shape: _, resultDtype: __, ...params } }) => {
+    const c = asOperand(cotangent!, g!);
+    return [emitOne("conv2d", [c, w!], params), emitOne("conv2d-backward-weight", [c, g!], { ...params, shape: [...w!.shape] })];
   },
-  vjp: ({ inputs: [g, w], cotangents: [c], params: { shape: _, ...params } }) => [
-    emitOne("conv2d", [c!, w!], params),
-    emitOne("conv2d-backward-weight", [c!, g!], { ...params, shape: [...w!.shape] }),
-  ],
   cost: (inputs, outputs) => convolutionCost(inputs[1]!.shape, inputs[0]!.shape, inputs, outputs),
   reference: ([g, w], params, [x]) => {
     const result = new Float64Array(elementCount(x!.shape));

@@ -1,19 +1,19 @@
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { elementCount, type Shape } from "../shape.ts";
-import { convolutionCost, type ConvolutionParams, forEachProduct, requireImages } from "./convolution.ts";
+import { convolutionCost, type ConvolutionParams, forEachProduct, imagesDtype } from "./convolution.ts";
+import { asOperand } from "./product-dtype.ts";
 
 /** Gradient of `conv2d` with respect to the weight: inputs the image and the cotangent [N, H', W', O]; output of `shape`, the weight's. */
 export const conv2dBackwardWeightOperator: Operator = defineOperator<ConvolutionParams & { readonly shape: Shape }>({
   name: "conv2d-backward-weight",
-  infer: (inputs, { shape }) => {
-    requireImages("conv2d-backward-weight", inputs);
-    return [{ dtype: "f32", shape }];
+  halfOperands: [0, 1],
+  choosesResult: true,
+  infer: (inputs, params) => [{ dtype: imagesDtype("conv2d-backward-weight", inputs, params), shape: params.shape }],
+  vjp: ({ inputs: [x, g], cotangents: [cotangent], params: { shape: _, resultDtype: __, ...params } }) => {
+    const c = asOperand(cotangent!, x!);
+    return [emitOne("conv2d-backward-input", [g!, c], { ...params, shape: [...x!.shape] }), emitOne("conv2d", [x!, c], params)];
   },
-  vjp: ({ inputs: [x, g], cotangents: [c], params: { shape: _, ...params } }) => [
-    emitOne("conv2d-backward-input", [g!, c!], { ...params, shape: [...x!.shape] }),
-    emitOne("conv2d", [x!, c!], params),
-  ],
   cost: (inputs, outputs, { shape }) => convolutionCost(shape, inputs[1]!.shape, inputs, outputs),
   reference: ([x, g], params, [w]) => {
     const result = new Float64Array(elementCount(w!.shape));

@@ -1,19 +1,25 @@
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { elementCount } from "../shape.ts";
-import { convolutionCost, type ConvolutionParams, convolutionShape, forEachProduct, requireImages } from "./convolution.ts";
+import { convolutionCost, type ConvolutionParams, convolutionShape, forEachProduct, imagesDtype } from "./convolution.ts";
+import { asOperand } from "./product-dtype.ts";
 
 /** `y[n, i, j, o] = Σ x[n, i·s − p + r·d, j·s − p + c·d, q] · w[r, c, q, o]`: NHWC images, HWIO weights. */
 export const conv2dOperator: Operator = defineOperator<ConvolutionParams>({
   name: "conv2d",
+  halfOperands: [0, 1],
+  choosesResult: true,
   infer: ([x, w], params) => {
-    requireImages("conv2d", [x!, w!]);
-    return [{ dtype: "f32", shape: convolutionShape(x!.shape, w!.shape, params, "conv2d") }];
+    const dtype = imagesDtype("conv2d", [x!, w!], params);
+    return [{ dtype, shape: convolutionShape(x!.shape, w!.shape, params, "conv2d") }];
   },
-  vjp: ({ inputs: [x, w], cotangents: [g], params }) => [
-    emitOne("conv2d-backward-input", [g!, w!], { ...params, shape: [...x!.shape] }),
-    emitOne("conv2d-backward-weight", [x!, g!], { ...params, shape: [...w!.shape] }),
-  ],
+  vjp: ({ inputs: [x, w], cotangents: [cotangent], params: { resultDtype: _, ...params } }) => {
+    const g = asOperand(cotangent!, x!);
+    return [
+      emitOne("conv2d-backward-input", [g, w!], { ...params, shape: [...x!.shape] }),
+      emitOne("conv2d-backward-weight", [x!, g], { ...params, shape: [...w!.shape] }),
+    ];
+  },
   cost: (inputs, outputs) => convolutionCost(inputs[1]!.shape, outputs[0]!.shape, inputs, outputs),
   reference: ([x, w], params, [y]) => {
     const result = new Float64Array(elementCount(y!.shape));

@@ -1,11 +1,13 @@
 import { InvariantError, ShapeError } from "../errors.ts";
 import type { Params } from "../graph/graph.ts";
 import type { Cost } from "../graph/operator.ts";
+import type { DType } from "../dtype.ts";
 import { byteLength, elementCount, formatShape, formatSpec, type Shape, type TensorSpec } from "../shape.ts";
 import { type Sliding, slidingPositions } from "../window.ts";
+import { productDtype, type ProductParams } from "./product-dtype.ts";
 
 /** Parameters of the three convolution operators. */
-export type ConvolutionParams = Params & Sliding & { readonly groups: number };
+export type ConvolutionParams = Params & Sliding & ProductParams & { readonly groups: number };
 
 /** Output shape of a convolution of `x` [N, H, W, C] with `w` [height, width, C / groups, O]. */
 export const convolutionShape = (x: Shape, w: Shape, params: ConvolutionParams, op: string): number[] => {
@@ -30,13 +32,13 @@ export const convolutionShape = (x: Shape, w: Shape, params: ConvolutionParams, 
   return [batch, ...slidingPositions([height, width], [kernelHeight, kernelWidth], params, op), outChannels];
 };
 
-/** Both operands must be f32 with 4 dimensions. */
-export const requireImages = (op: string, inputs: readonly TensorSpec[]): void => {
+/** The dtype of a convolution of two operands, which must have 4 dimensions. */
+export const imagesDtype = (op: string, inputs: readonly TensorSpec[], params: ConvolutionParams): DType => {
   for (const input of inputs) {
-    if (input.dtype !== "f32") throw new ShapeError(op, `operands ${inputs.map(formatSpec).join(" and ")} must be f32; cast them first`);
     if (input.shape.length !== 4)
       throw new InvariantError(`${op} node with operands ${inputs.map(formatSpec).join(" and ")}, which must have 4 dimensions`);
   }
+  return productDtype(op, inputs, params);
 };
 
 /** Flops are those of the convolution that the operator belongs to; padding counts as work. */

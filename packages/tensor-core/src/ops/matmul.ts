@@ -1,9 +1,10 @@
 import { InvariantError, ShapeError } from "../errors.ts";
 import { matmul } from "../functions/linear.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
-import { byteLength, elementCount, formatShape, formatSpec, sameShape, type TensorSpec } from "../shape.ts";
+import { byteLength, elementCount, formatShape, sameShape, type TensorSpec } from "../shape.ts";
+import { asOperand, productDtype, type ProductParams } from "./product-dtype.ts";
 
-type MatmulParams = { readonly transposeA: boolean; readonly transposeB: boolean };
+type MatmulParams = ProductParams & { readonly transposeA: boolean; readonly transposeB: boolean };
 
 /** Sizes of one product and how many there are. */
 const sizes = (a: TensorSpec, b: TensorSpec, { transposeA, transposeB }: MatmulParams) => {
@@ -21,15 +22,15 @@ const sizes = (a: TensorSpec, b: TensorSpec, { transposeA, transposeB }: MatmulP
 /** `y[..., m, n] = Σₖ a[..., m, k] · b[..., k, n]` over equal leading dimensions; either operand may lie transposed. */
 export const matmulOperator: Operator = defineOperator<MatmulParams>({
   name: "matmul",
+  halfOperands: [0, 1],
+  choosesResult: true,
   infer: ([a, b], params) => {
     if (a!.shape.length < 2 || b!.shape.length !== a!.shape.length || !sameShape(a!.shape.slice(0, -2), b!.shape.slice(0, -2))) {
       throw new InvariantError(
         `matmul node with operands ${formatShape(a!.shape)} and ${formatShape(b!.shape)}, whose leading dimensions must be equal`,
       );
     }
-    if (a!.dtype !== "f32" || b!.dtype !== "f32") {
-      throw new ShapeError("matmul", `operands ${formatSpec(a!)} and ${formatSpec(b!)} must both be f32; cast them first`);
-    }
+    const dtype = productDtype("matmul", [a!, b!], params);
     const { rows, inner, innerOfB, columns } = sizes(a!, b!, params);
     if (inner !== innerOfB) {
       const transposed = [params.transposeA && "the first", params.transposeB && "the second"].filter(Boolean).join(" and ");
@@ -38,13 +39,16 @@ export const matmulOperator: Operator = defineOperator<MatmulParams>({
         `${formatShape(a!.shape)} and ${formatShape(b!.shape)}${transposed === "" ? "" : ` (${transposed} transposed)`} do not fit: the inner dimensions must be equal, here ${inner} meets ${innerOfB}; transpose or reshape one of them`,
       );
     }
-    return [{ dtype: "f32", shape: [...a!.shape.slice(0, -2), rows, columns] }];
+    return [{ dtype, shape: [...a!.shape.slice(0, -2), rows, columns] }];
   },
   // Each gradient is again a product of the operands as they lie, so no transposed copy is ever made.
-  vjp: ({ inputs: [a, b], cotangents: [g], params: { transposeA, transposeB } }) => [
-    transposeA ? matmul(b!, g!, { transposeA: transposeB, transposeB: true }) : matmul(g!, b!, { transposeB: !transposeB }),
-    transposeB ? matmul(g!, a!, { transposeA: true, transposeB: transposeA }) : matmul(a!, g!, { transposeA: !transposeA }),
-  ],
+  vjp: ({ inputs: [a, b], cotangents: [cotangent], params: { transposeA, transposeB } }) => {
+    const g = asOperand(cotangent!, a!);
+    return [
+      transposeA ? matmul(b!, g, { transposeA: transposeB, transposeB: true }) : matmul(g, b!, { transposeB: !transposeB }),
+      transposeB ? matmul(g, a!, { transposeA: true, transposeB: transposeA }) : matmul(a!, g, { transposeA: !transposeA }),
+    ];
+  },
   cost: ([a, b], [y], params) => ({
     flops: 2 * elementCount(y!.shape) * sizes(a!, b!, params).inner,
     bytesRead: byteLength(a!) + byteLength(b!),

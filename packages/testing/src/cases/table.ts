@@ -3,6 +3,7 @@ import { attentionCases } from "./attention.ts";
 import { convolutionCases } from "./convolution.ts";
 import { elementwiseCases } from "./elementwise.ts";
 import { fusedCases } from "./fused.ts";
+import { halfRows, wideResultRows } from "./half.ts";
 import { indexingCases } from "./indexing.ts";
 import { linearCases } from "./linear.ts";
 import { movementCases } from "./movement.ts";
@@ -17,6 +18,8 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...convolutionCases,
   ...elementwiseCases,
   ...fusedCases,
+  ...halfRows([...attentionCases, ...convolutionCases, ...linearCases]),
+  ...wideResultRows,
   ...indexingCases,
   ...linearCases,
   ...movementCases,

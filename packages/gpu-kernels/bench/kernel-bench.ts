@@ -1,0 +1,79 @@
+import { createCpuBackend } from "@skein/cpu-kernels";
+import { formatRate, median } from "@skein/measuring";
+import { firstDifference } from "@skein/testing";
+import { flattenTree, NdArray, type DeviceArray, SpanRecorder, type Tensor, trace } from "@skein/tensor-core";
+import { createWebGpuBackend } from "../src/index.ts";
+import { openNodeGpu } from "../src/node.ts";
+import { measureRoofline } from "../src/roofline.ts";
+
+/** One line of a bench: a traced function with the work that its kernels do. */
+export interface KernelRow {
+  readonly name: string;
+  readonly fn: (...inputs: Tensor[]) => unknown;
+  readonly inputs: () => readonly NdArray[];
+  /** Floating-point operations of one call; 0 for kernels that only move. */
+  readonly flops: number;
+  /** Least bytes read and written by one call. */
+  readonly bytes: number;
+  /** Furthest from the CPU's result, absolute and relative. Default 1e-3. */
+  readonly tolerance?: number;
+}
+
+const samples = 11;
+
+/**
+ * Check each row against the CPU backend, time it by the device's timestamps (sum over its kernels), and print rate and share of what
+ * the device reaches with plain kernels: whichever ceiling, of flops or of bytes, the row is nearer to.
+ */
+export const benchKernels = async (title: string, rows: readonly KernelRow[]): Promise<void> => {
+  const backend = await createWebGpuBackend({ gpu: await openNodeGpu() });
+  const cpu = await createCpuBackend();
+  const { copyBytesPerSecond, flopsPerSecond, dispatchSeconds } = await measureRoofline(backend.device);
+  console.log(`${title}: ${backend.facts.adapter}`);
+  console.log(
+    `ceilings: copy ${formatRate(copyBytesPerSecond, "B")}, multiply-add ${formatRate(flopsPerSecond, "FLOP")}, empty dispatch ${(1e6 * dispatchSeconds).toFixed(1)} µs`,
+  );
+  const only = process.argv[2];
+  for (const row of rows.filter(({ name }) => only === undefined || name.includes(only))) {
+    const inputs = row.inputs();
+    const { graph } = trace((...args: Tensor[]) => flattenTree<Tensor>(row.fn(...args)).leaves, inputs as never);
+    const tracer = new SpanRecorder();
+    const executable = backend.compile(graph, { tracer });
+    const reference = cpu.compile(graph);
+    const uploaded = inputs.map((input) => backend.upload(input));
+    const run = async (): Promise<DeviceArray[]> => await executable.run(uploaded);
+
+    const actual = await run();
+    const onCpu = inputs.map((input) => cpu.upload(input));
+    const expected = await reference.run(onCpu);
+    const { tolerance = 1e-3 } = row;
+    for (const [i, array] of actual.entries()) {
+      const [ours, theirs] = [await backend.download(array), await cpu.download(expected[i]!)];
+      const difference = firstDifference(ours.toNumbers(), theirs.toNumbers(), { absolute: tolerance, relative: tolerance });
+      if (difference !== undefined) throw new Error(`${row.name} is not timed, because it is wrong: output ${i}: ${difference}`);
+      backend.free(array);
+      cpu.free(expected[i]!);
+    }
+    for (const array of onCpu) cpu.free(array);
+    reference.release();
+
+    const times: number[] = [];
+    for (let i = 0; i < samples + 2; i++) {
+      tracer.spans.length = 0;
+      for (const array of await run()) backend.free(array);
+      if (i >= 2) times.push(tracer.spans.reduce((sum, { durationSeconds }) => sum + durationSeconds, 0));
+    }
+    const seconds = median(times);
+    const shares = [row.flops / seconds / flopsPerSecond, row.bytes / seconds / copyBytesPerSecond];
+    const rates = [
+      ...(row.flops > 0 ? [formatRate(row.flops / seconds, "FLOP")] : []),
+      formatRate(row.bytes / seconds, "B"),
+    ];
+    console.log(
+      `${row.name.padEnd(48)} ${(1e3 * seconds).toFixed(3).padStart(10)} ms  ${rates.join("  ").padEnd(32)} ${(100 * Math.max(...shares)).toFixed(0).padStart(4)} % of the ${shares[0]! > shares[1]! ? "flop" : "copy"} ceiling`,
+    );
+    for (const array of uploaded) backend.free(array);
+    executable.release();
+  }
+  backend.close();
+};

@@ -1,0 +1,22 @@
+import { type Graph, GraphBuilder, specOf } from "../graph/graph.ts";
+import { operators } from "../ops/table.ts";
+import { copyCast } from "./mixed-precision.ts";
+
+/**
+ * Let products of f16 operands run as f32 ones between casts, for backends and devices without f16 arithmetic. Results are stored as
+ * before, so numbers differ by the rounding of sums only. Returns the graph itself where there is nothing to do.
+ */
+export const widenHalf = (graph: Graph): Graph => {
+  const halves = graph.nodes.map((node) =>
+    (operators[node.op]?.halfOperands ?? []).filter((i) => specOf(graph, node.inputs[i]!).dtype === "f16"),
+  );
+  if (halves.every((positions) => positions.length === 0)) return graph;
+  const builder = new GraphBuilder();
+  for (const node of graph.nodes) {
+    const positions = halves[node.id]!;
+    const { resultDtype: _, ...params } = node.params;
+    if (positions.length === 0) builder.copy(node);
+    else copyCast(builder, node, { positions, dtype: "f32", params });
+  }
+  return builder.finish(graph);
+};

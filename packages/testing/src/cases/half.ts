@@ -1,0 +1,41 @@
+import { matmul, NdArray, operators } from "@skein/tensor-core";
+import type { ConformanceCase } from "../conformance-case.ts";
+import { normal } from "../seeded.ts";
+
+const toHalf = (array: NdArray): NdArray => NdArray.from(array.toNumbers(), array.shape, "f16");
+
+/**
+ * The rows of products again, with f16 operands. Sums are f32 and rounded once, to half an ulp of 2⁻¹¹, so a row allows twice that. Gradient
+ * rules are the same; differences of f16 values would say nothing about them.
+ */
+export const halfRows = (rows: readonly ConformanceCase[]): ConformanceCase[] =>
+  rows.flatMap(({ gradient: _, ...row }) => {
+    const positions = operators[row.op]!.halfOperands;
+    if (positions === undefined) return [];
+    return [
+      {
+        ...row,
+        name: `${row.name}, f16`,
+        inputs: row.inputs.map((input, i) => (positions.includes(i) ? toHalf(input) : input)),
+        tolerance: { absolute: Math.max(1e-3, row.tolerance?.absolute ?? 0), relative: Math.max(1e-3, row.tolerance?.relative ?? 0) },
+      },
+    ];
+  });
+
+/** Sums that overflow f16, or lose all but their head in it, stored as f32. */
+export const wideResultRows: readonly ConformanceCase[] = [
+  {
+    op: "matmul",
+    name: "f16 to f32, beyond the range of f16",
+    fn: (a, b) => matmul(a!, b!, { transposeA: true, resultDtype: "f32" }),
+    inputs: [NdArray.from(new Float32Array(40 * 6).fill(200), [40, 6], "f16"), normal([40, 10], 3, "f16")],
+    tolerance: { absolute: 1e-2, relative: 1e-5 },
+  },
+  {
+    op: "matmul",
+    name: "f16 to f32, batch",
+    fn: (a, b) => matmul(a!, b!, { resultDtype: "f32" }),
+    inputs: [normal([3, 17, 70], 1, "f16"), normal([3, 70, 9], 2, "f16")],
+    tolerance: { absolute: 2e-5, relative: 1e-5 },
+  },
+];
