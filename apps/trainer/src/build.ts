@@ -17,8 +17,10 @@ import {
   clipByGlobalNorm,
   cosineDecay,
   decayMatrices,
+  dynamicLossScale,
   elementCount,
   type GradientTransformation,
+  type LossScale,
   momentum,
   nesterov,
   type Schedule,
@@ -26,7 +28,7 @@ import {
   stepDecay,
   warmUp,
 } from "@skein/tensor-core";
-import type { BucketsJob, CompressionJob, DataJob, Job, LearningRateJob, ModelJob, OptimizerJob } from "./job.ts";
+import type { BucketsJob, CompressionJob, DataJob, Job, LearningRateJob, ModelJob, OptimizerJob, PrecisionJob } from "./job.ts";
 
 // The only file that turns names of a job into things; all others take the things.
 
@@ -116,6 +118,16 @@ const buildRule = (job: OptimizerJob, learningRate: Schedule): GradientTransform
 export const buildOptimizer = ({ optimizer, learningRate, clipNorm }: Job, totalSteps: number): GradientTransformation<unknown> => {
   const rule = buildRule(optimizer, buildLearningRate(learningRate, totalSteps));
   return clipNorm === undefined ? rule : (chain(clipByGlobalNorm(clipNorm), rule) as GradientTransformation<unknown>);
+};
+
+/** The scale of the loss; none where gradients are f32. */
+export const buildLossScale = (job: PrecisionJob): LossScale | undefined => {
+  switch (job.kind) {
+    case "f32":
+      return undefined;
+    case "mixed-f16":
+      return dynamicLossScale({ initial: job.initialScale, growthInterval: job.growthInterval, minimum: Math.min(1, job.initialScale) });
+  }
 };
 
 export const buildCompressor = (job: CompressionJob): Compressor => {

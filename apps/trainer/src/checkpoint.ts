@@ -139,6 +139,9 @@ const readChecked = (files: Files, folder: string): Checkpoint => {
   return { folder, manifest, tensors: new Map(tensors) };
 };
 
+/** Whether a run has saved anything yet, sound or not. */
+export const hasCheckpoint = (files: Files, output: string): boolean => checkpointNames(files, output).length > 0;
+
 /**
  * The newest sound checkpoint of a run.
  *

@@ -91,6 +91,22 @@ const buckets = z
   ])
   .describe("How gradients are merged into messages.");
 
+const precision = z
+  .discriminatedUnion("kind", [
+    z.strictObject({ kind: z.literal("f32") }),
+    z.strictObject({
+      kind: z.literal("mixed-f16"),
+      initialScale: z
+        .number()
+        .gt(0)
+        .refine((value) => Number.isInteger(Math.log2(value)), "must be a power of two, such as 65536")
+        .default(65_536)
+        .describe("Factor of the loss in the first step."),
+      growthInterval: count.default(2000).describe("Sound steps in a row after which the factor doubles."),
+    }),
+  ])
+  .describe("What products compute in: f32, or f16 with sums and weights in f32 and a loss scale that adapts.");
+
 /** What a job file may say. */
 export const jobSchema: z.ZodType<Job> = z
   .strictObject({
@@ -100,6 +116,11 @@ export const jobSchema: z.ZodType<Job> = z
       .describe("Names the output folder."),
     seed: z.int().min(0).default(0).describe("Of weights, data order and dropout."),
     ranks: z.int().min(1).max(64).default(1).describe("Data-parallel ranks: threads of this process."),
+    backend: z
+      .enum(["auto", "cpu", "webgpu"])
+      .default("auto")
+      .describe("Where to compute: WebAssembly, WebGPU, or what skein-train doctor expects to be faster."),
+    precision: precision.default({ kind: "f32" }),
     batch: count.describe("Samples per step, of all ranks together; a multiple of ranks."),
     epochs: count.optional().describe("Passes over the training data. Give epochs or steps."),
     steps: count.optional().describe("Steps to train. Give epochs or steps."),

@@ -3,6 +3,9 @@ export interface Job {
   readonly name: string;
   readonly seed: number;
   readonly ranks: number;
+  /** `auto` is resolved before a run begins, and the run's own job says what it became. */
+  readonly backend: "auto" | "cpu" | "webgpu";
+  readonly precision: PrecisionJob;
   /** Samples per step, of all ranks together. */
   readonly batch: number;
   /** Exactly one of epochs and steps is given. */
@@ -58,5 +61,7 @@ export interface LearningRateJob {
 export type CompressionJob =
   | { readonly kind: "identity" }
   | { readonly kind: "top-k"; readonly density: number; readonly errorFeedback: boolean };
+
+export type PrecisionJob = { readonly kind: "f32" } | { readonly kind: "mixed-f16"; readonly initialScale: number; readonly growthInterval: number };
 
 export type BucketsJob = { readonly kind: "per-tensor" } | { readonly kind: "fixed-size"; readonly bytes: number };

@@ -6,7 +6,8 @@ import { denseBytes } from "@skein/compressors";
 import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels";
 import { positionOf } from "@skein/data";
 import type { Span } from "@skein/tensor-core";
-import { type Checkpoint, commitCheckpoint, discardPartial, type Manifest, type SavedFile } from "./checkpoint.ts";
+import type { BackendName } from "./backend.ts";
+import { type Checkpoint, commitCheckpoint, discardPartial, hasCheckpoint, type Manifest, newestCheckpoint, type SavedFile } from "./checkpoint.ts";
 import { writeChromeTrace } from "./chrome-trace.ts";
 import { describeError, explainDiskFull, reviveError } from "./errors.ts";
 import type { EvaluationSums } from "./evaluate.ts";
@@ -21,6 +22,10 @@ import type { Summary } from "./summary.ts";
 export interface LaunchInput {
   readonly prepared: Prepared;
   readonly output: string;
+  /** How often a run whose device was lost goes on from its newest checkpoint by itself. Default: 3. */
+  readonly maxRestarts?: number | undefined;
+  /** For tests: lose the WebGPU device of rank 0 before this step of the first attempt. */
+  readonly loseDeviceAt?: number | undefined;
   readonly resume?: Checkpoint | undefined;
   /** File for a Chrome trace of the first steps. */
   readonly tracePath?: string | undefined;
@@ -64,6 +69,7 @@ const speedWindow = 20;
 /** The main thread's view of a run: it takes the ranks' messages, and prints and keeps what they say. It computes nothing. */
 class Ledger {
   bytesSent = 0;
+  skipped = 0;
   trainSeconds = 0;
   step: number;
   checkpoint: string | undefined;
@@ -112,11 +118,13 @@ class Ledger {
     epoch,
     loss,
     seconds,
+    skipped,
   }: {
     readonly step: number;
     readonly epoch: number;
     readonly loss: number;
     readonly seconds: number;
+    readonly skipped: boolean;
   }): void {
     const { prepared, metrics, progress } = this.input;
     this.step = step;
@@ -129,7 +137,11 @@ class Ledger {
       samplesPerSecond: prepared.job.batch / meanSeconds,
       secondsLeft: (prepared.totalSteps - step) * meanSeconds,
     };
-    metrics.record({ type: "step", step, epoch, loss, samplesPerSecond: prepared.job.batch / seconds });
+    metrics.record({ type: "step", step, epoch, loss, samplesPerSecond: prepared.job.batch / seconds, ...(skipped && { skipped: 1 }) });
+    if (skipped) {
+      this.skipped++;
+      progress.note(`step ${step}: gradients overflowed f16; the update was left out and the loss scale halved`);
+    }
     progress.update({ step, steps: prepared.totalSteps, epoch, loss, ...speed });
   }
 
@@ -166,6 +178,8 @@ class Ledger {
       ...(predictsBytes ? {} : { testAccuracy: accuracy }),
       testLoss: loss,
       ...(predictsBytes ? { bitsPerByte: loss / Math.LN2 } : {}),
+      backend: prepared.job.backend as BackendName,
+      ...(prepared.job.precision.kind === "f32" ? {} : { skippedSteps: this.skipped }),
       samplesPerSecond: steps === 0 ? 0 : (steps * prepared.job.batch) / this.trainSeconds,
       bytesSentPerRank: this.bytesSent,
       denseBytesPerRank: Math.round(denseBytes(prepared.params, prepared.job.ranks) * steps),
@@ -199,6 +213,9 @@ const runRanks = async (input: LaunchInput, ledger: Ledger, traceOrigin: number 
       Array.from({ length: job.ranks }, (_, rank) => {
         const workerData: RankInput = {
           job,
+          // A job is prepared with its backend resolved.
+          backend: job.backend as BackendName,
+          loseDeviceAt: rank === 0 ? input.loseDeviceAt : undefined,
           connection: world.connection(rank),
           module,
           train: data.train,
@@ -253,11 +270,31 @@ const runRanks = async (input: LaunchInput, ledger: Ledger, traceOrigin: number 
 };
 
 /**
- * Run a prepared job with one thread per rank. On failure nothing of an unfinished checkpoint is left behind.
+ * Run a prepared job with one thread per rank. On failure nothing of an unfinished checkpoint is left behind. A run that lost its
+ * device goes on from the newest checkpoint, or from the beginning where there is none yet.
  *
  * @throws the first rank's error.
  */
 export const launch = async (input: LaunchInput): Promise<Outcome> => {
+  const { output, progress, metrics, maxRestarts = 3 } = input;
+  let attempt = input;
+  for (let restarts = 1; ; restarts++) {
+    try {
+      return await launchOnce(attempt);
+    } catch (error) {
+      const { code, message } = describeError(error);
+      if (code !== "device-lost" || restarts > maxRestarts) throw error;
+      const resume = hasCheckpoint(nodeFiles, output)
+        ? newestCheckpoint(nodeFiles, output, (reason) => progress.note(`passed over a damaged checkpoint: ${reason}`))
+        : undefined;
+      metrics.rewind(resume?.manifest.step ?? 0);
+      progress.note(`${message.split(";")[0]}; going on from ${resume?.folder ?? "the beginning"} (restart ${restarts} of ${maxRestarts})`);
+      attempt = { ...input, resume, loseDeviceAt: undefined };
+    }
+  }
+};
+
+const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
   const ledger = new Ledger(input);
   discardPartial(nodeFiles, input.output); // what a killed run left
   try {

@@ -1,15 +1,18 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from "commander";
 import { newestCheckpoint } from "./checkpoint.ts";
+import { chooseBackend, surveyHardware } from "./choose-backend.ts";
 import { loadJob, type Override, parseOverride } from "./config.ts";
-import { describeError, exitCodeOf, exitCodes, explainDiskFull, formatError } from "./errors.ts";
+import { diagnose, formatDiagnosis } from "./doctor.ts";
+import { ConfigError, describeError, exitCodeOf, exitCodes, explainDiskFull, formatError } from "./errors.ts";
 import { nodeFiles } from "./files.ts";
 import { exitCodeOfSignal, onInterrupt, type StopCause } from "./interrupts.ts";
+import type { Job } from "./job.ts";
 import { jobJsonSchema } from "./job-schema.ts";
 import { launch, type LaunchInput } from "./launch.ts";
 import { MetricFiles } from "./metrics.ts";
 import { claimOutput, dropUnusedOutput, saveJob, savedJob } from "./output-folder.ts";
-import { checkResumable, prepare } from "./prepare.ts";
+import { checkResumable, prepare, type Prepared } from "./prepare.ts";
 import { makeProgress } from "./progress.ts";
 import { StopSignal } from "./stop-signal.ts";
 import { formatSummary } from "./summary.ts";
@@ -26,6 +29,7 @@ interface RunOptions extends GlobalOptions {
   readonly set: readonly string[];
   readonly trace?: string;
   readonly output?: string;
+  readonly maxRestarts?: string;
 }
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -74,15 +78,31 @@ const execute = async (
   }
 };
 
+/** Prepare a job and settle what it computes on. @returns what people are told about it, too. */
+const prepareOn = async (job: Job): Promise<{ readonly prepared: Prepared; readonly notes: readonly string[] }> => {
+  if (job.backend !== "auto") return { prepared: prepare(job), notes: [] };
+  const { backend, reason } = chooseBackend(prepare(job), await surveyHardware({ always: false }));
+  return { prepared: prepare({ ...job, backend }), notes: [`backend ${backend}: ${reason}`] };
+};
+
+const restartsOf = ({ maxRestarts }: RunOptions): { readonly maxRestarts?: number } => {
+  if (maxRestarts === undefined) return {};
+  if (!/^\d+$/.test(maxRestarts))
+    throw new ConfigError([`--max-restarts ${maxRestarts}: must be a whole number from 0; use 3, or 0 to stop at the first loss`]);
+  return { maxRestarts: Number(maxRestarts) };
+};
+
 const runCommand = async (file: string, options: RunOptions): Promise<number> => {
-  const job = loadJob(file, overridesOf(options));
-  const prepared = prepare(job);
+  const restarts = restartsOf(options);
+  const { prepared, notes } = await prepareOn(loadJob(file, overridesOf(options)));
+  const { job } = prepared;
   const claimed = claimOutput(job.name, options.output);
   const output = claimed.path;
   try {
     saveJob(output, job);
-    return await execute({ prepared, output, tracePath: options.trace }, options, [
+    return await execute({ prepared, output, tracePath: options.trace, ...restarts }, options, [
       ...prepared.remarks,
+      ...notes,
       `${job.name}: ${prepared.totalSteps} steps on ${job.ranks} ${job.ranks === 1 ? "rank" : "ranks"}, output in ${output}`,
     ]);
   } catch (error) {
@@ -95,18 +115,27 @@ const resumeCommand = async (output: string, options: RunOptions): Promise<numbe
   const job = savedJob(output, overridesOf(options));
   const notes: string[] = [];
   const resume = newestCheckpoint(nodeFiles, output, (reason) => notes.push(`passed over a damaged checkpoint: ${reason}`));
-  const prepared = prepare(job);
+  const restarts = restartsOf(options);
+  const { prepared, notes: chosen } = await prepareOn(job);
   notes.push(
+    ...chosen,
     ...prepared.remarks,
     ...checkResumable(prepared, resume),
     `${job.name}: going on from ${resume.folder}, step ${resume.manifest.step} of ${prepared.totalSteps}`,
   );
-  return execute({ prepared, output, resume, tracePath: options.trace }, options, notes);
+  return execute({ prepared, output, resume, tracePath: options.trace, ...restarts }, options, notes);
 };
 
 const validateCommand = (file: string, options: RunOptions): number => {
   const job = loadJob(file, overridesOf(options));
   print(options.json === true ? JSON.stringify({ valid: true, job }) : `${file}: valid`);
+  return exitCodes.ok;
+};
+
+const doctorCommand = async (file: string | undefined, options: RunOptions): Promise<number> => {
+  const prepared = file === undefined ? undefined : prepare(loadJob(file, overridesOf(options)));
+  const diagnosis = diagnose(await surveyHardware({ always: true }), prepared);
+  for (const line of options.json === true ? [JSON.stringify(diagnosis)] : formatDiagnosis(diagnosis)) print(line);
   return exitCodes.ok;
 };
 
@@ -128,10 +157,13 @@ const makeProgram = (finish: (code: number) => void): Command => {
       .option("--ranks <count>", "data-parallel ranks (threads)")
       .option("--steps <count>", "steps to train, instead of the job's epochs or steps")
       .option("--set <key=value>", "replace a value of the job; may be repeated", collect, []);
-  const withTrace = (command: Command): Command => command.option("--trace <file>", "write a Chrome trace of the first steps");
+  const withTrace = (command: Command): Command =>
+    command
+      .option("--trace <file>", "write a Chrome trace of the first steps")
+      .option("--max-restarts <count>", "how often to go on by itself when the GPU device is lost; default: 3");
   const does =
-    (action: (argument: string, options: RunOptions) => number | Promise<number>) =>
-    async (argument: string, _: unknown, command: Command) =>
+    <A extends string | undefined>(action: (argument: A, options: RunOptions) => number | Promise<number>) =>
+    async (argument: A, _: unknown, command: Command) =>
       finish(await action(argument, command.optsWithGlobals<RunOptions>()));
 
   withTrace(
@@ -155,6 +187,14 @@ const makeProgram = (finish: (code: number) => void): Command => {
   withOverrides(program.command("validate").description("check a job file").argument("<job>", "job file"))
     .addHelpText("after", "\nExample:\n  skein-train validate jobs/mnist.yaml")
     .action(does(validateCommand));
+  withOverrides(
+    program
+      .command("doctor")
+      .description("say what this machine computes on, how fast, and what backend: auto would choose")
+      .argument("[job]", "job file"),
+  )
+    .addHelpText("after", "\nExample:\n  skein-train doctor jobs/mnist.yaml")
+    .action(does(doctorCommand));
   program
     .command("schema")
     .description("print the JSON Schema of job files")

@@ -1,6 +1,7 @@
 import type { ThreadConnection } from "@skein/collectives/node";
 import type { Records } from "@skein/data";
 import type { Span } from "@skein/tensor-core";
+import type { BackendName } from "./backend.ts";
 import type { SavedFile } from "./checkpoint.ts";
 import type { ErrorReport } from "./errors.ts";
 import type { Job } from "./job.ts";
@@ -8,6 +9,7 @@ import type { Job } from "./job.ts";
 /** What a rank's thread is started with. */
 export interface RankInput {
   readonly job: Job;
+  readonly backend: BackendName;
   readonly connection: ThreadConnection;
   readonly module: WebAssembly.Module;
   readonly train: Records;
@@ -21,12 +23,22 @@ export interface RankInput {
   readonly traceOrigin?: number | undefined;
   /** Words of `StopSignal`. */
   readonly stop: SharedArrayBuffer;
+  /** For tests: lose the WebGPU device before this step. */
+  readonly loseDeviceAt?: number | undefined;
 }
 
 /** What a rank tells the main thread. */
 export type RankMessage =
   /** Rank 0 only: the loss is the mean of all ranks. */
-  | { readonly type: "step"; readonly step: number; readonly epoch: number; readonly loss: number; readonly seconds: number }
+  | {
+      readonly type: "step";
+      readonly step: number;
+      readonly epoch: number;
+      readonly loss: number;
+      readonly seconds: number;
+      /** The update was left out because f16 gradients overflowed. */
+      readonly skipped: boolean;
+    }
   | {
       readonly type: "evaluated";
       readonly step: number;

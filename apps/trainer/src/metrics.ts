@@ -14,6 +14,8 @@ export const metricsFile = "metrics.jsonl";
 
 export interface MetricSink {
   record(measurement: Measurement): void;
+  /** Forget what came after `step`: the run goes on from there. */
+  rewind(step: number): void;
   close(): void;
 }
 
@@ -34,14 +36,15 @@ const keepUpTo = (path: string, step: number): void => {
 
 /** Writes `metrics.jsonl` and TensorBoard events into the output folder of a run. */
 export class MetricFiles implements MetricSink {
-  private readonly lines: number;
+  private readonly path: string;
+  private lines: number;
   private readonly events: EventFile;
 
   /** @param fromStep steps that were done before; later lines of an earlier run are dropped. */
   constructor(folder: string, fromStep: number) {
-    const path = join(folder, metricsFile);
-    keepUpTo(path, fromStep);
-    this.lines = openSync(path, "a");
+    this.path = join(folder, metricsFile);
+    keepUpTo(this.path, fromStep);
+    this.lines = openSync(this.path, "a");
     this.events = new EventFile(folder);
   }
 
@@ -54,6 +57,12 @@ export class MetricFiles implements MetricSink {
         step,
         Object.fromEntries(scalars.map(([name, value]) => [`${type === "step" ? "train" : "test"}/${name}`, value])),
       );
+  }
+
+  rewind(step: number): void {
+    closeSync(this.lines);
+    keepUpTo(this.path, step);
+    this.lines = openSync(this.path, "a");
   }
 
   close(): void {

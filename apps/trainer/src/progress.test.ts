@@ -64,6 +64,7 @@ test("figures read well", () => {
   const lines = formatSummary({
     testAccuracy: 0.98765,
     testLoss: 0.04,
+    backend: "cpu",
     samplesPerSecond: 1999.6,
     bytesSentPerRank: 1000,
     denseBytesPerRank: 50_000,
@@ -72,5 +73,5 @@ test("figures read well", () => {
     checkpoint: "runs/x",
   });
   expect(lines[0]).toBe("test accuracy  98.77 %");
-  expect(lines[3]).toContain("(50.0 × less)");
+  expect(lines[4]).toContain("(50.0 × less)");
 });

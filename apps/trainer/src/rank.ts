@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { joinThreadWorld } from "@skein/collectives/node";
-import { createCpuBackend } from "@skein/cpu-kernels";
+import type { WebGpuBackend } from "@skein/gpu-kernels";
 import {
   type Backend,
   type DeviceArray,
@@ -17,6 +17,7 @@ import {
   type Tracer,
   unflattenTree,
 } from "@skein/tensor-core";
+import { openBackend } from "./backend.ts";
 import { rankFile, sharedFile, writePart } from "./checkpoint.ts";
 import { describeError } from "./errors.ts";
 import { makeEvaluation } from "./evaluate.ts";
@@ -59,6 +60,14 @@ const download = async (leaves: ReadonlyMap<string, DeviceArray>, backend: Backe
   return downloaded;
 };
 
+/** What a test wants to go wrong. */
+const troubleOf = ({ loseDeviceAt }: RankInput, backend: Backend): ((step: number) => void) | undefined =>
+  loseDeviceAt === undefined
+    ? undefined
+    : (step) => {
+        if (step === loseDeviceAt) (backend as WebGpuBackend).device.gpu.destroy();
+      };
+
 /** A new state, or that of a checkpoint. All ranks make the same one, but for residuals. */
 const firstState = async ({ job, resume }: RankInput, rank: number, parts: Parts, backend: Backend): Promise<DeviceState> => {
   const compiled = jit(initState(parts), backend, { mesh: { [dataAxis]: job.ranks } });
@@ -76,9 +85,18 @@ const firstState = async ({ job, resume }: RankInput, rank: number, parts: Parts
 };
 
 const run = async (input: RankInput, post: (message: RankMessage) => void): Promise<void> => {
-  const { job, connection, module, train, test, totalSteps, output, resume, traceOrigin } = input;
+  const { connection, module } = input;
+  const { backend, close } = await openBackend(input.backend, { memory: connection.memory, module });
+  try {
+    await trainOn(input, backend, post);
+  } finally {
+    close();
+  }
+};
+
+const trainOn = async (input: RankInput, backend: Backend, post: (message: RankMessage) => void): Promise<void> => {
+  const { job, connection, train, test, totalSteps, output, resume, traceOrigin } = input;
   const { rank, worldSize } = connection;
-  const backend = await createCpuBackend({ memory: connection.memory, module });
   const communicators = { [dataAxis]: joinThreadWorld(connection) };
   const parts = buildParts(job, train.fields["inputs"]!, totalSteps);
   const tracer = traceOrigin === undefined ? undefined : new RankTracer(rank, traceOrigin);
@@ -86,11 +104,11 @@ const run = async (input: RankInput, post: (message: RankMessage) => void): Prom
   const firstStep = resume?.step ?? 0;
   const step = await trainLoop(
     await firstState(input, rank, parts, backend),
-    { job, parts, backend, communicators, rank, train, totalSteps, firstStep, stop: new StopSignal(input.stop), tracer },
+    { job, parts, backend, communicators, rank, train, totalSteps, firstStep, stop: new StopSignal(input.stop), tracer, beforeStep: troubleOf(input, backend) },
     {
-      stepped: ({ step: done, position, loss, seconds }) => {
+      stepped: ({ step: done, position, loss, seconds, skipped }) => {
         if (tracer !== undefined) tracer.recording = done < firstStep + tracedSteps;
-        if (rank === 0) post({ type: "step", step: done, epoch: position.epoch, loss, seconds });
+        if (rank === 0) post({ type: "step", step: done, epoch: position.epoch, loss, seconds, skipped });
       },
       save: async (state, done) => {
         const { shared, own } = splitLeaves(state);

@@ -1,3 +1,5 @@
+import type { BackendName } from "./backend.ts";
+
 /** What a run tells at its end; with `--json`, the last line. */
 export interface Summary {
   /** Right answers among the held-out samples, 0 to 1; classifiers. */
@@ -6,6 +8,9 @@ export interface Summary {
   readonly testLoss: number;
   /** `testLoss / ln 2`; language models of bytes. */
   readonly bitsPerByte?: number;
+  readonly backend: BackendName;
+  /** Steps whose f16 gradients overflowed, so that their update was left out; mixed precision only. */
+  readonly skippedSteps?: number;
   readonly samplesPerSecond: number;
   /** Payload bytes that a rank sent while training. */
   readonly bytesSentPerRank: number;
@@ -41,6 +46,8 @@ export const formatSummary = (summary: Summary): string[] => {
     ...(testAccuracy === undefined ? [] : [["test accuracy", `${(testAccuracy * 100).toFixed(2)} %`] as [string, string]]),
     ["test loss", `${testLoss.toFixed(4)} nats`],
     ...(bitsPerByte === undefined ? [] : [["bits per byte", bitsPerByte.toFixed(4)] as [string, string]]),
+    ["backend", summary.backend],
+    ...(summary.skippedSteps === undefined ? [] : [["skipped steps", String(summary.skippedSteps)] as [string, string]]),
     ["speed", `${Math.round(summary.samplesPerSecond)} samples/s`],
     ["sent per rank", `${formatBytes(bytesSentPerRank)}, dense all-reduce: ${formatBytes(dense)}${ratio}`],
     ["peak memory", formatBytes(summary.peakMemoryBytes)],

@@ -1,7 +1,7 @@
 import { type DataPosition, positionOf, type Records, stepsPerEpoch } from "@skein/data";
 import { Prefetcher } from "@skein/data/node";
 import type { LabelledBatch } from "@skein/models";
-import { type Backend, type Communicators, type DeviceArray, jit, type Tracer } from "@skein/tensor-core";
+import { type Backend, type Communicators, type DeviceArray, type Graph, jit, mixedPrecision, type Tracer } from "@skein/tensor-core";
 import { RunError } from "./errors.ts";
 import type { EvaluationSums } from "./evaluate.ts";
 import type { Job } from "./job.ts";
@@ -19,12 +19,14 @@ export interface LoopInput {
   readonly totalSteps: number;
   readonly firstStep: number;
   readonly stop: StopSignal;
+  /** Called before each step; tests make trouble here. */
+  readonly beforeStep?: ((step: number) => void) | undefined;
   readonly tracer?: Tracer | undefined;
 }
 
 /** What happens beside the steps; the loop itself touches neither disk nor messages. */
 export interface LoopEvents {
-  stepped(done: { readonly step: number; readonly position: DataPosition; readonly loss: number; readonly seconds: number }): void;
+  stepped(done: { readonly step: number; readonly position: DataPosition; readonly loss: number; readonly seconds: number; readonly skipped: boolean }): void;
   save(state: DeviceState, step: number): Promise<void>;
   evaluate(state: DeviceState, step: number): Promise<EvaluationSums>;
 }
@@ -33,7 +35,12 @@ interface DeviceResult {
   readonly state: DeviceState;
   readonly loss: DeviceArray;
   readonly finite: DeviceArray;
+  readonly skipped: DeviceArray;
 }
+
+/** Gradients are exchanged, and weights updated, in f32. */
+const passesFor = ({ kind }: Job["precision"]): ((graph: Graph) => Graph)[] =>
+  kind === "f32" ? [] : [(graph) => mixedPrecision(graph, { keeps: (scope) => /^(exchange|update)/.test(scope) })];
 
 /**
  * Train from `firstStep` to the end, or until the stop signal; save and evaluate when due. Saves at the end in any case, unless that very step
@@ -49,6 +56,7 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
     donate: [0],
     mesh: { [dataAxis]: job.ranks },
     communicators,
+    passes: passesFor(job.precision),
     ...(tracer && { tracer }),
   });
   const step = compiled as unknown as (state: DeviceState, batch: LabelledBatch | object) => Promise<DeviceResult>;
@@ -86,10 +94,11 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
         startSeconds: waited,
         durationSeconds: tracer.now() - waited,
       });
+      input.beforeStep?.(done + 1);
       const result = await step(state, batch);
       state = result.state;
-      const [loss] = await read(result.loss);
-      const bad = (await read(result.finite)).indexOf(0);
+      const [[loss], finite, [skipped]] = await Promise.all([read(result.loss), read(result.finite), read(result.skipped)]);
+      const bad = finite.indexOf(0);
       if (bad >= 0) {
         throw new RunError(
           "non-finite",
@@ -97,7 +106,7 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
         );
       }
       done++;
-      events.stepped({ step: done, position, loss: loss!, seconds: (performance.now() - began) / 1000 });
+      events.stepped({ step: done, position, loss: loss!, seconds: (performance.now() - began) / 1000, skipped: skipped === 1 });
       stopped = stop.stopsAfter(done);
       const last = done === totalSteps;
       const { everySteps } = job.checkpoint;

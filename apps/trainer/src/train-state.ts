@@ -6,6 +6,7 @@ import {
   full,
   type GradientTransformation,
   leafPaths,
+  type LossScale,
   type NdArray,
   randomKey,
   type Tensor,
@@ -13,7 +14,7 @@ import {
   trace,
 } from "@skein/tensor-core";
 import type { BucketPlan, Compressor } from "@skein/compressors";
-import { buildBuckets, buildCompressor, buildModel, buildOptimizer } from "./build.ts";
+import { buildBuckets, buildCompressor, buildLossScale, buildModel, buildOptimizer } from "./build.ts";
 import type { Job } from "./job.ts";
 
 /** The mesh axis along which ranks share the batch. */
@@ -25,6 +26,8 @@ export interface TrainState<Leaf> {
   /** Running statistics and the like; the same on all ranks. */
   readonly model: unknown;
   readonly optimizer: unknown;
+  /** With f16 products: the scale of the loss. Empty otherwise. */
+  readonly lossScale: unknown;
   /** What compressors keep, per bucket: each rank its own. */
   readonly residuals: readonly unknown[];
   /** u32[2], constant: each step folds its number in. */
@@ -39,6 +42,7 @@ export interface Parts {
   readonly optimizer: GradientTransformation<unknown>;
   readonly compressor: Compressor;
   readonly buckets: BucketPlan;
+  readonly lossScale: LossScale | undefined;
   readonly ranks: number;
 }
 
@@ -51,6 +55,7 @@ export const buildParts = (job: Job, inputs: { readonly shape: readonly number[]
     optimizer: buildOptimizer(job, totalSteps),
     compressor: buildCompressor(job.compression),
     buckets: buildBuckets(job.buckets, params),
+    lossScale: buildLossScale(job.precision),
     ranks: job.ranks,
   };
 };
@@ -72,13 +77,14 @@ const specsOf = <T>(fn: (key: Tensor) => T): T => {
 
 /** The state before the first step; traced. @param key u32[2] of the job's seed. */
 export const initState =
-  ({ model, optimizer, compressor, buckets }: Parts): ((key: Tensor) => TrainState<Tensor>) =>
+  ({ model, optimizer, compressor, buckets, lossScale }: Parts): ((key: Tensor) => TrainState<Tensor>) =>
   (key) => {
     const { params, state } = model.init(key);
     return {
       params,
       model: state,
       optimizer: optimizer.init(params),
+      lossScale: lossScale?.init() ?? {},
       residuals: initExchange(params, { compressor, buckets }),
       key,
       step: full([], 0, "u32"),

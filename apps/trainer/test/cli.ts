@@ -46,6 +46,7 @@ export const jobFolder = (): { readonly folder: string; readonly remove: () => v
 const tinyJob = `name: tiny
 seed: 3
 ranks: 2
+backend: cpu
 batch: 32
 steps: 30
 data: { kind: mnist, trainSamples: 640, testSamples: 203 }

@@ -26,6 +26,7 @@ test("a run learns, and leaves metrics, events, checkpoints and a summary", asyn
   expect(Object.keys(summary)).toEqual([
     "testAccuracy",
     "testLoss",
+    "backend",
     "samplesPerSecond",
     "bytesSentPerRank",
     "denseBytesPerRank",

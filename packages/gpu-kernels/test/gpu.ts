@@ -1,10 +1,5 @@
-import { existsSync } from "node:fs";
 import { createWebGpuBackend, type WebGpuBackend, type WebGpuBackendOptions } from "../src/index.ts";
 import { openNodeGpu } from "../src/node.ts";
-
-// Mesa's lavapipe, a Vulkan driver on the processor, where the machine has no GPU driver of its own.
-const lavapipe = "/usr/share/vulkan/icd.d/lvp_icd.json";
-if (process.env["VK_DRIVER_FILES"] === undefined && existsSync(lavapipe)) process.env["VK_DRIVER_FILES"] = lavapipe;
 
 // One instance for the whole process: one that is collected too early aborts it.
 const instance: Promise<GPU> = openNodeGpu();

@@ -157,12 +157,13 @@ export {
   type TopKOptions,
   variance,
 } from "./functions/reduce.ts";
+export { packBits, unpackBits } from "./functions/bits.ts";
 export { oneHot } from "./functions/one-hot.ts";
 export { bernoulli, categorical, dropout, foldIn, normal, randomBits, splitKey, uniform } from "./functions/random.ts";
 export { foldInKey, permutation, randomKey, threefry2x32, threefryWord } from "./random.ts";
 export { type FusedInstruction, type FusedParams } from "./ops/fused.ts";
 export { attention, type AttentionOptions, rotary } from "./functions/attention.ts";
-export { embedding, gather, scatterAdd } from "./functions/indexing.ts";
+export { embedding, gather, invertPermutation, permuteRows, scatterAdd } from "./functions/indexing.ts";
 export { batchNorm, batchNormInference, type BatchNormResult, layerNorm, rmsNorm } from "./functions/normalisation.ts";
 export { crossEntropy, crossEntropyPerRow, logSoftmax, softmax } from "./functions/softmax.ts";
 export { invalidValue } from "./ops/indexing.ts";
@@ -181,6 +182,7 @@ export {
 } from "./optim/optimizers.ts";
 export { scale, scaleByLearningRate, scaleBySchedule, type ScheduleState } from "./optim/scale.ts";
 export { type AdamOptions, type AdamState, scaleByAdam } from "./optim/scale-by-adam.ts";
+export { dynamicLossScale, type LossScale, type LossScaleOptions, type LossScaleState } from "./optim/dynamic-loss-scale.ts";
 export { cosineDecay, joinSchedules, linearRamp, resolveSchedule, type Schedule, stepDecay, warmUp } from "./optim/schedule.ts";
 export {
   applyUpdates,
@@ -211,7 +213,7 @@ export { eliminateCommonSubexpressions } from "./passes/common-subexpressions.ts
 export { eliminateDeadCode } from "./passes/dead-code.ts";
 export { fuseElementwise, type FusionOptions } from "./passes/fuse-elementwise.ts";
 export { type InPlaceRule, standardInPlaceRule } from "./passes/in-place.ts";
-export { mixedPrecision } from "./passes/mixed-precision.ts";
+export { mixedPrecision, type MixedPrecisionOptions } from "./passes/mixed-precision.ts";
 export { widenHalf } from "./passes/widen-half.ts";
 export { type MemoryPlan, type MemoryPlanOptions, type Place, type PlanCopy, planMemory } from "./passes/memory-plan.ts";
 export { optimize, type OptimizeOptions } from "./passes/optimize.ts";

@@ -10,6 +10,7 @@ import {
   multiply,
   optimize,
   reshape,
+  scope,
   subtract,
   type Tensor,
   trace,
@@ -52,6 +53,13 @@ describe("mixedPrecision", () => {
     const weightGradients = nodes.filter(({ op, params, specs }) => op === "matmul" && params["resultDtype"] === "f32" && specs[0]!.dtype === "f32");
     expect(weightGradients.map(({ specs }) => specs[0]!.shape)).toEqual(expect.arrayContaining([[4, 3]]));
     expect(nodes.filter(({ op, specs }) => op === "attention" && specs[0]!.dtype === "f16").length).toBe(1);
+  });
+
+  test("leaves scopes alone that are to keep f32", () => {
+    const graph = mixedPrecision(trace(((x: Tensor) => scope("update", () => matmul(x, x))) as never, [spec(3, 3)] as never).graph, {
+      keeps: (name) => name.startsWith("update"),
+    });
+    expect(graph.nodes.map(({ op }) => op)).toEqual(["input", "matmul"]);
   });
 
   test("changes values by the rounding of f16 only", () => {

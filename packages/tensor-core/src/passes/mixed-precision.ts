@@ -45,6 +45,11 @@ export const copyCast = (
   });
 };
 
+export interface MixedPrecisionOptions {
+  /** Scopes that stay f32: the exchange of gradients, the optimizer. Default: none. */
+  readonly keeps?: (scope: string) => boolean;
+}
+
 /**
  * Let products (matmul, convolution, attention) read f16 operands and store f16 results, with sums in f32; everything else stays f32, and
  * the casts fuse into its kernels. What leads to no other product, such as the gradient of a weight, is stored as f32.
@@ -54,17 +59,17 @@ export const copyCast = (
  *
  * Source: Micikevicius et al. 2017, "Mixed Precision Training", arXiv:1710.03740.
  */
-export const mixedPrecision = (source: Graph): Graph => {
+export const mixedPrecision = (source: Graph, { keeps = () => false }: MixedPrecisionOptions = {}): Graph => {
   const graph = eliminateDeadCode(simplify(source)); // transposed operands become flags before casts come between
   const feeds = feedsProducts(graph);
   const builder = new GraphBuilder();
   for (const node of graph.nodes) {
     const positions = halfOperandsOf(node);
-    const isProduct = positions.length > 0 && positions.every((i) => specOf(graph, node.inputs[i]!).dtype === "f32");
+    const isProduct = positions.length > 0 && !keeps(node.scope) && positions.every((i) => specOf(graph, node.inputs[i]!).dtype === "f32");
     if (!isProduct) builder.copy(node);
     else {
-      const keeps = operators[node.op]!.choosesResult === true && !feeds[node.id]!;
-      copyCast(builder, node, { positions, dtype: "f16", params: keeps ? { ...node.params, resultDtype: "f32" } : node.params });
+      const wide = operators[node.op]!.choosesResult === true && !feeds[node.id]!;
+      copyCast(builder, node, { positions, dtype: "f16", params: wide ? { ...node.params, resultDtype: "f32" } : node.params });
     }
   }
   return builder.finish(graph);

@@ -1,0 +1,33 @@
+import { Arena, type CpuBackendOptions, createCpuBackend } from "@skein/cpu-kernels";
+import { createWebGpuBackend, type HostMemory, type WebGpuBackend } from "@skein/gpu-kernels";
+import { openNodeGpu } from "@skein/gpu-kernels/node";
+import type { Backend } from "@skein/tensor-core";
+
+/** What a run computes on. */
+export type BackendName = "cpu" | "webgpu";
+
+/** Memory for what collectives carry, in the world's shared memory, where peers read it in place. */
+export const arenaHostMemory = (arena: Arena): HostMemory => ({
+  allocate: (bytes) => new Uint8Array(arena.memory.buffer, arena.allocate(bytes), bytes),
+  release: (bytes) => arena.release(bytes.byteOffset),
+});
+
+/** A backend, and how to end it. */
+export interface OpenBackend {
+  readonly backend: Backend;
+  close(): void;
+}
+
+/** Open a WebGPU device in Node. @throws AdapterError where there is none. */
+export const openWebGpu = async (hostMemory?: HostMemory): Promise<WebGpuBackend> =>
+  createWebGpuBackend({ gpu: await openNodeGpu(), ...(hostMemory && { hostMemory }) });
+
+/** The backend of one rank. @param memory shared by the ranks of the process. */
+export const openBackend = async (
+  name: BackendName,
+  options: CpuBackendOptions & { readonly memory: WebAssembly.Memory },
+): Promise<OpenBackend> => {
+  if (name === "cpu") return { backend: await createCpuBackend(options), close: () => undefined };
+  const backend = await openWebGpu(arenaHostMemory(new Arena(options.memory)));
+  return { backend, close: () => backend.close() };
+};

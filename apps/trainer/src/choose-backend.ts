@@ -1,0 +1,65 @@
+import { createCpuBackend } from "@skein/cpu-kernels";
+import type { DeviceFacts, WebGpuBackend } from "@skein/gpu-kernels";
+import { SkeinError } from "@skein/tensor-core";
+import { type BackendName, openWebGpu } from "./backend.ts";
+import { type BackendRates, estimateSeconds, stepGraph } from "./estimate.ts";
+import { measureRates } from "./measure-rates.ts";
+import type { Prepared } from "./prepare.ts";
+import { buildParts } from "./train-state.ts";
+
+/** The rates of both backends. */
+export interface MeasuredRates {
+  readonly cpu: BackendRates;
+  readonly webgpu: BackendRates;
+}
+
+/** What this machine computes on. */
+export interface Hardware {
+  /** The WebGPU device, or why there is none. */
+  readonly webgpu: { readonly facts: DeviceFacts } | { readonly missing: string };
+  /** Absent where there is nothing to compare, or nothing worth it. */
+  readonly rates?: MeasuredRates;
+}
+
+/** Look for a WebGPU device, and measure both backends if it is more than a processor in disguise. @param always measure that one too. */
+export const surveyHardware = async ({ always }: { readonly always: boolean }): Promise<Hardware> => {
+  let backend: WebGpuBackend;
+  try {
+    backend = await openWebGpu();
+  } catch (error) {
+    if (!(error instanceof SkeinError) || error.kind !== "environment") throw error;
+    return { webgpu: { missing: error.message } };
+  }
+  try {
+    const { facts } = backend;
+    if (facts.software && !always) return { webgpu: { facts } };
+    return { webgpu: { facts }, rates: { cpu: await measureRates(await createCpuBackend()), webgpu: await measureRates(backend) } };
+  } finally {
+    backend.close();
+  }
+};
+
+export interface BackendChoice {
+  readonly backend: BackendName;
+  readonly reason: string;
+  /** Expected seconds of a step, collectives left out; where both backends were measured. */
+  readonly seconds?: { readonly cpu: number; readonly webgpu: number };
+}
+
+const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
+
+/** What `backend: auto` means for a job on this machine. Pure. */
+export const chooseBackend = ({ job, data, totalSteps }: Prepared, { webgpu, rates }: Hardware): BackendChoice => {
+  if ("missing" in webgpu) return { backend: "cpu", reason: webgpu.missing };
+  const { facts } = webgpu;
+  if (rates === undefined)
+    return { backend: "cpu", reason: `the only WebGPU adapter, ${facts.adapter}, is software: a processor that pretends to be a GPU` };
+  const graph = stepGraph(buildParts(job, data.train.fields["inputs"]!, totalSteps), data.train.fields, job.batch / job.ranks);
+  const seconds = { cpu: estimateSeconds(graph, rates.cpu), webgpu: estimateSeconds(graph, rates.webgpu) };
+  const backend = seconds.webgpu < seconds.cpu ? "webgpu" : "cpu";
+  return {
+    backend,
+    reason: `a step is expected to take ${milliseconds(seconds.cpu)} on the CPU and ${milliseconds(seconds.webgpu)} on ${facts.adapter}`,
+    seconds,
+  };
+};

@@ -1,0 +1,59 @@
+import { type DeviceFacts, wishedFeatures, type WishedFeature } from "@skein/gpu-kernels";
+import { chooseBackend, type BackendChoice, type Hardware } from "./choose-backend.ts";
+import type { BackendRates } from "./estimate.ts";
+import type { Prepared } from "./prepare.ts";
+import { formatBytes } from "./summary.ts";
+
+/** What `skein-train doctor` found. */
+export interface Diagnosis {
+  readonly node: string;
+  readonly hardware: Hardware;
+  readonly job?: { readonly name: string; readonly asked: string; readonly choice: BackendChoice };
+}
+
+export const diagnose = (hardware: Hardware, prepared?: Prepared): Diagnosis => ({
+  node: process.version,
+  hardware,
+  ...(prepared && { job: { name: prepared.job.name, asked: prepared.job.backend, choice: chooseBackend(prepared, hardware) } }),
+});
+
+const isOn = (facts: DeviceFacts, feature: WishedFeature): boolean =>
+  ({
+    "shader-f16": facts.f16,
+    subgroups: facts.subgroups,
+    "timestamp-query": facts.timestamps,
+    "chromium-experimental-subgroup-matrix": facts.subgroupMatrices.length > 0,
+  })[feature];
+
+/** What a job does without a feature. */
+const without: { readonly [F in WishedFeature]: string } = {
+  "shader-f16": "mixed precision computes in f32 and stores f16",
+  subgroups: "reductions go through workgroup memory",
+  "timestamp-query": "profiles show whole steps only",
+  "chromium-experimental-subgroup-matrix": "products use plain multiply-adds",
+};
+
+const ratesLine = ({ flopsPerSecond, bytesPerSecond, kernelSeconds }: BackendRates): string =>
+  `products ${(flopsPerSecond / 1e9).toPrecision(3)} GFLOP/s, memory ${(bytesPerSecond / 1e9).toPrecision(3)} GB/s, ${(1e6 * kernelSeconds).toPrecision(2)} µs per kernel`;
+
+/** The diagnosis for people, a line per finding. */
+export const formatDiagnosis = ({ node, hardware: { webgpu, rates }, job }: Diagnosis): string[] => {
+  const lines: [string, string][] = [["node", node]];
+  if (rates !== undefined) lines.push(["cpu", ratesLine(rates.cpu)]);
+  if ("missing" in webgpu) lines.push(["webgpu", `none: ${webgpu.missing}`]);
+  else {
+    const { facts } = webgpu;
+    lines.push(["webgpu", `${facts.adapter}${facts.software ? " (software: a processor that pretends to be a GPU)" : ""}`]);
+    if (rates !== undefined) lines.push(["", ratesLine(rates.webgpu)]);
+    for (const [feature, use] of Object.entries(wishedFeatures) as [WishedFeature, string][]) {
+      lines.push(["", isOn(facts, feature) ? `${feature}: on, ${use}` : `${feature}: off, this adapter does not offer it; ${without[feature]}`]);
+    }
+    lines.push(["", `largest tensor of a kernel ${formatBytes(facts.maxBindingBytes)}, largest buffer ${formatBytes(facts.maxBufferBytes)}`]);
+  }
+  if (job !== undefined) {
+    lines.push([`job ${job.name}`, `auto would choose ${job.choice.backend}: ${job.choice.reason}`]);
+    if (job.asked !== "auto") lines.push(["", `the job asks for ${job.asked}`]);
+  }
+  const width = Math.max(...lines.map(([name]) => name.length));
+  return lines.map(([name, value]) => `${name.padEnd(width)}  ${value}`);
+};

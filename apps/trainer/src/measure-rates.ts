@@ -1,0 +1,50 @@
+import { add, type Backend, type DeviceArray, jit, matmul, NdArray, type Tensor } from "@skein/tensor-core";
+import type { BackendRates } from "./estimate.ts";
+
+const side = 512;
+const elements = 2 ** 22;
+const chain = 20;
+
+/** Seconds of a call that ends with a read-back of one number, least of three after a first. */
+const secondsOf = async (call: () => Promise<unknown>): Promise<number> => {
+  await call();
+  const times: number[] = [];
+  for (let i = 0; i < 3; i++) {
+    const began = performance.now();
+    await call();
+    times.push((performance.now() - began) / 1000);
+  }
+  return Math.min(...times);
+};
+
+/** Measure a backend by a product, a sweep over memory and a chain of tiny kernels. Takes well below a second on a processor or a GPU. */
+export const measureRates = async (backend: Backend): Promise<BackendRates> => {
+  const one = backend.upload(NdArray.from([1]));
+  /** Queue `repeats` calls, then wait for all of them. */
+  const time = async (fn: (x: Tensor) => Tensor, input: DeviceArray, repeats: number): Promise<number> => {
+    const compiled = jit(fn, backend) as unknown as (x: DeviceArray) => Promise<DeviceArray>;
+    const wait = jit((x: Tensor) => add(x, 1), backend) as unknown as (x: DeviceArray) => Promise<DeviceArray>;
+    return secondsOf(async () => {
+      for (let i = 0; i < repeats; i++) backend.free(await compiled(input));
+      const last = await wait(one);
+      await backend.download(last);
+      backend.free(last);
+    });
+  };
+  const square = backend.upload(NdArray.zeros("f32", [side, side]));
+  const long = backend.upload(NdArray.zeros("f32", [elements]));
+  try {
+    const idle = await time((x) => add(x, 1), one, 0);
+    const seconds = async (fn: (x: Tensor) => Tensor, input: DeviceArray, repeats: number): Promise<number> =>
+      Math.max(1e-9, (await time(fn, input, repeats)) - idle) / repeats;
+    const product = await seconds((x) => matmul(x, x), square, 4);
+    const sweep = await seconds((x) => add(x, 1), long, 4);
+    // Products of one element do not fuse: each is a kernel of its own.
+    const tiny = backend.upload(NdArray.zeros("f32", [1, 1]));
+    const kernels = await seconds((x) => Array.from({ length: chain }).reduce((y: Tensor) => matmul(y, x), x), tiny, 2);
+    backend.free(tiny);
+    return { flopsPerSecond: (2 * side ** 3) / product, bytesPerSecond: (8 * elements) / sweep, kernelSeconds: kernels / chain };
+  } finally {
+    for (const array of [one, square, long]) backend.free(array);
+  }
+};

@@ -1,0 +1,147 @@
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openWebGpu } from "../src/backend.ts";
+import { loadJob } from "../src/config.ts";
+import { launch } from "../src/launch.ts";
+import { MetricFiles } from "../src/metrics.ts";
+import { prepare } from "../src/prepare.ts";
+import { StopSignal } from "../src/stop-signal.ts";
+import { checkpointBytes, checkpointNames, jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
+
+const hasAdapter: boolean = await openWebGpu().then(
+  (backend) => {
+    backend.close();
+    return true;
+  },
+  () => false,
+);
+
+let folder: string;
+let remove: () => void;
+beforeEach(() => ({ folder, remove } = jobFolder()));
+afterEach(() => remove());
+
+const set = (...values: string[]): string[] => values.flatMap((value) => ["--set", value]);
+const run = async (output: string, ...args: string[]): Promise<number[]> => {
+  const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--quiet", "--output", output, ...args);
+  expect(stderr.split("\n").filter((line) => line !== "" && !line.startsWith("Warning: max"))).toEqual([]);
+  expect(code).toBe(0);
+  return stepLosses(join(folder, output));
+};
+
+const expectClose = (actual: readonly number[], expected: readonly number[], tolerance: number): void => {
+  expect(actual).toHaveLength(expected.length);
+  actual.forEach((loss, i) => expect(Math.abs(loss - expected[i]!), `step ${i + 1}: ${loss} and ${expected[i]}`).toBeLessThan(tolerance));
+};
+
+describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
+  test.each([
+    ["an MLP, two ranks, top-k with error feedback", ["--steps", "20"]],
+    ["a CNN", set("model={kind: cnn, channels: [4, 8], hidden: 16}", "compression={kind: identity}", "ranks=1").concat("--steps", "10")],
+    [
+      "a GPT",
+      set(
+        "data={kind: moby-dick, window: 32, trainSamples: 200, testSamples: 20}",
+        "model={kind: gpt, layers: 2, heads: 2, width: 32}",
+        "compression={kind: identity}",
+        "batch=8",
+        "evaluation.batch=10",
+        "ranks=1",
+      ).concat("--steps", "10"),
+    ],
+  ])("has the losses of the CPU: %s", async (_, args) => {
+    const onCpu = await run("cpu", ...args);
+    // Sums run in another order; a step of training carries that on into the next.
+    expectClose(await run("webgpu", ...args, "--set", "backend=webgpu"), onCpu, 1e-3);
+  });
+
+  test("is the same bit for bit when run again, and when resumed", async () => {
+    const args = ["--set", "backend=webgpu", "--set", "checkpoint.keep=10"];
+    await run("whole", ...args);
+    await run("again", ...args);
+    expect(checkpointBytes(join(folder, "again"), 30)).toEqual(checkpointBytes(join(folder, "whole"), 30));
+    await run("half", ...args, "--steps", "10");
+    expect((await skeinTrain(folder, "resume", "half", "--steps", "30")).code).toBe(0);
+    expect(checkpointNames(join(folder, "half"))).toContain("step-00000030");
+  });
+
+  test("in mixed precision learns as in f32", async () => {
+    const mixed = set("precision={kind: mixed-f16}", "ranks=1", "compression={kind: identity}");
+    const losses = await run("mixed", ...mixed, "--set", "backend=webgpu");
+    expectClose(losses, await run("single", ...mixed.slice(2)), 5e-2);
+    expect(losses).not.toEqual(stepLosses(join(folder, "single")));
+  });
+
+  test("goes on from the last checkpoint by itself when the device is lost", async () => {
+    const job = loadJob(join(folder, "job.yaml"), [
+      { path: ["backend"], value: "webgpu", origin: "test" },
+      { path: ["ranks"], value: 1, origin: "test" },
+    ]);
+    const notes: string[] = [];
+    const output = join(folder, "lost");
+    const { mkdirSync } = await import("node:fs");
+    const launchTo = async (path: string, extra: object): Promise<void> => {
+      mkdirSync(path, { recursive: true });
+      const metrics = new MetricFiles(path, 0);
+      try {
+        const progress = { update: () => undefined, note: (line: string) => void notes.push(line), close: () => undefined };
+        await launch({ prepared: prepare(job), output: path, stop: StopSignal.create(), metrics, progress, ...extra });
+      } finally {
+        metrics.close();
+      }
+    };
+    await launchTo(output, { loseDeviceAt: 17 });
+    expect(notes.filter((line) => line.includes("was lost"))).toEqual([
+      expect.stringMatching(/rank 0: the WebGPU device .* was lost .*going on from .*step-00000010 \(restart 1 of 3\)/),
+    ]);
+    await launchTo(join(folder, "left-alone"), {});
+    expect(checkpointBytes(output, 30)).toEqual(checkpointBytes(join(folder, "left-alone"), 30));
+    expect(metricLines(output).filter(({ type }) => type === "step").map(({ step }) => step)).toEqual(Array.from({ length: 30 }, (_, i) => i + 1));
+
+    await expect(launchTo(join(folder, "given-up"), { loseDeviceAt: 3, maxRestarts: 0 })).rejects.toThrow(/was lost/);
+  });
+
+  test("doctor names adapter, features, rates and what auto would choose", async () => {
+    const { code, stdout } = await skeinTrain(folder, "doctor", "job.yaml");
+    expect(code).toBe(0);
+    for (const text of ["products", "shader-f16: o", "subgroups: o", "timestamp-query: o", "chromium-experimental-subgroup-matrix: o", "job tiny", "auto would choose", "the job asks for cpu"])
+      expect(stdout).toContain(text);
+    const json = JSON.parse((await skeinTrain(folder, "doctor", "job.yaml", "--json")).stdout) as {
+      job: { choice: { seconds: { cpu: number; webgpu: number } } };
+    };
+    expect(json.job.choice.seconds.cpu).toBeGreaterThan(0);
+    expect(json.job.choice.seconds.webgpu).toBeGreaterThan(0);
+  });
+});
+
+test("mixed precision on the CPU learns as in f32, and an overflow is passed over with half the scale", async () => {
+  const mixed = set("precision={kind: mixed-f16, initialScale: 1073741824}", "ranks=1", "compression={kind: identity}");
+  const { code, stdout, stderr } = await skeinTrain(folder, "run", "job.yaml", "--json", "--output", "mixed", ...mixed);
+  expect(code).toBe(0);
+  expect(stderr).toContain("gradients overflowed f16; the update was left out and the loss scale halved");
+  const { skippedSteps } = JSON.parse(stdout) as { skippedSteps: number };
+  expect(skippedSteps).toBeGreaterThan(0);
+  expect(skippedSteps).toBeLessThan(20);
+  const losses = stepLosses(join(folder, "mixed"));
+  expect(losses.at(-1)).toBeLessThan(0.95 * losses[0]!);
+});
+
+describe("without an adapter", () => {
+  const hidden = { VK_DRIVER_FILES: "/nonexistent", VK_ICD_FILENAMES: "/nonexistent" };
+  beforeEach(() => void Object.assign(process.env, hidden));
+  afterEach(() => {
+    for (const name of Object.keys(hidden)) delete process.env[name];
+  });
+
+  test("a job that asks for WebGPU says what is missing, auto takes the CPU and says so, doctor tells why", async () => {
+    const refused = await skeinTrain(folder, "run", "job.yaml", "--set", "backend=webgpu", "--output", "refused");
+    expect(refused.stderr).toMatch(/WebGPU found no adapter; install a Vulkan driver/);
+    expect(refused.code).toBe(1);
+    const auto = await skeinTrain(folder, "run", "job.yaml", "--set", "backend=auto", "--steps", "3", "--output", "auto");
+    expect(auto.stderr).toContain("backend cpu: WebGPU found no adapter");
+    expect(auto.code).toBe(0);
+    const doctor = await skeinTrain(folder, "doctor", "job.yaml");
+    expect(doctor.stdout).toContain("auto would choose cpu: WebGPU found no adapter");
+    expect(doctor.code).toBe(0);
+  });
+});

@@ -1,0 +1,35 @@
+import { describe, expect, test } from "vitest";
+import { dynamicLossScale, evaluate, type LossScaleOptions, NdArray, referenceBackend, type Tensor } from "../index.ts";
+
+/** Scales after each of a row of steps, sound or not. */
+const scalesAfter = async (steps: readonly boolean[], options: LossScaleOptions): Promise<number[]> => {
+  const rule = dynamicLossScale(options);
+  const backend = referenceBackend();
+  let state = await evaluate(() => rule.init(), backend)();
+  const scales: number[] = [];
+  for (const sound of steps) {
+    state = (await evaluate((scale: Tensor, soundSteps: Tensor, is: Tensor) => rule.update({ scale, soundSteps }, is), backend)(
+      state.scale as never,
+      state.soundSteps as never,
+      NdArray.from([sound ? 1 : 0], [], "bool") as never,
+    )) as never;
+    scales.push((state.scale as unknown as NdArray).item());
+  }
+  return scales;
+};
+
+describe("dynamicLossScale", () => {
+  test("halves on every overflow, down to its minimum", async () => {
+    expect(await scalesAfter([false, false, false, false], { initial: 8, minimum: 2 })).toEqual([4, 2, 2, 2]);
+  });
+
+  test("doubles after so many sound steps in a row, and counts anew after each change", async () => {
+    const sound = [true, true, true, true, true, true, false, true, true, false, true, true, true];
+    expect(await scalesAfter(sound, { initial: 4, growthInterval: 3 })).toEqual([4, 4, 8, 8, 8, 16, 8, 8, 8, 4, 4, 4, 8]);
+  });
+
+  test("refuses a scale that would change the bits of gradients", () => {
+    expect(() => dynamicLossScale({ initial: 1000 })).toThrow(/initial is 1000.*power of two/);
+    expect(() => dynamicLossScale({ minimum: 0 })).toThrow(/minimum is 0/);
+  });
+});
