@@ -37,19 +37,25 @@ export interface CpuBackend extends Backend {
 /** Carried out by the executable itself. */
 const withoutKernel = ["input", "axis-index", "collective-start", "collective-done"];
 
-/** Every reason why a graph cannot run here, in one error. */
-const checkSupport = (graph: Graph): void => {
+/** Every reason why an optimized graph cannot run here; none where it can. */
+export const reasonsAgainst = (graph: Graph): string[] => {
   const reasons = graph.nodes.flatMap((node) => {
     if (withoutKernel.includes(node.op)) return [];
     const kernel = kernels[node.op];
     const reason = kernel === undefined ? "has no kernel on this backend" : kernel.refuses?.(kernelNodeOf(graph, node));
     return reason === undefined ? [] : [`${node.op}${node.scope === "" ? "" : ` (${node.scope})`}: ${reason}`];
   });
-  if (reasons.length > 0)
-    throw new UnsupportedError(
-      `the cpu backend cannot run this graph:\n${[...new Set(reasons)].map((reason) => `  ${reason}`).join("\n")}`,
-    );
+  return [...new Set(reasons)];
 };
+
+const checkSupport = (graph: Graph): void => {
+  const reasons = reasonsAgainst(graph);
+  if (reasons.length > 0)
+    throw new UnsupportedError(`the cpu backend cannot run this graph:\n${reasons.map((reason) => `  ${reason}`).join("\n")}`);
+};
+
+/** What is compiled in place of a traced graph: the standard passes, and f16 products widened. */
+export const prepareForCpu = (source: Graph): Graph => optimize(widenHalf(source));
 
 /**
  * Make the WebAssembly backend of one rank: kernels from the fastest build that the host runs, arrays in an arena of
@@ -70,7 +76,7 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
     arena,
     memory,
     compile: (source: Graph, { donate = [], tracer }: CompileOptions = {}): Executable => {
-      const graph = optimize(widenHalf(source));
+      const graph = prepareForCpu(source);
       checkSupport(graph);
       const plan = planMemory(graph, { donate });
       return new CpuExecutable({ graph, plan, arena, wasm, donate, tracer, ledger });

@@ -10,6 +10,7 @@ import {
   nodeCost,
   type Place,
   planCollective,
+  specOf,
   UnsupportedError,
   valueKey,
 } from "@skein/tensor-core";
@@ -83,8 +84,8 @@ export const emptyBytes = (facts: DeviceFacts): number => facts.maxBindings * fa
 
 const withoutKernel = ["input", "axis-index", "collective-start", "collective-done"];
 
-/** Every reason why a graph cannot run on this device, in one error. */
-export const checkSupport = (graph: Graph, facts: DeviceFacts): void => {
+/** Every reason why an optimized graph cannot run on a device; none where it can. */
+export const reasonsAgainst = (graph: Graph, facts: DeviceFacts): string[] => {
   const reasons = graph.nodes.flatMap((node) => {
     const where = `${node.op}${node.scope === "" ? "" : ` (${node.scope})`}`;
     const large = node.specs.find((spec) => byteLength(spec) > facts.maxBindingBytes);
@@ -97,9 +98,14 @@ export const checkSupport = (graph: Graph, facts: DeviceFacts): void => {
     const reason = kernel === undefined ? "has no kernel on this backend" : kernel.refuses?.(kernelNodeOf(graph, node), facts);
     return reason === undefined ? [] : [`${where}: ${reason}`];
   });
+  return [...new Set(reasons)];
+};
+
+export const checkSupport = (graph: Graph, facts: DeviceFacts): void => {
+  const reasons = reasonsAgainst(graph, facts);
   if (reasons.length > 0)
     throw new UnsupportedError(
-      `the webgpu backend cannot run this graph on ${facts.adapter}:\n${[...new Set(reasons)].map((reason) => `  ${reason}`).join("\n")}`,
+      `the webgpu backend cannot run this graph on ${facts.adapter}:\n${reasons.map((reason) => `  ${reason}`).join("\n")}`,
     );
 };
 
@@ -122,6 +128,19 @@ const slicesOf = (groups: number, work: number, facts: DeviceFacts): Slice[] => 
 const workOf = (graph: Graph, node: Node): number => {
   const { flops, bytesRead, bytesWritten } = nodeCost(graph, node);
   return flops + bytesRead + bytesWritten;
+};
+
+/** By input: whether it lies in output 0 where it belongs, so that the kernel has nothing to copy. */
+const placedInputs = (graph: Graph, plan: MemoryPlan, node: Node): readonly boolean[] => {
+  const output = plan.places.get(valueKey({ node: node.id, output: 0 }))!;
+  return (
+    plan.placedOperands.get(node.id) ??
+    node.inputs.map((ref) => {
+      const { region, index, offset } = plan.places.get(valueKey(ref))!;
+      const hasBytes = byteLength(specOf(graph, ref)) > 0;
+      return hasBytes && region === output.region && index === output.index && offset === output.offset;
+    })
+  );
 };
 
 /** Turn a planned graph into steps. Pure: needs the facts of a device, not the device. */
@@ -209,7 +228,7 @@ export const lower = (graph: Graph, plan: MemoryPlan, facts: DeviceFacts, choice
       steps.push({ kind: "axis-index", node, output: placeOf(node.id, 0) });
     } else if (!plan.settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0)) {
       const kernelNode = kernelNodeOf(graph, node);
-      const kernelPlan = kernels[node.op]!.plan(kernelNode, facts, choices);
+      const kernelPlan = kernels[node.op]!.plan(kernelNode, facts, choices, placedInputs(graph, plan, node));
       const blocks: Blocks = { scratch: [], constants: [] };
       let end = 0;
       for (const bytes of kernelPlan.scratch ?? []) {

@@ -45,6 +45,10 @@ export interface WebGpuBackend extends Backend {
 const inPlaceRule: InPlaceRule = (node, input, output, inputSpec) =>
   standardInPlaceRule(node, input, output, inputSpec) && inputSpec.dtype === node.specs[output]!.dtype;
 
+/** What is compiled in place of a traced graph: the standard passes within the device's bounds, f16 products widened where it has no f16. */
+export const prepareForWebGpu = (source: Graph, facts: DeviceFacts): Graph =>
+  optimize(facts.f16 ? source : widenHalf(source), { fuse: { maxOperands: facts.maxBindings } });
+
 /**
  * Make the WebGPU backend on one device.
  *
@@ -65,7 +69,7 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
     device,
     compile: (source: Graph, { donate = [], tracer }: CompileOptions = {}): Executable => {
       device.check();
-      const graph = optimize(facts.f16 ? source : widenHalf(source), { fuse: { maxOperands: facts.maxBindings } });
+      const graph = prepareForWebGpu(source, facts);
       checkSupport(graph, facts);
       const plan = planMemory(graph, {
         donate,

@@ -1,0 +1,78 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as cpu from "@skein/cpu-kernels";
+import * as gpu from "@skein/gpu-kernels";
+import { type ConformanceCase, conformanceCases } from "@skein/testing";
+import { type DType, dtypes, flattenTree, type Graph, operators, type Tensor, trace } from "@skein/tensor-core";
+import { repository } from "./check.ts";
+
+/** The page that holds the table, between its two marks. */
+export const tablePage = "packages/gpu-kernels/README.md";
+const [begin, end] = ["<!-- operators: begin -->", "<!-- operators: end -->"];
+
+/** WebGPU's default limits and no optional feature: what every adapter has. */
+const leastDevice: gpu.DeviceFacts = {
+  adapter: "any adapter",
+  software: false,
+  f16: false,
+  subgroups: false,
+  minSubgroupSize: 4,
+  maxSubgroupSize: 128,
+  timestamps: false,
+  subgroupMatrices: [],
+  maxWorkgroupSize: 256,
+  maxWorkgroupBytes: 16_384,
+  maxBindings: 8,
+  maxBindingBytes: 2 ** 27,
+  maxBufferBytes: 2 ** 28,
+  bindingAlignment: 256,
+};
+
+const backends: { readonly [name: string]: (graph: Graph) => readonly string[] } = {
+  cpu: (graph) => cpu.reasonsAgainst(cpu.prepareForCpu(graph)),
+  webgpu: (graph) => gpu.reasonsAgainst(gpu.prepareForWebGpu(graph, leastDevice), leastDevice),
+};
+
+/** Carried out by the executable, or taken apart before a backend sees it. */
+const withoutRows = (name: string): boolean => ["input", "collective-start", "collective-done"].includes(name) || operators[name]!.collective !== undefined;
+
+const graphOf = (row: ConformanceCase): Graph =>
+  trace((...inputs: Tensor[]) => flattenTree<Tensor>(row.fn(...inputs)).leaves, row.inputs as never).graph;
+
+/** Per operator and backend the dtypes of its first operand (of its result, where it has none) that run there: those of conformance rows that compile. */
+export const supportedDtypes = (): ReadonlyMap<string, { readonly [backend: string]: readonly DType[] }> => {
+  const found = new Map<string, { [backend: string]: Set<DType> }>();
+  for (const row of conformanceCases) {
+    const cells = found.get(row.op) ?? Object.fromEntries(Object.keys(backends).map((name) => [name, new Set<DType>()]));
+    found.set(row.op, cells);
+    const graph = graphOf(row);
+    const result = graph.outputs[0]!;
+    const dtype = row.inputs[0]?.dtype ?? graph.nodes[result.node]!.specs[result.output]!.dtype;
+    for (const [name, reasons] of Object.entries(backends)) if (!cells[name]!.has(dtype) && reasons(graph).length === 0) cells[name]!.add(dtype);
+  }
+  const ordered = [...found].sort(([a], [b]) => a.localeCompare(b));
+  return new Map(
+    ordered.map(([op, cells]) => [op, Object.fromEntries(Object.entries(cells).map(([name, set]) => [name, dtypes.filter((dtype) => set.has(dtype))]))]),
+  );
+};
+
+/** Operators that no row of the table speaks of, though a backend has to run them. */
+export const missingOperators = (): string[] => {
+  const found = supportedDtypes();
+  return Object.keys(operators).filter((name) => !withoutRows(name) && !found.has(name));
+};
+
+export const operatorTable = (): string => {
+  const names = Object.keys(backends);
+  const lines = [...supportedDtypes()].map(([op, cells]) => `| \`${op}\` | ${names.map((name) => cells[name]!.join(" ") || "–").join(" | ")} |`);
+  return [`| operator | ${names.join(" | ")} |`, `| --- | ${names.map(() => "---").join(" | ")} |`, ...lines].join("\n");
+};
+
+/** The text between the marks. */
+export const printedTable = (page: string): string => page.slice(page.indexOf(begin) + begin.length, page.indexOf(end)).trim();
+
+if (import.meta.main) {
+  const path = join(repository, tablePage);
+  const page = readFileSync(path, "utf8");
+  writeFileSync(path, `${page.slice(0, page.indexOf(begin) + begin.length)}\n${operatorTable()}\n${page.slice(page.indexOf(end))}`);
+}
