@@ -7,6 +7,7 @@ const config: ViteUserConfig = defineConfig({
       "apps/*/{src,test}/**/*.test.ts",
       "tooling/**/*.test.ts",
       "benchmarks/src/**/*.test.ts",
+      "examples/*/{src,test}/**/*.test.ts",
     ],
     pool: "forks",
     // On processors with protection keys, V8 now and then loses track of a code page when worker threads come and go, and aborts

@@ -15,11 +15,12 @@ const packageGraph = {
   data: ["tensor-core"],
   testing: ["tensor-core"],
   measuring: [],
+  browser: [],
 };
 
 /** What tests and benches import beside that, and beside `testing` and `measuring`: a backend to run on. */
 const testGraph = {
-  "gpu-kernels": ["cpu-kernels"],
+  "gpu-kernels": ["cpu-kernels", "browser"],
   models: ["cpu-kernels"],
 };
 
@@ -98,7 +99,7 @@ module.exports = {
       name: "core-runs-in-a-browser",
       severity: "error",
       comment: "nothing that src/index.ts reaches imports from Node; give it an entry of its own, src/node.ts",
-      from: { path: "^packages/[^/]+/src/index\\.ts$", pathNot: "^packages/testing/" },
+      from: { path: "^packages/[^/]+/src/index\\.ts$", pathNot: "^packages/(testing|browser)/" },
       to: { path: `^(node:)?${anyOf(builtinModules)}$`, reachable: true },
     },
     {

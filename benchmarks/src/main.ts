@@ -4,11 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { benchAllReduce } from "./all-reduce/bench-all-reduce.ts";
-import type { Problem } from "./problems/problem.ts";
-import { problems } from "./problems/table.ts";
+import { browserProblems, coreProblems, gpuProblems, problems } from "./problems/table.ts";
 import { formatPage, machine } from "./report/page.ts";
 import type { Row } from "./report/row.ts";
 import { formatTable, shortfalls } from "./report/table.ts";
+import { benchInChromium } from "./suites/browser.ts";
+import { processes } from "./suites/contestants.ts";
+import { benchKernelFamily, benchOnGpu, kernelFamilies } from "./suites/gpu.ts";
 import { benchMemory } from "./suites/memory.ts";
 import { benchProblem } from "./suites/steps.ts";
 
@@ -22,9 +24,9 @@ interface SuiteContext {
 type Suite = (context: SuiteContext) => Promise<Row[]>;
 
 const problemSuite =
-  (problem: Problem): Suite =>
+  (name: string): Suite =>
   ({ folder, versions }) =>
-    benchProblem(problem, folder, versions);
+    benchProblem(problems[name]!, folder, versions, processes);
 
 const allReduceSuite = async (folder: string, versions: Record<string, string>): Promise<Row[]> => {
   const { stdout } = spawnSync("mpirun", ["--version"], { encoding: "utf8" });
@@ -34,27 +36,41 @@ const allReduceSuite = async (folder: string, versions: Record<string, string>):
 };
 
 const suites: Readonly<Record<string, Suite>> = Object.fromEntries([
-  ...Object.values(problems).map((problem) => [problem.name, problemSuite(problem)]),
+  ...coreProblems.map((name) => [name, problemSuite(name)]),
   ["all-reduce", ({ folder, versions }: SuiteContext) => allReduceSuite(folder, versions)],
   ["memory", ({ folder }: SuiteContext) => benchMemory(folder)],
+  ...browserProblems.map((name) => [`webgpu-${name}`, ({ folder, versions }: SuiteContext) => benchInChromium(folder, versions, [name])]),
+  ...kernelFamilies.map((family) => [`kernels-${family}`, ({ versions }: SuiteContext) => benchKernelFamily(family, versions)]),
+  ...gpuProblems.map((name) => [`gpu-${name}`, ({ folder, versions }: SuiteContext) => benchOnGpu(name, folder, versions)]),
 ]);
 
 const usage = `Measure ours beside its peers, on this machine, in one run.
 
-  pnpm bench [--only NAME,NAME] [--json FILE] [--page FILE]
+  pnpm bench [--only NAME,NAME] [--json FILE] [--page FILE [--title TITLE]]
 
   --only   which benchmarks: ${Object.keys(suites).join(", ")}
   --json   also write the rows as JSON: benchmark, unit, ours, peer, peerValue, ratio, …
   --page   also write a dated page, e.g. docs/benchmarks/${new Date().toISOString().slice(0, 10)}-core.md`;
 
 const { values } = parseArgs({
-  options: { only: { type: "string" }, json: { type: "string" }, page: { type: "string" }, help: { type: "boolean", short: "h" } },
+  options: {
+    only: { type: "string" },
+    json: { type: "string" },
+    page: { type: "string" },
+    title: { type: "string" },
+    help: { type: "boolean", short: "h" },
+  },
 });
 if (values.help) {
   console.log(usage);
   process.exit(0);
 }
-const names = values.only?.split(",") ?? Object.keys(suites);
+// A name stands for all that begin with it: `webgpu`.
+const names =
+  values.only?.split(",").flatMap((wanted) => {
+    const family = Object.keys(suites).filter((name) => name === wanted || name.startsWith(`${wanted}-`));
+    return family.length > 0 ? family : [wanted];
+  }) ?? Object.keys(suites);
 const unknown = names.filter((name) => !(name in suites));
 if (unknown.length > 0) {
   console.error(`there is no benchmark ${unknown.join(", ")}; there are ${Object.keys(suites).join(", ")}`);
@@ -82,6 +98,13 @@ if (values.page !== undefined) {
   const command = ["pnpm bench", ...(values.only === undefined ? [] : ["--only", values.only])].join(" "); // where the results went is of no interest
   writeFileSync(
     values.page,
-    formatPage({ date: new Date().toISOString().slice(0, 10), command, rows, versions, seconds: (performance.now() - begin) / 1000 }),
+    formatPage({
+      title: values.title ?? "Benchmarks",
+      date: new Date().toISOString().slice(0, 10),
+      command,
+      rows,
+      versions,
+      seconds: (performance.now() - begin) / 1000,
+    }),
   );
 }

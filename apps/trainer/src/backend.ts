@@ -8,7 +8,7 @@ export type BackendName = "cpu" | "webgpu";
 
 /** Memory for what collectives carry, in the world's shared memory, where peers read it in place. */
 export const arenaHostMemory = (arena: Arena): HostMemory => ({
-  allocate: (bytes) => new Uint8Array(arena.memory.buffer, arena.allocate(bytes), bytes),
+  allocate: (bytes) => arena.bytesAt(arena.allocate(bytes), bytes),
   release: (bytes) => arena.release(bytes.byteOffset),
 });
 

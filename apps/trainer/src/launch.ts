@@ -200,6 +200,23 @@ const maxYoungGenerationSizeMb = 4;
 
 const extension = import.meta.url.slice(import.meta.url.lastIndexOf("."));
 
+const graceMilliseconds = 5000;
+
+/**
+ * See failed ranks out. They end by themselves once a peer is reported lost; a thread that is torn from an open WebGPU device takes the
+ * process with it, so only those that hang are ended by force.
+ */
+const endWorkers = async (workers: readonly Worker[]): Promise<void> => {
+  const ended = workers.map((worker) => (worker.threadId === -1 ? Promise.resolve() : new Promise<void>((resolve) => worker.once("exit", () => resolve()))));
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, graceMilliseconds);
+  });
+  await Promise.race([Promise.all(ended), timeout]);
+  clearTimeout(timer);
+  await Promise.all(workers.map((worker) => worker.terminate()));
+};
+
 /** Start the ranks and see them to their end. Rejects with the first failure, and names the rank. */
 const runRanks = async (input: LaunchInput, ledger: Ledger, traceOrigin: number | undefined): Promise<void> => {
   const { job, data, totalSteps } = input.prepared;
@@ -237,7 +254,10 @@ const runRanks = async (input: LaunchInput, ledger: Ledger, traceOrigin: number 
           let done = false;
           worker.on("message", (message: RankMessage) => {
             try {
-              if (message.type === "failed") return reject(reviveError(message.error, `rank ${rank}`));
+              if (message.type === "failed") {
+                world.reportLost(rank); // the others stop waiting for it
+                return reject(reviveError(message.error, `rank ${rank}`));
+              }
               ledger.take(rank, message);
               if (message.type === "done") {
                 done = true;
@@ -262,7 +282,7 @@ const runRanks = async (input: LaunchInput, ledger: Ledger, traceOrigin: number 
     );
     failed = false;
   } finally {
-    if (failed) await Promise.all(workers.map((worker) => worker.terminate()));
+    if (failed) await endWorkers(workers);
     await world.close().catch((error: unknown) => {
       if (!failed) throw error; // else the first failure is the one to tell
     });

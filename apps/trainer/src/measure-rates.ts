@@ -41,7 +41,7 @@ export const measureRates = async (backend: Backend): Promise<BackendRates> => {
     const sweep = await seconds((x) => add(x, 1), long, 4);
     // Products of one element do not fuse: each is a kernel of its own.
     const tiny = backend.upload(NdArray.zeros("f32", [1, 1]));
-    const kernels = await seconds((x) => Array.from({ length: chain }).reduce((y: Tensor) => matmul(y, x), x), tiny, 2);
+    const kernels = await seconds((x) => Array.from({ length: chain }).reduce((y: Tensor) => matmul(y, x), x), tiny, 10);
     backend.free(tiny);
     return { flopsPerSecond: (2 * side ** 3) / product, bytesPerSecond: (8 * elements) / sweep, kernelSeconds: kernels / chain };
   } finally {

@@ -1,71 +1,9 @@
 import { readFileSync } from "node:fs";
 import * as jax from "@jax-js/jax";
-import { type PreparedProblem, serve } from "../measure/serve.ts";
-import { type LoadedTensor, readProblem } from "../problems/problem.ts";
-
-const { lax, nn, numpy: np } = jax;
-type Array = jax.Array;
-type Params = Record<string, Array>;
-
-const checkedSteps = 5;
-
-const load = (value: LoadedTensor): Array => np.array(value.data as Float32Array<ArrayBuffer>).reshape([...value.shape]);
-
-/** jax-js counts references: `.ref` keeps an array that a call would otherwise consume. */
-const network = (params: Params, images: Array): Array => {
-  const dense = (x: Array, layer: number): Array => np.matmul(x, params[`weight${layer}`]!).add(params[`bias${layer}`]!);
-  if (params.weight4 === undefined) return dense(nn.relu(dense(nn.relu(dense(images, 1)), 2)), 3);
-  const block = (x: Array, layer: number): Array => {
-    const [convolution, bias] = [params[`weight${layer}`]!, params[`bias${layer}`]!];
-    const convolved = lax.convGeneralDilated(x, convolution, [1, 1], "SAME").add(bias.reshape([-1, 1, 1]));
-    return lax.reduceWindow(nn.relu(convolved), np.max, [2, 2], [2, 2]);
-  };
-  const pooled = block(block(images, 1), 2);
-  return dense(nn.relu(dense(pooled.reshape([pooled.shape[0]!, -1]), 3)), 4);
-};
-
-/** From the files' NHWC and HWIO to the library's NCHW and OIHW, dense 1's rows following the flattened image. */
-const permute = (name: string, array: Array, convolutional: boolean): Array => {
-  if (!convolutional) return array;
-  if (name === "images") return np.transpose(array, [0, 3, 1, 2]);
-  if (name === "weight1" || name === "weight2") return np.transpose(array, [3, 2, 0, 1]);
-  if (name === "weight3") return np.transpose(array.reshape([7, 7, 64, 128]), [2, 0, 1, 3]).reshape([-1, 128]);
-  return array;
-};
-
-const prepare = async (_name: string, folder: string): Promise<PreparedProblem> => {
-  const problem = readProblem(folder);
-  if (problem.kind === "matmul") {
-    const a = load(problem.values.a!);
-    const b = load(problem.values.b!);
-    const multiply = jax.jit((x: Array, y: Array) => np.matmul(x, y));
-    const checks = globalThis.Array.from(await multiply(a.ref, b.ref).data());
-    const run = async (): Promise<void> => (await multiply(a.ref, b.ref).blockUntilReady()).dispose();
-    return { checks, run };
-  }
-  const convolutional = problem.values.weight4 !== undefined;
-  const named = Object.entries(problem.values).map(([name, value]) => [name, permute(name, load(value), convolutional)] as const);
-  const { images, labels, ...initial } = Object.fromEntries(named) as Params;
-  const targets = nn.oneHot(labels!, 10);
-  const loss = (params: Params, x: Array, y: Array): Array => np.mean(np.sum(nn.logSoftmax(network(params, x)).mul(y), -1)).mul(-1);
-  const update = jax.jit((params: Params, x: Array, y: Array): [Array, Params] => {
-    const [value, gradients] = jax.valueAndGrad(loss)(jax.tree.ref(params), x, y) as unknown as [Array, Params];
-    const next = Object.keys(params).map((name) => [name, params[name]!.sub(gradients[name]!.mul(problem.learningRate))]);
-    return [value, Object.fromEntries(next)];
-  });
-  let params: Params = initial;
-  const step = async (): Promise<number> => {
-    const [value, next] = update(params, images!.ref, targets.ref);
-    params = next;
-    await jax.blockUntilReady(params);
-    return (await value.data())[0]!;
-  };
-  const checks: number[] = [];
-  for (let i = 0; i < checkedSteps; i++) checks.push(await step());
-  return { checks, run: async () => void (await step()) };
-};
+import { serve } from "../measure/serve.ts";
+import { jaxContestant } from "./jax-js-contestant.ts";
 
 await jax.init("wasm");
 jax.defaultDevice("wasm");
 const manifest = new URL("../package.json", import.meta.resolve("@jax-js/jax"));
-await serve({ version: JSON.parse(readFileSync(manifest, "utf8")).version, prepare });
+await serve(jaxContestant(JSON.parse(readFileSync(manifest, "utf8")).version));

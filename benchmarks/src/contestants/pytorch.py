@@ -1,5 +1,6 @@
-"""PyTorch on one thread: the same protocol as the other contestants, lines of JSON in and out."""
+"""PyTorch on one thread, or on a GPU with SKEIN_TORCH_DEVICE=cuda: the same protocol as the other contestants, lines of JSON in and out."""
 
+import contextlib
 import json
 import os
 import sys
@@ -10,7 +11,23 @@ import torch
 from torch.nn import functional
 
 CHECKED_STEPS = 5
+DEVICE = os.environ.get("SKEIN_TORCH_DEVICE", "cpu")
+MOST_CHECKED = 2**18
 torch.set_num_threads(1)
+
+
+def settle():
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
+
+
+def sample(values):
+    """The elements that the harness compares: see problems/sample.ts."""
+    flat = values.flatten().float()
+    if flat.numel() <= MOST_CHECKED:
+        return flat.tolist()
+    step = 2 * -(-flat.numel() // MOST_CHECKED // 32) * 16 + 1
+    return flat[::step][:4096].tolist()
 
 
 def read_problem(folder):
@@ -20,7 +37,7 @@ def read_problem(folder):
     for tensor in problem["tensors"]:
         dtype = numpy.int32 if tensor["dtype"] == "i32" else numpy.float32
         data = numpy.fromfile(os.path.join(folder, tensor["name"] + ".raw"), dtype=dtype)
-        values[tensor["name"]] = torch.from_numpy(data.reshape(tensor["shape"]))
+        values[tensor["name"]] = torch.from_numpy(data.reshape(tensor["shape"])).to(DEVICE)
     return problem, values
 
 
@@ -40,6 +57,33 @@ def permute(values):
     return result
 
 
+def language_model(sizes, params, tokens):
+    batch, positions, width, heads = (sizes[name] for name in ("batch", "positions", "width", "heads"))
+
+    def norm(x, gain):
+        return functional.layer_norm(x, (width,), params[gain])
+
+    def split(x):
+        return x.view(batch, positions, heads, width // heads).transpose(1, 2)
+
+    def attend(q, k, v):
+        if hasattr(functional, "scaled_dot_product_attention"):
+            return functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        scores = q @ k.transpose(-1, -2) / (width // heads) ** 0.5
+        mask = torch.ones(positions, positions, dtype=torch.bool, device=q.device).triu(1)
+        return scores.masked_fill(mask, float("-inf")).softmax(-1) @ v
+
+    x = functional.embedding(tokens, params["weightEmbedding"]) + params["weightPositions"]
+    for layer in range(sizes["layers"]):
+        h = norm(x, f"gain{layer}Attention")
+        q, k, v = (split(h @ params[f"weight{layer}{name}"]) for name in ("Query", "Key", "Value"))
+        y = attend(q, k, v).transpose(1, 2).reshape(batch, positions, width)
+        x = x + y @ params[f"weight{layer}Output"]
+        up = norm(x, f"gain{layer}FeedForward") @ params[f"weight{layer}Up"]
+        x = x + functional.gelu(up, approximate="tanh") @ params[f"weight{layer}Down"]
+    return norm(x, "gainFinal") @ params["weightEmbedding"].t()
+
+
 def network(params, images):
     if "weight4" not in params:
         x = functional.relu(functional.linear(images, params["weight1"], params["bias1"]))
@@ -55,25 +99,40 @@ def network(params, images):
 def prepare(folder):
     problem, values = read_problem(folder)
     if problem["kind"] == "matmul":
-        a, b = values["a"], values["b"]
-        return torch.mm(a, b).flatten().tolist(), lambda: torch.mm(a, b)
-    values = permute(values)
-    images, labels = values.pop("images"), values.pop("labels").long()
+        dtype = torch.float16 if problem.get("precision") == "f16" else torch.float32
+        a, b = values["a"].to(dtype), values["b"].to(dtype)
+
+        def multiply():
+            torch.mm(a, b)
+            settle()
+
+        return sample(torch.mm(a, b)), multiply
+    sizes = problem.get("gpt")
+    if sizes is None:
+        values = permute(values)
+    inputs, labels = values.pop("images" if sizes is None else "tokens"), values.pop("labels").long()
+    mixed = problem.get("precision") == "mixed-f16"
+    scaler = torch.cuda.amp.GradScaler(enabled=mixed)  # does nothing where it is not enabled
     params = {name: value.requires_grad_() for name, value in values.items()}
     optimizer = torch.optim.SGD(params.values(), lr=problem["learningRate"])
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        loss = functional.cross_entropy(network(params, images), labels)
-        loss.backward()
-        optimizer.step()
+        with torch.autocast(DEVICE, dtype=torch.float16) if mixed else contextlib.nullcontext():
+            logits = network(params, inputs) if sizes is None else language_model(sizes, params, inputs)
+            loss = functional.cross_entropy(logits.flatten(0, -2), labels.flatten())
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
         return loss.item()
 
     return [step() for _ in range(CHECKED_STEPS)], step
 
 
 def version():
-    """PyTorch's version and the BLAS library that the loader really took."""
+    """PyTorch's version and the BLAS library that the loader really took, or the GPU."""
+    if DEVICE == "cuda":
+        return torch.__version__ + " on " + torch.cuda.get_device_name()
     with open("/proc/self/maps") as file:
         libraries = sorted({line.split("/")[-1].strip() for line in file if "blas" in line.split("/")[-1]})
         file.seek(0)

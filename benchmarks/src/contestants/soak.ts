@@ -1,5 +1,5 @@
 import { createCpuBackend } from "@skein/cpu-kernels";
-import { readProblem } from "../problems/problem.ts";
+import { readProblem } from "../problems/problem-files.ts";
 import { trainingStep } from "./training-step.ts";
 
 // Train for `steps` steps in a fresh process; one line of JSON: bytes resident, reserved for the arena and in use there, sampled every

@@ -1,15 +1,9 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import type { ContestantReply, ContestantRequest } from "./protocol.ts";
+import type { ContestantProcess } from "./contestant-process.ts";
+import type { ContestantReply } from "./protocol.ts";
 
-/** A contestant in a process of its own, idle (blocked on its input) while another one is measured. */
-export interface ContestantProcess {
-  readonly name: string;
-  ask(request: ContestantRequest): Promise<ContestantReply>;
-  close(): void;
-}
-
-/** Lines that start with "@" are replies; a library's own chatter is dropped. */
+/** Start a contestant as a child process. Lines that start with "@" are replies; a library's own chatter is dropped. */
 export const startContestant = (
   name: string,
   command: readonly string[],

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { complaint } from "./check.ts";
-import { type Problem, readProblem, writeProblem } from "./problem.ts";
+import type { Problem } from "./problem.ts";
+import { readProblem, writeProblem } from "./problem-files.ts";
 
 const matmul: Problem = {
   name: "tiny",

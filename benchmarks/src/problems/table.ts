@@ -1,16 +1,17 @@
-import type { Problem, ProblemTensor } from "./problem.ts";
+import type { GptSizes, Problem, ProblemTensor } from "./problem.ts";
 
 const tensor = (name: string, shape: readonly number[], dtype: "f32" | "i32" = "f32"): ProblemTensor => ({ name, dtype, shape });
 
 const batchSize = 64;
 
 /** The product of two square matrices. */
-const gemm512: Problem = {
-  name: "gemm-512",
+const gemm = (size: number, precision?: "f16"): Problem => ({
+  name: precision === undefined ? `gemm-${size}` : `gemm-${size}-${precision}`,
   kind: "matmul",
   learningRate: 0,
-  tensors: [tensor("a", [512, 512]), tensor("b", [512, 512])],
-};
+  ...(precision && { precision }),
+  tensors: [tensor("a", [size, size]), tensor("b", [size, size])],
+});
 
 /** 784-512-512-10 with ReLU, mean cross-entropy, plain SGD. */
 const mlpStep: Problem = {
@@ -51,4 +52,64 @@ const cnnStep: Problem = {
   ],
 };
 
-export const problems: Readonly<Record<string, Problem>> = { "gemm-512": gemm512, "mlp-step": mlpStep, "cnn-step": cnnStep };
+const gptBlock = (layer: number, width: number): ProblemTensor[] => {
+  const matrix = (name: string, rows: number = width, columns: number = width): ProblemTensor =>
+    tensor(`weight${layer}${name}`, [rows, columns]);
+  return [
+    tensor(`gain${layer}Attention`, [width]),
+    matrix("Query"),
+    matrix("Key"),
+    matrix("Value"),
+    matrix("Output"),
+    tensor(`gain${layer}FeedForward`, [width]),
+    matrix("Up", width, 4 * width),
+    matrix("Down", 4 * width, width),
+  ];
+};
+
+/**
+ * A GPT: learned positions, layer normalisation with a gain before each branch, causal attention, GELU by tanh, the embedding as head; mean
+ * cross-entropy, plain SGD.
+ */
+const gptStep = (name: string, gpt: GptSizes, precision?: "mixed-f16"): Problem => ({
+  name,
+  kind: "training-step",
+  learningRate: 0.01,
+  ...(precision && { precision }),
+  gpt,
+  tensors: [
+    tensor("tokens", [gpt.batch, gpt.positions], "i32"),
+    tensor("labels", [gpt.batch, gpt.positions], "i32"),
+    tensor("weightEmbedding", [gpt.vocabulary, gpt.width]),
+    tensor("weightPositions", [gpt.positions, gpt.width]),
+    ...Array.from({ length: gpt.layers }, (_, layer) => gptBlock(layer, gpt.width)).flat(),
+    tensor("gainFinal", [gpt.width]),
+  ],
+});
+
+const small: GptSizes = { batch: 8, positions: 64, vocabulary: 256, width: 128, layers: 4, heads: 4 };
+
+/** GPT-2 124M without biases; the vocabulary is padded to a multiple of 64, as is usual. */
+const gpt2: GptSizes = { batch: 4, positions: 1024, vocabulary: 50_304, width: 768, layers: 12, heads: 12 };
+
+const all: readonly Problem[] = [
+  ...[256, 512, 1024, 2048, 4096].map((size) => gemm(size)),
+  gemm(4096, "f16"),
+  mlpStep,
+  cnnStep,
+  gptStep("gpt-step", small),
+  gptStep("gpt2-124m", gpt2),
+  gptStep("gpt2-124m-mixed", gpt2, "mixed-f16"),
+];
+
+/** Every problem by name. */
+export const problems: Readonly<Record<string, Problem>> = Object.fromEntries(all.map((problem) => [problem.name, problem]));
+
+/** Run on the CPU by every contestant that computes there. */
+export const coreProblems: readonly string[] = ["gemm-512", "mlp-step", "cnn-step"];
+
+/** Run on WebGPU in Chromium by every library that computes there. */
+export const browserProblems: readonly string[] = ["gemm-256", "gemm-512", "gemm-1024", "gemm-2048", "mlp-step", "cnn-step", "gpt-step"];
+
+/** Run on a real GPU, beside PyTorch. */
+export const gpuProblems: readonly string[] = ["gemm-4096", "gemm-4096-f16", "gpt2-124m", "gpt2-124m-mixed"];

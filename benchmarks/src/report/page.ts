@@ -9,6 +9,7 @@ export const machine = (): string => {
 };
 
 export interface PageOptions {
+  readonly title: string;
   readonly date: string;
   readonly command: string;
   readonly rows: readonly Row[];
@@ -17,9 +18,9 @@ export interface PageOptions {
 }
 
 /** A dated note: what was measured, on what, by which command, and where it fell short. */
-export const formatPage = ({ date, command, rows, versions, seconds }: PageOptions): string => {
+export const formatPage = ({ title, date, command, rows, versions, seconds }: PageOptions): string => {
   const missed = shortfalls(rows);
-  return `# Core benchmarks, ${date}
+  return `# ${title}, ${date}
 
 Command: \`${command}\` (${seconds.toFixed(0)} s, one run on one machine).
 Machine: ${machine()}.
@@ -29,9 +30,10 @@ Versions: ${Object.entries(versions)
 
 ${formatTable(rows)}
 
-Values are medians ± median absolute deviation (samples). A ratio above 1 means that ours is better. Every contestant is a process of
-its own with one computing thread, reads the same input files, and is timed only after its numbers were checked: products against an f64
-product, losses of the first steps against one another. Rounds alternate between contestants; one computes while the others wait.
+Values are medians ± median absolute deviation (samples). A ratio above 1 means that ours is better. Every contestant is a process or a page of
+its own, with one computing thread on the CPU, starts from the same numbers, and is timed only after its own were checked: products against an f64
+product, losses of the first steps against one another, kernels against the CPU backend. Rounds alternate between contestants; one computes while the others wait.
+Kernels are set beside their ceiling, what a plain copy or multiply-add kernel reaches on the same adapter in the same run.
 
 ## What fell short
 

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { summarize } from "@skein/measuring";
-import { writeProblem } from "../problems/problem.ts";
+import { writeProblem } from "../problems/problem-files.ts";
 import { problems } from "../problems/table.ts";
 import { makeRow, type Row } from "../report/row.ts";
 

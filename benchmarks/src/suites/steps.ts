@@ -1,20 +1,25 @@
-import type { ContestantProcess } from "../measure/child.ts";
+import type { ContestantProcess } from "../measure/contestant-process.ts";
 import { type Summary, summarize } from "@skein/measuring";
 import { complaint } from "../problems/check.ts";
-import { type Problem, writeProblem } from "../problems/problem.ts";
+import type { Problem } from "../problems/problem.ts";
+import { writeProblem } from "../problems/problem-files.ts";
 import { makeRow, type Row } from "../report/row.ts";
-import { ours, peers, start } from "./contestants.ts";
 
 const rounds = 7;
 const warmUp = { seconds: 1, iterations: 2 };
 const slice = { seconds: 0.4, iterations: 1 };
 
-/** Least ratios that were asked for, by problem and peer. */
-const targets: Readonly<Record<string, Readonly<Record<string, number>>>> = {
-  "gemm-512": { "tfjs-wasm": 3 },
-  "mlp-step": { "tfjs-wasm": 8, pytorch: 1 },
-  "cnn-step": { pytorch: 1 },
-};
+/** Who takes part. */
+export interface Field {
+  readonly ours: string;
+  readonly peers: readonly string[];
+  /** Start a contestant, or say why there is none. */
+  readonly start: (name: string) => Startable | Promise<Startable>;
+  /** Least ratios that were asked for, by problem and peer. */
+  readonly targets: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
+
+type Startable = ContestantProcess | { readonly missing: string };
 
 const measure = async (
   contestant: ContestantProcess,
@@ -40,14 +45,19 @@ const brief = (reason: string): string => {
  * Time one problem for ours and every peer. Each contestant is a process of its own; after validation and warm-up the rounds
  * alternate, beginning with another one each time, so that a slow spell of the machine falls on all of them alike.
  */
-export const benchProblem = async (problem: Problem, folder: string, versions: Record<string, string>): Promise<Row[]> => {
+export const benchProblem = async (
+  problem: Problem,
+  folder: string,
+  versions: Record<string, string>,
+  { ours, peers, start, targets }: Field,
+): Promise<Row[]> => {
   const files = writeProblem(problem, folder);
   const prepared = new Map<string, Prepared>();
   const reasons = new Map<string, string>();
   let agreed: readonly number[] | undefined;
   // Peers first: ours must agree with them, not they with ours.
   for (const name of [...peers, ours]) {
-    const contestant = start(name);
+    const contestant = await start(name);
     if ("missing" in contestant) {
       reasons.set(name, contestant.missing);
       continue;

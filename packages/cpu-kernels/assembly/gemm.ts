@@ -8,7 +8,7 @@ import { copyTile, evenBlock, tile4, tile6, tileRows } from "./tile";
  * One product with the roles settled: rows come from `a` by address, columns from packed panels of `b`.
  * y[i][j] of the roles lies at y + i · stride + 4 j, or, when `swapped`, at y + j · stride + 4 i.
  */
-function product(
+export function product(
   a: usize,
   aRow: usize,
   aInner: usize,

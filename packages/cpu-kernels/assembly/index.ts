@@ -1,8 +1,10 @@
 // One line per family; `src/ops/` binds these exports.
 export * from "./attention";
 export * from "./batch-norm";
+export * from "./bits";
 export * from "./collective";
 export * from "./convolution";
+export * from "./decomposition";
 export * from "./fill";
 export * from "./gemm";
 export * from "./indexing";

@@ -70,6 +70,13 @@ export class Arena {
     return address;
   }
 
+  /** The bytes at an address, as they lie in the shared memory. */
+  bytesAt(address: number, length: number): Uint8Array<SharedArrayBuffer> {
+    // A thread may still see the buffer as it was before another thread grew the memory; growing by nothing brings it up to date.
+    if (this.memory.buffer.byteLength < address + length) this.memory.grow(0);
+    return new Uint8Array(this.memory.buffer as unknown as SharedArrayBuffer, address, length);
+  }
+
   release(address: number): void {
     const bytes = this.used.get(address);
     if (bytes === undefined) return;

@@ -83,13 +83,13 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
     },
     upload: (array) => {
       const address = arena.allocate(byteLength(array));
-      new Uint8Array(memory.buffer, address, byteLength(array)).set(array.bytes());
+      arena.bytesAt(address, byteLength(array)).set(array.bytes());
       return ledger.open({ dtype: array.dtype, shape: array.shape }, address);
     },
     download: async (array) => {
       const { memory: address, bytes } = ledger.own(array);
       const copy = new ArrayBuffer(bytes);
-      new Uint8Array(copy).set(new Uint8Array(memory.buffer, address, bytes));
+      new Uint8Array(copy).set(arena.bytesAt(address, bytes));
       return new NdArray(array.dtype, array.shape, new hostArrayType[array.dtype](copy, 0, elementCount(array.shape)));
     },
     free: (array) => ledger.free(ledger.own(array)),

@@ -153,7 +153,7 @@ export class CpuExecutable implements Executable {
   }
 
   private region(address: number, bytes: number): Uint8Array {
-    return new Uint8Array(this.parts.arena.memory.buffer, address >>> 0, bytes);
+    return this.parts.arena.bytesAt(address >>> 0, bytes);
   }
 
   private resolve(operands: Operands): void {

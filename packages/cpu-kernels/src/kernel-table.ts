@@ -8,6 +8,7 @@ import { avgPool2dKernel } from "./ops/avg-pool2d.ts";
 import { batchNormBackwardKernel } from "./ops/batch-norm-backward.ts";
 import { batchNormKernel } from "./ops/batch-norm.ts";
 import { broadcastToKernel } from "./ops/broadcast-to.ts";
+import { choleskyKernel } from "./ops/cholesky.ts";
 import { concatKernel } from "./ops/concat.ts";
 import { constantKernel } from "./ops/constant.ts";
 import { conv2dBackwardInputKernel } from "./ops/conv2d-backward-input.ts";
@@ -29,6 +30,7 @@ import { matmulKernel } from "./ops/matmul.ts";
 import { maxPool2dBackwardKernel } from "./ops/max-pool2d-backward.ts";
 import { maxPool2dKernel } from "./ops/max-pool2d.ts";
 import { oneHotKernel } from "./ops/one-hot.ts";
+import { packBitsKernel } from "./ops/pack-bits.ts";
 import { padKernel } from "./ops/pad.ts";
 import { randomBitsKernel } from "./ops/random-bits.ts";
 import { reduceMaxKernel } from "./ops/reduce-max.ts";
@@ -44,6 +46,8 @@ import { softmaxKernel } from "./ops/softmax.ts";
 import { sumKernel } from "./ops/sum.ts";
 import { topKKernel } from "./ops/top-k.ts";
 import { transposeKernel } from "./ops/transpose.ts";
+import { triangularSolveKernel } from "./ops/triangular-solve.ts";
+import { unpackBitsKernel } from "./ops/unpack-bits.ts";
 
 const rows: readonly Kernel[] = [
   argmaxKernel,
@@ -55,6 +59,7 @@ const rows: readonly Kernel[] = [
   batchNormBackwardKernel,
   batchNormKernel,
   broadcastToKernel,
+  choleskyKernel,
   concatKernel,
   constantKernel,
   conv2dBackwardInputKernel,
@@ -76,6 +81,7 @@ const rows: readonly Kernel[] = [
   maxPool2dBackwardKernel,
   maxPool2dKernel,
   oneHotKernel,
+  packBitsKernel,
   padKernel,
   randomBitsKernel,
   reduceMaxKernel,
@@ -91,6 +97,8 @@ const rows: readonly Kernel[] = [
   sumKernel,
   topKKernel,
   transposeKernel,
+  triangularSolveKernel,
+  unpackBitsKernel,
 ];
 
 /** Every kernel by operator name. A new kernel is one file and one row. */

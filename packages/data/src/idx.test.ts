@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { DataError } from "./errors.ts";
-import { parseIdx } from "./idx.ts";
+import { parseIdx, takeIdx } from "./idx.ts";
 import { mnistRecords } from "./mnist.ts";
 
 const idx = (shape: readonly number[], data: readonly number[], type = 0x08): Uint8Array => {
@@ -37,6 +37,25 @@ describe("parseIdx", () => {
     expect(() => parseIdx(file, "digits.idx", 2)).toThrow(DataError);
     expect(() => parseIdx(file, "digits.idx", 2)).toThrow(message);
     expect(() => parseIdx(file, "digits.idx", 2)).toThrow("install the data set again");
+  });
+});
+
+describe("takeIdx", () => {
+  const file = idx([3, 2], [1, 2, 3, 4, 5, 6]);
+
+  test.each([
+    [0, []],
+    [2, [1, 2, 3, 4]],
+    [3, [1, 2, 3, 4, 5, 6]],
+    [9, [1, 2, 3, 4, 5, 6]],
+  ])("keeps the first %d entries", (count, bytes) => {
+    const { shape, data } = parseIdx(takeIdx(file, "file", 2, count), "taken", 2);
+    expect(shape).toEqual([Math.min(count, 3), 2]);
+    expect([...data]).toEqual(bytes);
+  });
+
+  test("refuses a damaged file", () => {
+    expect(() => takeIdx(file.subarray(0, 11), "digits.idx", 2, 1)).toThrow("digits.idx has 11 bytes");
   });
 });
 

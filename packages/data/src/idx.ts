@@ -40,3 +40,18 @@ export const parseIdx = (file: Uint8Array, name: string, rank: number): IdxArray
   }
   return { shape, data: file.subarray(headerBytes) };
 };
+
+/**
+ * The first `count` entries of an IDX file, as a file of its own; the whole file when it has no more.
+ *
+ * @throws DataError as `parseIdx`.
+ */
+export const takeIdx = (file: Uint8Array, name: string, rank: number, count: number): Uint8Array<ArrayBuffer> => {
+  const { shape, data } = parseIdx(file, name, rank);
+  const entries = Math.min(count, shape[0]!);
+  const headerBytes = file.length - data.length;
+  const taken = new Uint8Array(headerBytes + entries * elementCount(shape.slice(1)));
+  taken.set(file.subarray(0, taken.length));
+  new DataView(taken.buffer).setUint32(4, entries);
+  return taken;
+};

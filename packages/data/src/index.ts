@@ -1,7 +1,8 @@
 export { type BatchIndices, type EvaluationBatch, evaluationBatches, trainingBatches, type TrainingOptions } from "./batches.ts";
 export { DataError } from "./errors.ts";
-export { type IdxArray, parseIdx } from "./idx.ts";
-export { mnistClasses, mnistRecords, type NamedBytes } from "./mnist.ts";
+export { fetchMnist } from "./fetch-mnist.ts";
+export { type IdxArray, parseIdx, takeIdx } from "./idx.ts";
+export { mnistClasses, mnistFiles, mnistRecords, type NamedBytes } from "./mnist.ts";
 export { advance, type DataPosition, epochOrder, positionOf, type Shard, shardRange, stepsPerEpoch } from "./order.ts";
 export {
   type Batch,

@@ -10,6 +10,12 @@ export interface NamedBytes {
 
 export const mnistClasses = 10;
 
+/** Names of the four files, as they were published. */
+export const mnistFiles = {
+  train: { images: "train-images-idx3-ubyte", labels: "train-labels-idx1-ubyte" },
+  test: { images: "t10k-images-idx3-ubyte", labels: "t10k-labels-idx1-ubyte" },
+} as const;
+
 /**
  * Handwritten digits from a pair of IDX files: fields `inputs` u8 [28, 28, 1] and `labels` u8 []. Pixels stay bytes, a quarter of the
  * traffic of floats; the traced model function casts and scales them.

@@ -29,11 +29,14 @@ export const benchKernels = async (title: string, rows: readonly KernelRow[]): P
   const backend = await createWebGpuBackend({ gpu: await openNodeGpu() });
   const cpu = await createCpuBackend();
   const { copyBytesPerSecond, flopsPerSecond, dispatchSeconds } = await measureRoofline(backend.device);
-  console.log(`${title}: ${backend.facts.adapter}`);
-  console.log(
-    `ceilings: copy ${formatRate(copyBytesPerSecond, "B")}, multiply-add ${formatRate(flopsPerSecond, "FLOP")}, empty dispatch ${(1e6 * dispatchSeconds).toFixed(1)} µs`,
-  );
-  const only = process.argv[2];
+  const json = process.argv.includes("--json");
+  const only = process.argv.slice(2).find((argument) => !argument.startsWith("--"));
+  if (!json) {
+    console.log(`${title}: ${backend.facts.adapter}`);
+    console.log(
+      `ceilings: copy ${formatRate(copyBytesPerSecond, "B")}, multiply-add ${formatRate(flopsPerSecond, "FLOP")}, empty dispatch ${(1e6 * dispatchSeconds).toFixed(1)} µs`,
+    );
+  }
   for (const row of rows.filter(({ name }) => only === undefined || name.includes(only))) {
     const inputs = row.inputs();
     const { graph } = trace((...args: Tensor[]) => flattenTree<Tensor>(row.fn(...args)).leaves, inputs as never);
@@ -64,14 +67,18 @@ export const benchKernels = async (title: string, rows: readonly KernelRow[]): P
       if (i >= 2) times.push(tracer.spans.reduce((sum, { durationSeconds }) => sum + durationSeconds, 0));
     }
     const seconds = median(times);
-    const shares = [row.flops / seconds / flopsPerSecond, row.bytes / seconds / copyBytesPerSecond];
-    const rates = [
-      ...(row.flops > 0 ? [formatRate(row.flops / seconds, "FLOP")] : []),
-      formatRate(row.bytes / seconds, "B"),
-    ];
-    console.log(
-      `${row.name.padEnd(48)} ${(1e3 * seconds).toFixed(3).padStart(10)} ms  ${rates.join("  ").padEnd(32)} ${(100 * Math.max(...shares)).toFixed(0).padStart(4)} % of the ${shares[0]! > shares[1]! ? "flop" : "copy"} ceiling`,
-    );
+    const shares = [row.flops / seconds / flopsPerSecond, row.bytes / seconds / copyBytesPerSecond] as const;
+    const byFlops = shares[0] > shares[1];
+    const rates = [...(row.flops > 0 ? [formatRate(row.flops / seconds, "FLOP")] : []), formatRate(row.bytes / seconds, "B")];
+    const { name, flops, bytes } = row;
+    const ceiling = byFlops
+      ? { ceiling: "flops", ceilingPerSecond: flopsPerSecond }
+      : { ceiling: "copy", ceilingPerSecond: copyBytesPerSecond };
+    if (json) console.log(JSON.stringify({ name, seconds, flops, bytes, share: Math.max(...shares), ...ceiling }));
+    else
+      console.log(
+        `${row.name.padEnd(48)} ${(1e3 * seconds).toFixed(3).padStart(10)} ms  ${rates.join("  ").padEnd(32)} ${(100 * Math.max(...shares)).toFixed(0).padStart(4)} % of the ${byFlops ? "flop" : "copy"} ceiling`,
+      );
     for (const array of uploaded) backend.free(array);
     executable.release();
   }

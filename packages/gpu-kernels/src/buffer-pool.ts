@@ -33,7 +33,9 @@ export class BufferPool {
   /** A buffer of at least `bytes`. @throws DeviceMemoryError for more than one buffer may hold. */
   take(bytes: number, kind: PoolKind = "storage"): GPUBuffer {
     this.device.check();
-    const size = poolSize(bytes);
+    // The memory plan copies and binds whole steps of the alignment.
+    const { bindingAlignment } = this.device.facts;
+    const size = Math.ceil(poolSize(bytes) / bindingAlignment) * bindingAlignment;
     const found = this.idle.get(`${kind} ${size}`)?.pop();
     this.inUse += size;
     if (found !== undefined) return found;

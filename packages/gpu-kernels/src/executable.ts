@@ -191,7 +191,7 @@ export class WebGpuExecutable implements Executable {
 
   private async record(recorder: Recorder, communicators: Communicators): Promise<void> {
     const { facts, gpu } = this.parts.device;
-    const bound = workPerSubmission(facts);
+    const bound = workPerSubmission(facts, this.parts.choices);
     const exchanges = new Map<number, Exchange>();
     let work = 0;
     let order: Promise<unknown> = Promise.resolve();

@@ -1,7 +1,105 @@
 import type { Kernel } from "./kernel.ts";
 import { fusedKernel } from "./ops/fused.ts";
+import { constantKernel } from "./ops/constant.ts";
+import { foldInKernel } from "./ops/fold-in.ts";
+import { iotaKernel } from "./ops/iota.ts";
+import { literalKernel } from "./ops/literal.ts";
+import { oneHotKernel } from "./ops/one-hot.ts";
+import { packBitsKernel } from "./ops/pack-bits.ts";
+import { randomBitsKernel } from "./ops/random-bits.ts";
+import { rotaryKernel } from "./ops/rotary.ts";
+import { unpackBitsKernel } from "./ops/unpack-bits.ts";
+import { sumKernel } from "./ops/sum.ts";
+import { reduceMaxKernel } from "./ops/reduce-max.ts";
+import { reduceMinKernel } from "./ops/reduce-min.ts";
+import { argmaxKernel } from "./ops/argmax.ts";
+import { argminKernel } from "./ops/argmin.ts";
+import { attentionKernel } from "./ops/attention.ts";
+import { attentionBackwardKernel } from "./ops/attention-backward.ts";
+import { choleskyKernel } from "./ops/cholesky.ts";
+import { triangularSolveKernel } from "./ops/triangular-solve.ts";
+import { matmulKernel } from "./ops/matmul.ts";
+import { softmaxKernel } from "./ops/softmax.ts";
+import { softmaxBackwardKernel } from "./ops/softmax-backward.ts";
+import { logSoftmaxKernel } from "./ops/log-softmax.ts";
+import { logSoftmaxBackwardKernel } from "./ops/log-softmax-backward.ts";
+import { crossEntropyKernel } from "./ops/cross-entropy.ts";
+import { crossEntropyBackwardKernel } from "./ops/cross-entropy-backward.ts";
+import { layerNormKernel } from "./ops/layer-norm.ts";
+import { layerNormBackwardKernel } from "./ops/layer-norm-backward.ts";
+import { rmsNormKernel } from "./ops/rms-norm.ts";
+import { rmsNormBackwardKernel } from "./ops/rms-norm-backward.ts";
+import { broadcastToKernel } from "./ops/broadcast-to.ts";
+import { concatKernel } from "./ops/concat.ts";
+import { gatherKernel } from "./ops/gather.ts";
+import { padKernel } from "./ops/pad.ts";
+import { reshapeKernel } from "./ops/reshape.ts";
+import { scatterAddKernel } from "./ops/scatter-add.ts";
+import { sliceKernel } from "./ops/slice.ts";
+import { transposeKernel } from "./ops/transpose.ts";
+import { cumsumKernel } from "./ops/cumsum.ts";
+import { conv2dKernel } from "./ops/conv2d.ts";
+import { conv2dBackwardInputKernel } from "./ops/conv2d-backward-input.ts";
+import { conv2dBackwardWeightKernel } from "./ops/conv2d-backward-weight.ts";
+import { maxPool2dKernel } from "./ops/max-pool2d.ts";
+import { maxPool2dBackwardKernel } from "./ops/max-pool2d-backward.ts";
+import { avgPool2dKernel } from "./ops/avg-pool2d.ts";
+import { avgPool2dBackwardKernel } from "./ops/avg-pool2d-backward.ts";
+import { batchNormKernel } from "./ops/batch-norm.ts";
+import { batchNormBackwardKernel } from "./ops/batch-norm-backward.ts";
+import { topKKernel } from "./ops/top-k.ts";
 
-const rows: readonly Kernel[] = [fusedKernel];
+const rows: readonly Kernel[] = [
+  fusedKernel,
+  constantKernel,
+  foldInKernel,
+  iotaKernel,
+  literalKernel,
+  oneHotKernel,
+  packBitsKernel,
+  randomBitsKernel,
+  rotaryKernel,
+  unpackBitsKernel,
+  broadcastToKernel,
+  concatKernel,
+  gatherKernel,
+  padKernel,
+  reshapeKernel,
+  scatterAddKernel,
+  sliceKernel,
+  transposeKernel,
+  sumKernel,
+  reduceMaxKernel,
+  reduceMinKernel,
+  argmaxKernel,
+  argminKernel,
+  attentionKernel,
+  attentionBackwardKernel,
+  choleskyKernel,
+  triangularSolveKernel,
+  matmulKernel,
+  softmaxKernel,
+  softmaxBackwardKernel,
+  logSoftmaxKernel,
+  logSoftmaxBackwardKernel,
+  crossEntropyKernel,
+  crossEntropyBackwardKernel,
+  layerNormKernel,
+  layerNormBackwardKernel,
+  rmsNormKernel,
+  rmsNormBackwardKernel,
+  cumsumKernel,
+  conv2dKernel,
+  conv2dBackwardInputKernel,
+  conv2dBackwardWeightKernel,
+  maxPool2dKernel,
+  maxPool2dBackwardKernel,
+  avgPool2dKernel,
+  avgPool2dBackwardKernel,
+  batchNormKernel,
+  batchNormBackwardKernel,
+  topKKernel,
+];
 
 /** Every kernel by operator name. A new kernel is one file and one row. */
 export const kernels: { readonly [op: string]: Kernel } = Object.fromEntries(rows.map((kernel) => [kernel.op, kernel]));

@@ -92,14 +92,21 @@ export interface Kernel {
   readonly op: string;
   /** Why this node cannot run on this device, as a sentence with the cure; absent when it can. */
   readonly refuses?: (node: KernelNode, facts: DeviceFacts) => string | undefined;
-  /** Choose variants and fix sizes; called once per node at compile time, and only when at least one output has elements. */
-  readonly plan: (node: KernelNode, facts: DeviceFacts, choices: Choices) => KernelPlan;
+  /**
+   * Choose variants and fix sizes; called once per node at compile time, and only when at least one output has elements.
+   *
+   * @param placed by input: whether it lies in output 0 already, where it belongs: as the part of a `concat` that it becomes, or
+   * because the output took over its memory.
+   */
+  readonly plan: (node: KernelNode, facts: DeviceFacts, choices: Choices, placed: readonly boolean[]) => KernelPlan;
 }
 
 /** Decisions that were learned on this device. Absent entries leave a kernel to its own rule. */
 export interface Choices {
   /** The variant of a product `y[m, n] = Σₖ a·b` that was fastest on this device. */
   readonly matmulVariant?: (request: MatmulRequest) => string;
+  /** Flops and bytes of one submission to the device. Default: far below what makes an operating system reset it. */
+  readonly workPerSubmission?: number;
 }
 
 /** What a choice among matmul variants may depend on. */

@@ -112,10 +112,10 @@ export const checkSupport = (graph: Graph, facts: DeviceFacts): void => {
 const alignUp = (bytes: number, alignment: number): number => Math.ceil(bytes / alignment) * alignment;
 
 /** Work of one submission: far below the seconds after which an operating system resets a device. */
-export const workPerSubmission = (facts: DeviceFacts): number => (facts.software ? 1e10 : 5e10);
+export const workPerSubmission = (facts: DeviceFacts, choices: Choices): number => choices.workPerSubmission ?? (facts.software ? 1e10 : 5e10);
 
-const slicesOf = (groups: number, work: number, facts: DeviceFacts): Slice[] => {
-  const numSlices = Math.min(groups, Math.ceil(work / workPerSubmission(facts)));
+const slicesOf = (groups: number, work: number, bound: number): Slice[] => {
+  const numSlices = Math.min(groups, Math.ceil(work / bound));
   if (numSlices <= 1) return [{ grid: gridOf(groups) }];
   const each = Math.ceil(groups / numSlices);
   return Array.from({ length: Math.ceil(groups / each) }, (_, i): Slice => {
@@ -189,7 +189,7 @@ export const lower = (graph: Graph, plan: MemoryPlan, facts: DeviceFacts, choice
       bindingAlignment,
     );
     for (const { from, toOffset } of resolved.copies) copyBytes = Math.max(copyBytes, toOffset + from.bytes);
-    const slices = slicesOf(pass.groups, work, facts);
+    const slices = slicesOf(pass.groups, work, workPerSubmission(facts, choices));
     const sliced = slices[0]!.words !== undefined;
     const guarded = slices.some(({ grid, words }) => gridGroups(grid) !== (words?.[1] ?? pass.groups));
     return {

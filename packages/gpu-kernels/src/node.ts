@@ -1,3 +1,8 @@
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { type ChoiceStore, storeKey } from "./autotune/choice-store.ts";
+import { parseMatmulModel } from "./autotune/matmul-model.ts";
 import { AdapterError } from "./errors.ts";
 
 /**
@@ -16,4 +21,41 @@ export const openNodeGpu = async (flags: readonly string[] = []): Promise<GPU> =
   }
   for (const [name, value] of Object.entries(dawn.globals)) (globalThis as Record<string, unknown>)[name] ??= value;
   return dawn.create(["enable-dawn-features=allow_unsafe_apis", ...flags]);
+};
+
+/** Folder of this user's caches: `SKEIN_CACHE_DIR`, else what the system has for it. */
+const cacheFolder = (): string => {
+  const { env, platform } = process;
+  if (env["SKEIN_CACHE_DIR"]) return env["SKEIN_CACHE_DIR"];
+  if (platform === "win32" && env["LOCALAPPDATA"]) return join(env["LOCALAPPDATA"], "skein");
+  if (platform === "darwin") return join(homedir(), "Library", "Caches", "skein");
+  return join(env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "skein");
+};
+
+/**
+ * Keep what was learned about adapters in files, one JSON file each. A file is replaced as a whole, so that processes may read and write at once.
+ *
+ * @param folder Default: `SKEIN_CACHE_DIR`, or `skein` in the user's cache folder.
+ */
+export const fileChoiceStore = (folder: string = cacheFolder()): ChoiceStore => {
+  const pathOf = (adapter: string): string => join(folder, `${storeKey(adapter)}.json`);
+  return {
+    load: async (adapter) => {
+      let text: string;
+      try {
+        text = await readFile(pathOf(adapter), "utf8");
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+        throw error;
+      }
+      return parseMatmulModel(JSON.parse(text));
+    },
+    save: async (model) => {
+      await mkdir(folder, { recursive: true });
+      const path = pathOf(model.adapter);
+      const unfinished = `${path}.${process.pid}.tmp`;
+      await writeFile(unfinished, `${JSON.stringify(model)}\n`);
+      await rename(unfinished, path);
+    },
+  };
 };

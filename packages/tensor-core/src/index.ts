@@ -121,6 +121,13 @@ export {
   zerosLike,
 } from "./functions/elementwise.ts";
 export { conv2d, type Conv2dOptions } from "./functions/convolution.ts";
+export {
+  cholesky,
+  choleskySolve,
+  inverseFromCholesky,
+  triangularSolve,
+  type TriangularSolveOptions,
+} from "./functions/decomposition.ts";
 export { matmul, type MatmulOptions } from "./functions/linear.ts";
 export { avgPool2d, type AvgPool2dOptions, globalAvgPool, maxPool2d, type Pool2dOptions } from "./functions/pooling.ts";
 export type { Padding, PaddingOption, Pair } from "./window.ts";
@@ -160,6 +167,7 @@ export {
 export { packBits, unpackBits } from "./functions/bits.ts";
 export { oneHot } from "./functions/one-hot.ts";
 export { bernoulli, categorical, dropout, foldIn, normal, randomBits, splitKey, uniform } from "./functions/random.ts";
+export { dequantize, type DequantizeOptions, quantize, type QuantizeOptions } from "./functions/quantization.ts";
 export { foldInKey, permutation, randomKey, threefry2x32, threefryWord } from "./random.ts";
 export { type FusedInstruction, type FusedParams } from "./ops/fused.ts";
 export { attention, type AttentionOptions, rotary } from "./functions/attention.ts";

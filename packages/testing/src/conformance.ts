@@ -8,7 +8,7 @@ import {
   interpretWorld,
   isFloat,
   multiply,
-  type NdArray,
+  NdArray,
   type ReferenceArray,
   sum,
   type Tensor,
@@ -16,7 +16,7 @@ import {
   type Traced,
   vjp,
 } from "@skein/tensor-core";
-import { assertClose, firstDifference } from "./closeness.ts";
+import { assertClose, defaultTolerance, firstDifference } from "./closeness.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
 import { normal } from "./seeded.ts";
 
@@ -29,15 +29,41 @@ const outputsOf = (row: ConformanceCase, inputs: readonly Tensor[]): Tensor[] =>
 
 const caseLabel = (row: ConformanceCase): string => `${row.op} (${row.name})`;
 
-/** Run a row on a backend and compare every output with the f64 reference. */
-export const checkValues = async (row: ConformanceCase, backend: Backend): Promise<void> => {
-  const run = (...inputs: Tensor[]): Tensor[] => outputsOf(row, inputs);
-  const expected = interpretWorld(trace(run, row.inputs as never).graph, [row.inputs.map(toReference)])[0]!;
-  const actual = (await evaluate(run, backend)(...row.inputs)) as readonly NdArray[];
-  if (actual.length !== expected.length) throw new Error(`${caseLabel(row)}: ${actual.length} outputs instead of ${expected.length}`);
-  expected.forEach((output, i) =>
-    assertClose(actual[i]!, output, `${caseLabel(row)} output ${i}`, isFloat(output.spec.dtype) ? row.tolerance : undefined),
+export interface CheckOptions {
+  /**
+   * What the backend's device does with numbers nearer to 0 than 2⁻¹²⁶. WebGPU lets it take them for 0 wherever they are read or made
+   * (`flushed`): then operands are flushed before the reference sees them, and results may be off by as much. Default: `kept`.
+   */
+  readonly subnormals?: "kept" | "flushed";
+}
+
+const smallestNormal = 2 ** -126;
+
+/** The row's inputs, those below the normal range of f32 as 0. */
+const flushInputs = ({ inputs }: ConformanceCase): NdArray[] =>
+  inputs.map((input) =>
+    isFloat(input.dtype)
+      ? NdArray.from(
+          input.toNumbers().map((value) => (Math.abs(value) < smallestNormal ? 0 : value)),
+          input.shape,
+          input.dtype,
+        )
+      : input,
   );
+
+/** Run a row on a backend and compare every output with the f64 reference. */
+export const checkValues = async (row: ConformanceCase, backend: Backend, { subnormals = "kept" }: CheckOptions = {}): Promise<void> => {
+  const run = (...inputs: Tensor[]): Tensor[] => outputsOf(row, inputs);
+  const inputs = subnormals === "kept" ? row.inputs : flushInputs(row);
+  const expected = interpretWorld(trace(run, inputs as never).graph, [inputs.map(toReference)])[0]!;
+  const actual = (await evaluate(run, backend)(...inputs)) as readonly NdArray[];
+  if (actual.length !== expected.length) throw new Error(`${caseLabel(row)}: ${actual.length} outputs instead of ${expected.length}`);
+  expected.forEach((output, i) => {
+    const { dtype } = output.spec;
+    const { absolute, relative } = (isFloat(dtype) ? row.tolerance : undefined) ?? defaultTolerance[dtype];
+    const tolerance = { absolute: isFloat(dtype) && subnormals === "flushed" ? Math.max(absolute, smallestNormal) : absolute, relative };
+    assertClose(actual[i]!, output, `${caseLabel(row)} output ${i}`, tolerance);
+  });
 };
 
 /** A scalar that every float output of the row moves: fixed random weights, so that no error cancels. */

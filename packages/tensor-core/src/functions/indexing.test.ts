@@ -1,11 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Tensor } from "../graph/tensor.ts";
+import { vjp } from "../autodiff/vjp.ts";
+import { trace } from "../graph/trace.ts";
 import { evaluate } from "../jit.ts";
 import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
 import { full, multiply } from "./elementwise.ts";
-import { embedding, gather, scatterAdd } from "./indexing.ts";
+import { embedding, gather, invertPermutation, permuteRows, scatterAdd } from "./indexing.ts";
 import { sum } from "./reduce.ts";
 
 const reference = referenceBackend();
@@ -52,6 +54,67 @@ describe("gather and scatterAdd", () => {
     await expect(run((x, i) => gather(x!, i!), x, NdArray.zeros("f32", [2]))).rejects.toThrow(/indices are f32\[2\], they must be i32/);
     await expect(run((x, i, u) => scatterAdd(x!, i!, u!), x, integers([0]), NdArray.zeros("f32", [2]))).rejects.toThrow(
       /updates f32\[2\] do not fit base f32\[3, 2\] with indices i32\[1\]; they must be f32\[1, 2\]/,
+    );
+  });
+});
+
+describe("permuteRows", () => {
+  const permutations = fc.integer({ min: 1, max: 9 }).chain((size) =>
+    fc.shuffledSubarray(
+      Array.from({ length: size }, (_, i) => i),
+      { minLength: size, maxLength: size },
+    ),
+  );
+  const rows = (size: number, phase = 0): NdArray =>
+    NdArray.from(
+      Array.from({ length: 2 * size * 3 }, (_, i) => Math.sin(i + 1 + phase)),
+      [2, size, 3],
+    );
+  /** The gradient of ⟨pick(x, p), u⟩ in x. */
+  const gradient =
+    (pick: (x: Tensor, p: Tensor, dim: number) => Tensor) =>
+    (...[x, p, u]: Tensor[]): Tensor =>
+      vjp((own: Tensor) => pick(own, p!, 1), x!).pullback(u!);
+
+  test("and then the inverse is the identity, and so is the inverse of the inverse", async () => {
+    await fc.assert(
+      fc.asyncProperty(permutations, async (permutation) => {
+        const x = rows(permutation.length);
+        const p = integers(permutation);
+        expect(await run((x, p) => permuteRows(permuteRows(x!, p!, 1), invertPermutation(p!), 1), x, p)).toEqual(x.toNumbers());
+        expect(await run((p) => invertPermutation(invertPermutation(p!)), p)).toEqual(permutation);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("has the values and the gradient of gather", async () => {
+    await fc.assert(
+      fc.asyncProperty(permutations, async (permutation) => {
+        const args = [rows(permutation.length), integers(permutation), rows(permutation.length, 7)] as const;
+        expect(await run((x, p) => permuteRows(x!, p!, 1), ...args)).toEqual(await run((x, p) => gather(x!, p!, 1), ...args));
+        expect(await run(gradient(permuteRows), ...args)).toEqual(await run(gradient(gather), ...args));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("adds no floats up on the way back", () => {
+    const args = [rows(4), integers([2, 0, 3, 1]), rows(4)] as const;
+    const adders = (fn: (...inputs: Tensor[]) => Tensor): string[] =>
+      trace(fn, args as never).graph.nodes.flatMap((node) => (node.op === "scatter-add" ? [node.specs[0]!.dtype] : []));
+    expect(adders(gradient(permuteRows))).toEqual(["i32"]);
+    expect(adders(gradient(gather))).toEqual(["f32"]);
+  });
+
+  test("by what is no permutation has NaN in the gradient", async () => {
+    const args = [rows(4), integers([2, 0, 2, 1]), rows(4)] as const;
+    expect((await run(gradient(permuteRows), ...args)).some(Number.isNaN)).toBe(true);
+  });
+
+  test("names what does not fit", async () => {
+    await expect(run((x, p) => permuteRows(x!, p!), rows(4), integers([0, 1, 2]))).rejects.toThrow(
+      /i32\[3\] does not permute the 2 entries of dimension 0 of f32\[2, 4, 3\]; name each entry once/,
     );
   });
 });

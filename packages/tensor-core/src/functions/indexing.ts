@@ -1,6 +1,8 @@
+import { ShapeError } from "../errors.ts";
 import { emitOne } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { resolveDim } from "../shape.ts";
+import { formatSpec, resolveDim } from "../shape.ts";
+import { add, arange, full } from "./elementwise.ts";
 
 /**
  * Take entries of `x` along `dim` by number: the result has shape `x.shape[:dim] + indices.shape + x.shape[dim+1:]`.
@@ -24,3 +26,28 @@ export const embedding = (table: Tensor, indices: Tensor): Tensor => gather(tabl
  */
 export const scatterAdd = (base: Tensor, indices: Tensor, updates: Tensor, dim = 0): Tensor =>
   emitOne("scatter-add", [base, indices, updates], { dim: resolveDim(dim, base.rank, "scatter-add") });
+
+/**
+ * The entries of `x` along `dim` in another order: `gather` by a permutation. Because no entry is taken twice, the gradient is taken by the
+ * inverse permutation, which moves the same bytes again and adds nothing.
+ *
+ * @param permutation i32 [x.shape[dim]], each of 0 … size−1 once. One that is none takes NaN where it names no row, and its gradient has NaN
+ * where a row was named never.
+ */
+export const permuteRows = (x: Tensor, permutation: Tensor, dim = 0): Tensor => {
+  const along = resolveDim(dim, x.rank, "permuteRows");
+  if (permutation.rank !== 1 || permutation.shape[0] !== x.shape[along])
+    throw new ShapeError(
+      "permuteRows",
+      `${formatSpec(permutation)} does not permute the ${x.shape[along]} entries of dimension ${along} of ${formatSpec(x)}; name each entry once`,
+    );
+  return emitOne("gather", [x, permutation], { dim: along, outside: "invalid", permutation: true });
+};
+
+/** The permutation that undoes `permutation` (i32, rank 1); −1 where an entry was named never. */
+export const invertPermutation = (permutation: Tensor): Tensor => {
+  const { dtype, shape } = permutation;
+  if (dtype !== "i32" || shape.length !== 1)
+    throw new ShapeError("invertPermutation", `${formatSpec(permutation)} is no permutation; it must be i32 of rank 1`);
+  return scatterAdd(full(shape, -1, "i32"), permutation, add(arange(shape[0]!), 1));
+};

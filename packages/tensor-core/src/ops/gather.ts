@@ -1,5 +1,5 @@
 import { full } from "../functions/elementwise.ts";
-import { scatterAdd } from "../functions/indexing.ts";
+import { invertPermutation, permuteRows, scatterAdd } from "../functions/indexing.ts";
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
@@ -7,12 +7,14 @@ import { indexedShape, indexedSizes, invalidValue } from "./indexing.ts";
 
 /**
  * Rows of `x` along `dim`, picked by `indices` (i32). Outside the dimension: NaN, or the value that `gather` in `functions/indexing.ts`
- * states for the dtype; zero when `outside` is "zero". The gradient is added up row by row.
+ * states for the dtype; zero when `outside` is "zero". The gradient is added up row by row; with `permutation`, the promise that each row is
+ * picked once, it is picked by the inverse.
  */
-export const gatherOperator: Operator = defineOperator<{ dim: number; outside: "invalid" | "zero" }>({
+export const gatherOperator: Operator = defineOperator<{ dim: number; outside: "invalid" | "zero"; permutation?: boolean }>({
   name: "gather",
   infer: ([x, indices], { dim }) => [{ dtype: x!.dtype, shape: indexedShape("gather", x!, indices!, dim) }],
-  vjp: ({ inputs: [x, indices], cotangents: [g], params: { dim } }) => {
+  vjp: ({ inputs: [x, indices], cotangents: [g], params: { dim, permutation } }) => {
+    if (permutation === true) return [permuteRows(g!, invertPermutation(indices!), dim), undefined];
     if (x!.dtype === "f32") return [scatterAdd(full(x!.shape, 0), indices!, g!, dim), undefined];
     // 16-bit floats are storage: rows are added up in f32.
     const wide = scatterAdd(full(x!.shape, 0), indices!, emitOne("cast", [g!], { dtype: "f32" }), dim);

@@ -20,6 +20,7 @@ import { broadcastToOperator } from "./broadcast-to.ts";
 import { broadcastOperator } from "./broadcast.ts";
 import { castOperator } from "./cast.ts";
 import { ceilOperator } from "./ceil.ts";
+import { choleskyOperator } from "./cholesky.ts";
 import { collectiveDoneOperator } from "./collective-done.ts";
 import { collectiveStartOperator } from "./collective-start.ts";
 import { concatOperator } from "./concat.ts";
@@ -67,6 +68,7 @@ import { multiplyOperator } from "./multiply.ts";
 import { negateOperator } from "./negate.ts";
 import { notEqualOperator } from "./not-equal.ts";
 import { oneHotOperator } from "./one-hot.ts";
+import { packBitsOperator } from "./pack-bits.ts";
 import { padOperator } from "./pad.ts";
 import { powerOperator } from "./power.ts";
 import { randomBitsOperator } from "./random-bits.ts";
@@ -99,6 +101,8 @@ import { sumOperator } from "./sum.ts";
 import { tanhOperator } from "./tanh.ts";
 import { topKOperator } from "./top-k.ts";
 import { transposeOperator } from "./transpose.ts";
+import { unpackBitsOperator } from "./unpack-bits.ts";
+import { triangularSolveOperator } from "./triangular-solve.ts";
 import { whereOperator } from "./where.ts";
 
 const rows: readonly Operator[] = [
@@ -123,6 +127,7 @@ const rows: readonly Operator[] = [
   broadcastToOperator,
   castOperator,
   ceilOperator,
+  choleskyOperator,
   collectiveDoneOperator,
   concatOperator,
   constantOperator,
@@ -168,6 +173,7 @@ const rows: readonly Operator[] = [
   negateOperator,
   notEqualOperator,
   oneHotOperator,
+  packBitsOperator,
   padOperator,
   powerOperator,
   randomBitsOperator,
@@ -200,6 +206,8 @@ const rows: readonly Operator[] = [
   tanhOperator,
   topKOperator,
   transposeOperator,
+  triangularSolveOperator,
+  unpackBitsOperator,
   whereOperator,
 ];
 

@@ -1,4 +1,4 @@
-import { type DType, dtypes, embedding, gather, NdArray, scatterAdd, type Shape } from "@skein/tensor-core";
+import { type DType, dtypes, embedding, gather, NdArray, permuteRows, scatterAdd, type Shape } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normal, uniform } from "../seeded.ts";
 
@@ -52,6 +52,13 @@ export const indexingCases: readonly ConformanceCase[] = [
       tolerance: { absolute: 0, relative: 0 },
     }),
   ),
+  {
+    op: "gather",
+    name: "permutation",
+    fn: (x, p) => permuteRows(x!, p!, 1),
+    inputs: [normal([2, 6, 3]), integers(3, 0, 5, 1, 4, 2)],
+    gradient: [0],
+  },
   { op: "gather", name: "from an empty table", fn: (x, i) => embedding(x!, i!), inputs: [normal([0, 3]), integers(0, 1)] },
   {
     op: "gather",
@@ -77,5 +84,18 @@ export const indexingCases: readonly ConformanceCase[] = [
     fn: (x, i, updates) => scatterAdd(x!, i!, updates!),
     inputs: [normal([5, 3]), integers(4, -1, 0, 5, 4, 2 ** 31 - 1, -(2 ** 31)), normal([7, 3], 2)],
     gradient: [0, 2],
+  },
+  {
+    op: "scatter-add",
+    name: "many updates of many rows",
+    fn: (x, i, updates) => scatterAdd(x!, i!, updates!),
+    inputs: [normal([700, 32]), uniform([1200], -3, 703, 5, "i32"), normal([1200, 32], 2)],
+  },
+  {
+    op: "scatter-add",
+    name: "many updates of one row",
+    fn: (x, i, updates) => scatterAdd(x!, i!, updates!),
+    inputs: [normal([3, 68]), NdArray.zeros("i32", [700]), normal([700, 68], 2)],
+    tolerance: { absolute: 1e-4, relative: 1e-5 },
   },
 ];

@@ -1,4 +1,16 @@
-import { broadcastTo, concat, type DType, dtypes, pad, padInterior, reshape, type Shape, slice, transpose } from "@skein/tensor-core";
+import {
+  broadcastTo,
+  concat,
+  type DType,
+  dtypes,
+  pad,
+  padInterior,
+  reshape,
+  type Shape,
+  slice,
+  type Tensor,
+  transpose,
+} from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normal } from "../seeded.ts";
 
@@ -39,6 +51,7 @@ const permutations: readonly (readonly [name: string, shape: Shape, permutation:
   ["matrix, whole tiles", [16, 8], [1, 0]],
   ["matrix, odd sizes", [37, 21], [1, 0]],
   ["matrix, beyond one block", [70, 130], [1, 0]],
+  ["matrix, beyond one block of whole words", [68, 132], [1, 0]],
   ["one row", [1, 9], [1, 0]],
   ["one column", [9, 1], [1, 0]],
   ["no rows", [0, 5], [1, 0]],
@@ -172,6 +185,9 @@ const concats: readonly (readonly [name: string, shapes: readonly Shape[], dim: 
   ["vectors", [[1], [5], [2]], 0],
 ];
 
+/** A vector that some kernel computes: the columns of a matrix. */
+const columns = (x: Tensor): Tensor => reshape(transpose(x), [-1]);
+
 const reshapes: readonly (readonly [name: string, from: Shape, to: Shape])[] = [
   ["merge", [2, 3, 4], [6, -1]],
   ["to scalar", [1, 1], []],
@@ -208,6 +224,16 @@ export const movementCases: readonly ConformanceCase[] = [
       name: `rows, ${dtype}`,
       fn: (a, b) => concat([a!, b!, a!], 1),
       inputs: [normal([3, 5], 1, dtype), normal([3, 2], 2, dtype)],
+    }),
+  ),
+  // Operands that are computed here may lie in the result from the start, the others begin within its words.
+  ...dtypes.map(
+    (dtype): ConformanceCase => ({
+      op: "concat",
+      name: `computed, of odd lengths, ${dtype}`,
+      fn: (a, b, c) => concat([columns(a!), columns(b!), reshape(c!, [-1]), columns(c!)]),
+      inputs: [normal([16, 32], 1, dtype), normal([3, 3], 2, dtype), normal([5, 3], 3, dtype)],
+      tolerance: { absolute: 0, relative: 0 },
     }),
   ),
   ...reshapes.flatMap(([name, from, to]) => [

@@ -1,6 +1,8 @@
 import type { ConformanceCase } from "../conformance-case.ts";
 import { attentionCases } from "./attention.ts";
+import { bitsCases } from "./bits.ts";
 import { convolutionCases } from "./convolution.ts";
+import { decompositionCases } from "./decomposition.ts";
 import { elementwiseCases } from "./elementwise.ts";
 import { fusedCases } from "./fused.ts";
 import { halfRows, wideResultRows } from "./half.ts";
@@ -15,7 +17,9 @@ import { reduceCases } from "./reduce.ts";
 /** All rows; one file of rows per operator family. */
 export const conformanceCases: readonly ConformanceCase[] = [
   ...attentionCases,
+  ...bitsCases,
   ...convolutionCases,
+  ...decompositionCases,
   ...elementwiseCases,
   ...fusedCases,
   ...halfRows([...attentionCases, ...convolutionCases, ...linearCases]),

@@ -1,0 +1,32 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { joinThreadWorld, type ThreadConnection } from "@skein/collectives/node";
+import { add, allGather, allReduce, type DeviceArray, jit, multiply, NdArray, type Tensor } from "@skein/tensor-core";
+import { openBackend } from "../src/backend.ts";
+
+/** The values that a rank brings: small whole numbers, so that sums are exact in any order. */
+export const operandOf = (rank: number): NdArray =>
+  NdArray.from(
+    Array.from({ length: 1001 }, (_, i) => ((i * 7 + rank * 5) % 13) - 6),
+    [7, 143],
+  );
+
+/** What all ranks compute: two collectives under way at once, and one that needs the first. */
+export const worldProgram = (x: Tensor): Tensor[] => {
+  const sum = allReduce(multiply(x, 2), "data");
+  const all = allGather(add(x, 1), "data");
+  return [sum, all, allReduce(add(sum, x), "data", "max")];
+};
+
+// Entry of a rank's thread.
+if (parentPort !== null) {
+  const connection = workerData as ThreadConnection;
+  const { backend, close } = await openBackend("webgpu", { memory: connection.memory });
+  const f = jit(worldProgram, backend, { communicators: { data: joinThreadWorld(connection) } });
+  const results: number[][][] = [];
+  for (let run = 0; run < 3; run++) {
+    const outputs = (await f(operandOf(connection.rank) as never)) as unknown as DeviceArray[];
+    results.push(await Promise.all(outputs.map(async (output) => (await backend.download(output)).toNumbers())));
+  }
+  close();
+  parentPort.postMessage(results);
+}

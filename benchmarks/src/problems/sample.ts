@@ -1,0 +1,11 @@
+/** How many elements of a product are compared with f64 sums; of a smaller one, all are. */
+const most = 2 ** 18;
+
+/** Positions that are compared, evenly spread: with an odd step they meet every column. */
+export const sampledPositions = (count: number): number[] => {
+  if (count <= most) return Array.from({ length: count }, (_, i) => i);
+  const step = 2 * Math.ceil(count / most / 32) * 16 + 1;
+  return Array.from({ length: Math.floor((count - 1) / step) + 1 }, (_, i) => i * step).slice(0, 4096);
+};
+
+export const sampleOf = (values: readonly number[]): number[] => sampledPositions(values.length).map((position) => values[position]!);

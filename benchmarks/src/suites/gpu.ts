@@ -1,0 +1,100 @@
+import { execFile } from "node:child_process";
+import { globSync } from "node:fs";
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { AdapterError, createWebGpuBackend } from "@skein/gpu-kernels";
+import { openNodeGpu } from "@skein/gpu-kernels/node";
+import { problems } from "../problems/table.ts";
+import type { Row } from "../report/row.ts";
+import { onGpu } from "./contestants.ts";
+import { benchProblem } from "./steps.ts";
+
+/** The WebGPU adapter of this machine in Node. */
+interface Adapter {
+  readonly name: string;
+  readonly software: boolean;
+}
+
+const findAdapter = async (): Promise<Adapter | undefined> => {
+  try {
+    const backend = await createWebGpuBackend({ gpu: await openNodeGpu() });
+    backend.close();
+    return { name: backend.facts.adapter, software: backend.facts.software };
+  } catch (error) {
+    if (error instanceof AdapterError) return undefined;
+    throw error;
+  }
+};
+
+const missing = (benchmark: string, peer: string, adapter: Adapter | undefined): Row => ({
+  benchmark,
+  unit: "",
+  ours: null,
+  peer,
+  peerValue: null,
+  ratio: null,
+  note: `not measured: ${adapter === undefined ? "no WebGPU adapter" : `${adapter.name} is software`}; this row needs a GPU`,
+});
+
+/** A large problem on the machine's GPU, beside PyTorch on the same. Without a GPU the row says that it is missing. */
+export const benchOnGpu = async (name: string, folder: string, versions: Record<string, string>): Promise<Row[]> => {
+  const adapter = await findAdapter();
+  if (adapter === undefined || adapter.software) return [missing(`gpu: ${name}`, "pytorch", adapter)];
+  versions["GPU"] = adapter.name;
+  const { gpt } = problems[name]!;
+  const tokens = gpt && gpt.batch * gpt.positions;
+  return (await benchProblem(problems[name]!, folder, versions, onGpu)).map((row) => ({
+    ...row,
+    benchmark: `gpu: ${name}`,
+    ...(tokens !== undefined && row.ours !== null && { note: `${Math.round((1000 * tokens) / row.ours)} tokens/s` }),
+  }));
+};
+
+/** A line of a kernel bench with `--json`. */
+interface KernelLine {
+  readonly name: string;
+  readonly seconds: number;
+  readonly flops: number;
+  readonly bytes: number;
+  /** Of the ceiling that the row is nearer to. */
+  readonly share: number;
+  readonly ceiling: "flops" | "copy";
+  readonly ceilingPerSecond: number;
+}
+
+/** Least shares of the measured ceiling that were asked for on a real GPU. */
+const targets: Readonly<Record<KernelLine["ceiling"], number>> = { flops: 0.6, copy: 0.75 };
+
+const benchFiles = (): string[] =>
+  globSync(fileURLToPath(new URL("../../../packages/gpu-kernels/bench/*.bench.ts", import.meta.url))).sort();
+
+/** Families of kernels that have a bench. */
+export const kernelFamilies: readonly string[] = benchFiles().map((file) => basename(file, ".bench.ts"));
+
+/**
+ * Every kernel of a family in Node: its rate beside what plain copy and multiply-add kernels reach on the same adapter. Each row is compared with the CPU's
+ * numbers before it is timed.
+ */
+export const benchKernelFamily = async (family: string, versions: Record<string, string>): Promise<Row[]> => {
+  const adapter = await findAdapter();
+  if (adapter === undefined) return [missing(`kernels: ${family}`, "ceiling", adapter)];
+  versions["WebGPU adapter in Node"] = adapter.name;
+  const file = benchFiles().find((path) => basename(path) === `${family}.bench.ts`)!;
+  const { stdout } = await promisify(execFile)(process.execPath, [file, "--json"], { maxBuffer: 2 ** 24 });
+  const lines = stdout
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line) as KernelLine);
+  return lines.map(
+    ({ name, seconds, flops, bytes, share, ceiling, ceilingPerSecond }): Row => ({
+      benchmark: `${family}: ${name}`,
+      unit: ceiling === "flops" ? "GFLOP/s" : "GB/s",
+      ours: (ceiling === "flops" ? flops : bytes) / seconds / 1e9,
+      peer: ceiling === "flops" ? "multiply-add" : "copy",
+      peerValue: ceilingPerSecond / 1e9,
+      ratio: share,
+      ...(!adapter.software && { target: targets[ceiling] }),
+    }),
+  );
+};

@@ -1,0 +1,35 @@
+import { modelNames, type Settings } from "../messages.ts";
+
+export const batchSizes = [16, 32, 64, 128, 256] as const;
+
+export interface Address {
+  readonly backend: "best" | "cpu";
+  readonly settings: Settings;
+}
+
+const oneOf = <T extends string | number>(name: string, value: string | null, choices: readonly T[], otherwise: T): T => {
+  if (value === null) return otherwise;
+  const choice = choices.find((candidate) => String(candidate) === value);
+  if (choice === undefined) throw new RangeError(`the address says ${name}=${value}, but it can only be ${choices.join(", ")}`);
+  return choice;
+};
+
+/**
+ * What the address asks for: `?backend=cpu&model=mlp&batch=128&seed=7`. Defaults: the best backend, cnn, 64, 1.
+ *
+ * @throws RangeError for a value that is not offered.
+ */
+export const readAddress = (search: string): Address => {
+  const query = new URLSearchParams(search);
+  const seed = Number(query.get("seed") ?? 1);
+  if (!Number.isInteger(seed) || seed < 0 || seed >= 2 ** 32)
+    throw new RangeError(`the address says seed=${query.get("seed")}, but it must be a whole number from 0 to 4294967295`);
+  return {
+    backend: oneOf("backend", query.get("backend"), ["best", "cpu"], "best"),
+    settings: {
+      model: oneOf("model", query.get("model"), modelNames, "cnn"),
+      batchSize: oneOf("batch", query.get("batch"), batchSizes, 64),
+      seed,
+    },
+  };
+};

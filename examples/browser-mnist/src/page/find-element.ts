@@ -1,0 +1,6 @@
+/** The element of the page with this id and of this type. */
+export const findElement = <T extends HTMLElement>(id: string, type: abstract new () => T): T => {
+  const element = document.getElementById(id);
+  if (!(element instanceof type)) throw new TypeError(`the page has no ${type.name} with the id ${id}`);
+  return element;
+};

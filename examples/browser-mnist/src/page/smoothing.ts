@@ -1,0 +1,13 @@
+/**
+ * Exponential mean, without the pull towards its start: `s ← d·s + (1 − d)·y`, divided by `1 − dᵗ` as Adam's moments are
+ * (arXiv 1412.6980, §3).
+ */
+export const smoothing = (decay: number): ((value: number) => number) => {
+  let mean = 0;
+  let weight = 0;
+  return (value) => {
+    mean = decay * mean + (1 - decay) * value;
+    weight = decay * weight + (1 - decay);
+    return mean / weight;
+  };
+};

@@ -1,0 +1,40 @@
+/**
+ * A curve of any length in bounded memory: one point per `stride` values, their mean; when the points are full, neighbours merge and the
+ * stride doubles. Cost per value: constant on average.
+ */
+export class ThinnedSeries {
+  /** Position of each point: of the last value in it. */
+  readonly xs: number[] = [];
+  readonly ys: number[] = [];
+  private readonly capacity: number;
+  private stride = 1;
+  private pendingSum = 0;
+  private pendingCount = 0;
+
+  /** @param capacity most points to keep, even. */
+  constructor(capacity: number) {
+    this.capacity = capacity;
+  }
+
+  push(x: number, y: number): void {
+    this.pendingSum += y;
+    this.pendingCount++;
+    if (this.pendingCount < this.stride) return;
+    this.xs.push(x);
+    this.ys.push(this.pendingSum / this.pendingCount);
+    this.pendingSum = 0;
+    this.pendingCount = 0;
+    if (this.xs.length === this.capacity) this.halve();
+  }
+
+  private halve(): void {
+    const half = this.capacity / 2;
+    for (let i = 0; i < half; i++) {
+      this.xs[i] = this.xs[2 * i + 1]!;
+      this.ys[i] = (this.ys[2 * i]! + this.ys[2 * i + 1]!) / 2;
+    }
+    this.xs.length = half;
+    this.ys.length = half;
+    this.stride *= 2;
+  }
+}

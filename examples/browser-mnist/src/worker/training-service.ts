@@ -1,0 +1,93 @@
+import { fetchMnist } from "@skein/data";
+import { ArgumentError } from "@skein/tensor-core";
+import type { Command, Report, Settings } from "../messages.ts";
+import { type DigitRecords, DigitTraining } from "./digit-training.ts";
+import { type OpenedBackend, openBackend } from "./open-backend.ts";
+import { TrainingLoop } from "./training-loop.ts";
+
+/** Test digits that the page shows. */
+const shownCount = 60;
+
+/** What a page's commands act on: a backend, the digits, and one training at a time. */
+export class TrainingService {
+  private readonly report: (message: Report, transfer?: Transferable[]) => void;
+  private ready: { readonly opened: OpenedBackend; readonly records: DigitRecords } | undefined;
+  private current: { readonly training: DigitTraining; readonly loop: TrainingLoop } | undefined;
+
+  constructor(report: (message: Report, transfer?: Transferable[]) => void) {
+    this.report = report;
+  }
+
+  async carryOut(command: Command): Promise<void> {
+    switch (command.type) {
+      case "open":
+        return this.open(command.backend, command.digits);
+      case "reset":
+        return this.reset(command.settings);
+      case "train":
+        return this.train();
+      case "pause":
+        return this.pause();
+      case "save":
+        return this.save();
+    }
+  }
+
+  private async open(backend: "best" | "cpu", digits: string): Promise<void> {
+    const [opened, records] = await Promise.all([openBackend(backend), fetchMnist(digits)]);
+    this.ready = { opened, records };
+    const { inputs, labels } = records.test.fields;
+    this.report({
+      type: "opened",
+      backend: opened.kind,
+      device: opened.device,
+      ...(opened.notice !== undefined && { notice: opened.notice }),
+      trainCount: records.train.count,
+      testCount: records.test.count,
+      shown: { pixels: inputs!.bytes.slice(0, shownCount * 784), labels: labels!.bytes.slice(0, shownCount) },
+    });
+  }
+
+  private async reset(settings: Settings): Promise<void> {
+    const { opened, records } = this.expect(this.ready, "open");
+    await this.current?.loop.pause();
+    this.current?.training.release();
+    const training = await DigitTraining.begin(opened.backend, records, settings);
+    const loop = new TrainingLoop({ training, shownCount, bytesInUse: opened.bytesInUse, report: this.report });
+    this.current = { training, loop };
+    this.report({ type: "reset", parameterCount: training.parameterCount });
+    await loop.evaluate();
+    this.report({ type: "standstill", step: 0 });
+  }
+
+  private train(): void {
+    const { loop } = this.expect(this.current, "reset");
+    loop.start().catch((error: unknown) => this.fail(error));
+  }
+
+  private async pause(): Promise<void> {
+    const { training, loop } = this.expect(this.current, "reset");
+    await loop.pause();
+    await loop.evaluate();
+    this.report({ type: "standstill", step: training.stepCount });
+  }
+
+  private async save(): Promise<void> {
+    const { training, loop } = this.expect(this.current, "reset");
+    const wasRunning = loop.isRunning;
+    await loop.pause();
+    const file = await training.save();
+    if (wasRunning) this.train();
+    this.report({ type: "saved", file }, [file.buffer]);
+  }
+
+  /** Tell the page that nothing more will come. */
+  fail(error: unknown): void {
+    this.report({ type: "failed", message: error instanceof Error ? error.message : String(error) });
+  }
+
+  private expect<T>(value: T | undefined, before: Command["type"]): T {
+    if (value === undefined) throw new ArgumentError(`the command "${before}" must come before this one; send it first`);
+    return value;
+  }
+}

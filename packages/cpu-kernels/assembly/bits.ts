@@ -1,0 +1,56 @@
+// Bools as single bits, 32 to a word.
+
+/** Four bytes that are 0 or 1 as four bits: the product moves them side by side to the top. */
+// @ts-ignore: decorator
+@inline
+function nibble(bytes: u32): u32 {
+  return (bytes * 0x10204080) >> 28;
+}
+
+/** Rows of `count` bools as rows of ⌈count/32⌉ words; bits behind the last element are 0. */
+export function packBits(output: usize, input: usize, rows: i32, count: i32): void {
+  for (let row = 0; row < rows; row++) {
+    let left = count;
+    for (; left >= 32; left -= 32) {
+      if (ASC_FEATURE_SIMD) {
+        const zero = i8x16.splat(0);
+        const low = i8x16.bitmask(i8x16.ne(v128.load(input), zero));
+        store<u32>(output, low | (i8x16.bitmask(i8x16.ne(v128.load(input, 16), zero)) << 16));
+      } else {
+        let word: u32 = 0;
+        for (let i = 0; i < 8; i++) word |= nibble(load<u32>(input + ((<usize>i) << 2))) << (4 * i);
+        store<u32>(output, word);
+      }
+      input += 32;
+      output += 4;
+    }
+    if (left > 0) {
+      let word: u32 = 0;
+      for (let i = 0; i < left; i++) word |= (<u32>load<u8>(input + i)) << i;
+      store<u32>(output, word);
+      input += left;
+      output += 4;
+    }
+  }
+}
+
+/** Rows of ⌈count/32⌉ words as rows of `count` bools. */
+export function unpackBits(output: usize, input: usize, rows: i32, count: i32): void {
+  for (let row = 0; row < rows; row++) {
+    for (let left = count; left > 0; left -= 32) {
+      let word = load<u32>(input);
+      input += 4;
+      if (left >= 32) {
+        // The product puts a copy of the nibble so that each byte gets its bit.
+        for (let i = 0; i < 8; i++) {
+          store<u32>(output, ((word & 15) * 0x00204081) & 0x01010101);
+          word >>= 4;
+          output += 4;
+        }
+      } else {
+        for (let i = 0; i < left; i++) store<u8>(output + i, <u8>((word >> i) & 1));
+        output += left;
+      }
+    }
+  }
+}

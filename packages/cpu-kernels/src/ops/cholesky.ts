@@ -1,0 +1,22 @@
+import { elementCount, type KernelNode } from "@skein/tensor-core";
+import { TRIANGLE_BLOCK } from "../../assembly/decomposition-blocks.ts";
+import { productScratchBytes } from "../contraction-scratch.ts";
+import type { Kernel } from "../kernel.ts";
+
+const sizeOf = (node: KernelNode): number => node.inputs[0]!.shape.at(-1)!;
+
+/** Blocked factorisation; see `assembly/decomposition.ts`. */
+export const choleskyKernel: Kernel = {
+  op: "cholesky",
+  // Negated rows of a block, the block's transpose, a product.
+  scratchBytes: (node) => {
+    const size = sizeOf(node);
+    return 4 * TRIANGLE_BLOCK * (size + TRIANGLE_BLOCK) + productScratchBytes(size, TRIANGLE_BLOCK, size);
+  },
+  bind: (node, wasm) => {
+    const size = sizeOf(node);
+    const batch = elementCount(node.inputs[0]!.shape.slice(0, -2));
+    const run = wasm["cholesky"]!;
+    return ([a], [y], scratch) => void run(a!, y!, batch, size, scratch);
+  },
+};

@@ -1,0 +1,31 @@
+import { DataError } from "./errors.ts";
+import { mnistFiles, mnistRecords, type NamedBytes } from "./mnist.ts";
+import type { Records } from "./records.ts";
+
+const cure = "serve the four IDX files of MNIST in that folder";
+
+const fetchBytes = async (url: string): Promise<NamedBytes> => {
+  let response: Response;
+  try {
+    response = await fetch(url);
+  } catch (cause) {
+    throw new DataError(`${url} cannot be fetched (${cause instanceof Error ? cause.message : String(cause)}); ${cure}`, { cause });
+  }
+  if (!response.ok) throw new DataError(`${url} was answered with status ${response.status} instead of 200; ${cure}`);
+  return { name: url, bytes: new Uint8Array(await response.arrayBuffer()) };
+};
+
+/**
+ * Fetch handwritten digits: the four IDX files of MNIST, or as many entries of each as the server keeps, all at once.
+ *
+ * @param folder URL that ends with a slash.
+ * @throws DataError when a file is missing, truncated or altered.
+ * @example const { train, test } = await fetchMnist(new URL("digits/", document.baseURI).href);
+ */
+export const fetchMnist = async (folder: string): Promise<{ readonly train: Records; readonly test: Records }> => {
+  const fetchFile = (name: string): Promise<NamedBytes> => fetchBytes(new URL(name, folder).href);
+  const { train, test } = mnistFiles;
+  const files = [train.images, train.labels, test.images, test.labels].map(fetchFile);
+  const [trainImages, trainLabels, testImages, testLabels] = (await Promise.all(files)) as [NamedBytes, NamedBytes, NamedBytes, NamedBytes];
+  return { train: mnistRecords(trainImages, trainLabels), test: mnistRecords(testImages, testLabels) };
+};

@@ -1,0 +1,44 @@
+// Cholesky factors and triangular solves, large and many small. Run: node bench/decomposition.bench.ts [rows whose name contains this]
+import { cholesky, type NdArray, triangularSolve } from "@skein/tensor-core";
+import { normal } from "@skein/testing";
+import { benchKernels, type KernelRow } from "./kernel-bench.ts";
+
+/** Symmetric with a heavy diagonal, hence definite. */
+const definite = (batch: number, size: number): NdArray => {
+  const array = normal([batch, size, size], 1);
+  const { data } = array;
+  for (let matrix = 0; matrix < batch; matrix++) {
+    const start = matrix * size * size;
+    for (let i = 0; i < size; i++) {
+      for (let j = 0; j < i; j++) data[start + j * size + i] = data[start + i * size + j]! *= 0.1;
+      data[start + i * size + i] = 1 + 0.1 * size;
+    }
+  }
+  return array;
+};
+
+const factor = (batch: number, size: number): KernelRow => ({
+  name: `cholesky, ${batch} of ${size}`,
+  fn: (a) => cholesky(a!),
+  inputs: () => [definite(batch, size)],
+  flops: (batch * size ** 3) / 3,
+  bytes: 8 * batch * size * size,
+});
+
+const solve = (batch: number, size: number, columns: number): KernelRow => ({
+  name: `triangular solve, ${batch} of ${size}, ${columns} columns`,
+  fn: (l, b) => triangularSolve(l!, b!, { lower: true, transpose: false }),
+  inputs: () => [definite(batch, size), normal([batch, size, columns], 2)],
+  flops: batch * size * size * columns,
+  bytes: batch * (2 * size * size + 8 * size * columns),
+});
+
+await benchKernels("decompositions", [
+  factor(4096, 16),
+  factor(256, 64),
+  factor(1, 512),
+  factor(1, 2048),
+  solve(256, 64, 64),
+  solve(1, 1024, 1),
+  solve(1, 1024, 1024),
+]);

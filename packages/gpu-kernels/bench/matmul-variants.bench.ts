@@ -1,0 +1,58 @@
+// Which variant is the fastest for which product, and how good is what the rule and a learned model choose?
+// Run: node bench/matmul-variants.bench.ts [largest side of the squares]
+import { createWebGpuBackend, choicesFrom, type MatmulMeasurement } from "../src/index.ts";
+import { selectionQuality, trainMatmulModel } from "../src/autotune/matmul-model.ts";
+import { defaultRequests, measureMatmul } from "../src/autotune/measure-matmul.ts";
+import { staticChoice } from "../src/kernels/matmul/choose.ts";
+import { flopsOf, layoutOf } from "../src/kernels/matmul/product.ts";
+import { openNodeGpu } from "../src/node.ts";
+
+const backend = await createWebGpuBackend({ gpu: await openNodeGpu() });
+const { facts } = backend;
+const largest = Number(process.argv[2] ?? (facts.software ? 256 : 2048));
+const squares = [256, 512, 1024, 2048]
+  .filter((size) => size <= largest)
+  .flatMap((size) =>
+    [
+      [false, false],
+      [false, true],
+      [true, false],
+      [true, true],
+    ].map(([transposeA, transposeB]) => ({
+      batch: 1,
+      rows: size,
+      columns: size,
+      inner: size,
+      transposeA: transposeA!,
+      transposeB: transposeB!,
+      dtype: "f32" as const,
+    })),
+  );
+const requests = [...squares, ...defaultRequests(facts)];
+console.log(`${facts.adapter}: ${requests.length} products`);
+const { samples, rejected } = await measureMatmul(backend, { requests });
+for (const { variant, request, reason } of rejected) console.log(`rejected: ${variant} for ${JSON.stringify(request)}: ${reason}`);
+
+const rule = (request: MatmulMeasurement["request"]): string => staticChoice({ ...request, resultDtype: request.dtype }, facts).name;
+for (const { request, seconds } of samples.slice(0, squares.length)) {
+  console.log(`${request.rows} ${layoutOf(request)}, by rule ${rule(request)}`);
+  for (const [name, time] of Object.entries(seconds).sort(([, p], [, q]) => p - q))
+    console.log(
+      `  ${name.padEnd(40)} ${(1e3 * time).toFixed(3).padStart(10)} ms ${(flopsOf(request) / time / 1e9).toFixed(1).padStart(8)} GFLOP/s`,
+    );
+}
+const model = trainMatmulModel(facts.adapter, samples, { rule });
+const { matmulVariant } = choicesFrom(model, facts);
+const tell = (what: string, { accuracy, regret }: { accuracy: number; regret: number }): void =>
+  console.log(`${what.padEnd(48)} best in ${(100 * accuracy).toFixed(1)} %, slower than the best by ${(100 * regret).toFixed(1)} %`);
+tell(
+  "rule of unmeasured devices",
+  selectionQuality(samples, ({ request }) => rule(request)),
+);
+tell(`best fixed choice (${model.fallback})`, model.fallbackQuality);
+tell("trees, held out", model.heldOut);
+tell(
+  `model with ${model.trees === undefined ? "no trees" : "trees"}, on what was measured`,
+  selectionQuality(samples, ({ request }) => matmulVariant!(request)),
+);
+backend.close();

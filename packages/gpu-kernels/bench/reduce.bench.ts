@@ -1,0 +1,112 @@
+// Reductions, scans, selections and batch normalisation against what a copy reaches. Run: node bench/reduce.bench.ts [part of a name]
+import { argmax, batchNorm, cumsum, emit, NdArray, reduceMax, type Shape, sum, topK } from "@skein/tensor-core";
+import { normal } from "@skein/testing";
+import { benchKernels, type KernelRow } from "./kernel-bench.ts";
+
+// A million bell-shaped values, repeated with growing noise so that no two blocks tie.
+const block = normal([1_000_000], 7).data;
+
+const values = (shape: Shape): NdArray => {
+  const count = shape.reduce((product, size) => product * size, 1);
+  const data = new Float32Array(count);
+  for (let i = 0; i < count; i++) data[i] = (block[i % block.length] as number) * (1 + i * 1e-9);
+  return new NdArray("f32", shape, data);
+};
+
+const million = 1_000_000;
+
+const reductions = (
+  [
+    ["sum of 10M", [10 * million], undefined],
+    ["sum of rows [4096, 4096]", [4096, 4096], [1]],
+    ["sum of rows [4096, 4095]", [4096, 4095], [1]],
+    ["sum of columns [4096, 4096]", [4096, 4096], [0]],
+    ["sum of short rows [262144, 64]", [262_144, 64], [1]],
+    ["sum of few columns [2M, 8]", [2 * million, 8], [0]],
+    ["sum of odd columns [1M, 19]", [million, 19], [0]],
+  ] as const
+).map(
+  ([name, shape, dims]): KernelRow => ({
+    name,
+    fn: (x) => sum(x!, dims === undefined ? {} : { dims }),
+    inputs: () => [values(shape)],
+    flops: 0,
+    bytes: 4 * shape.reduce((product: number, size) => product * size, 1),
+    tolerance: 1e-2,
+  }),
+);
+
+const extremes: KernelRow[] = [
+  { name: "max of 10M", fn: (x) => reduceMax(x!), inputs: () => [values([10 * million])], flops: 0, bytes: 40 * million, tolerance: 0 },
+  {
+    name: "argmax of columns [4096, 4096]",
+    fn: (x) => argmax(x!, 0),
+    inputs: () => [values([4096, 4096])],
+    flops: 0,
+    bytes: 4 * 4096 ** 2,
+    tolerance: 0,
+  },
+];
+
+const scans = (
+  [
+    ["cumsum of 10M", [10 * million], 0],
+    ["cumsum of rows [16384, 512]", [16_384, 512], 1],
+    ["cumsum of columns [4096, 4096]", [4096, 4096], 0],
+  ] as const
+).map(
+  ([name, shape, dim]): KernelRow => ({
+    name,
+    fn: (x) => cumsum(x!, { dim }),
+    inputs: () => [values(shape)],
+    flops: 0,
+    bytes: 8 * shape.reduce((product: number, size) => product * size, 1),
+    tolerance: 2e-2,
+  }),
+);
+
+const selections = (
+  [
+    ["top-k 10M, 0.1 %", [10 * million], 10_000, false],
+    ["top-k 10M, 0.1 %, sorted", [10 * million], 10_000, true],
+    ["top-k 10M, 1 %", [10 * million], 100_000, false],
+    ["top-k 1M, all, sorted", [million], million, true],
+    ["top-k [512, 32000], 50, sorted", [512, 32_000], 50, true],
+    ["top-k [4096, 64], 2, sorted", [4096, 64], 2, true],
+    ["top-k [8192, 8], 2, sorted", [8192, 8], 2, true],
+  ] as const
+).map(
+  ([name, shape, k, sorted]): KernelRow => ({
+    name,
+    fn: (x) => topK(x!, k, { sorted, by: "magnitude" }),
+    inputs: () => [values(shape)],
+    flops: 0,
+    bytes: 4 * shape.reduce((product: number, size) => product * size, 1),
+    tolerance: 0,
+  }),
+);
+
+const norms: KernelRow[] = [
+  {
+    name: "batch-norm [64, 56, 56, 64]",
+    fn: (x, gamma, beta) => batchNorm(x!, gamma!, beta!).y,
+    inputs: () => [values([64, 56, 56, 64]), normal([64], 1), normal([64], 2)],
+    flops: 0,
+    bytes: 3 * 4 * 64 * 56 * 56 * 64,
+  },
+  {
+    name: "batch-norm backward [64, 56, 56, 64]",
+    fn: (x, gamma, mean, variance, g) => emit("batch-norm-backward", [x!, gamma!, mean!, variance!, g!], { epsilon: 1e-3 })[0]!,
+    inputs: () => [
+      values([64, 56, 56, 64]),
+      normal([64], 1),
+      NdArray.zeros("f32", [64]),
+      NdArray.from(new Array(64).fill(1)),
+      values([64, 56, 56, 64]),
+    ],
+    flops: 0,
+    bytes: 5 * 4 * 64 * 56 * 56 * 64,
+  },
+];
+
+await benchKernels("reductions", [...reductions, ...extremes, ...scans, ...selections, ...norms]);

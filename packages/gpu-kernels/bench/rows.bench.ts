@@ -1,0 +1,93 @@
+// How near to copy bandwidth are the kernels over rows? Run: node bench/rows.bench.ts [part of a name]
+import { emit, emitOne, layerNorm, type NdArray, rmsNorm, type Shape, softmax, type Tensor, crossEntropyPerRow } from "@skein/tensor-core";
+import { normal, uniform } from "@skein/testing";
+import { benchKernels, type KernelRow } from "./kernel-bench.ts";
+
+const bytesOf = (shape: Shape): number => shape.reduce((product, size) => product * size, 4);
+
+/** One operator over rows; `read` and `written` count how often a whole [rows, columns] is. */
+const rowsOf = (
+  op: string,
+  shape: Shape,
+  read: number,
+  written: number,
+  fn: KernelRow["fn"],
+  inputs: () => readonly NdArray[],
+): KernelRow => ({
+  name: `${op} [${shape.join(", ")}]`,
+  fn,
+  inputs,
+  flops: 0,
+  bytes: (read + written) * bytesOf(shape),
+  tolerance: 5e-3, // sums of many rows
+});
+
+const perColumn = (columns: number, seed: number): NdArray => uniform([columns], 0.5, 1.5, seed);
+
+const family = (shape: readonly [number, number]): KernelRow[] => {
+  const [rows, columns] = shape;
+  const labels = (): NdArray => uniform([rows], 0, columns, 3, "i32");
+  return [
+    rowsOf(
+      "softmax",
+      shape,
+      1,
+      1,
+      (x) => softmax(x!),
+      () => [normal(shape)],
+    ),
+    rowsOf(
+      "softmax-backward",
+      shape,
+      2,
+      1,
+      (y, g) => emitOne("softmax-backward", [y!, g!]),
+      () => [uniform(shape, 0, 2 / columns), normal(shape, 2)],
+    ),
+    rowsOf(
+      "layer-norm",
+      shape,
+      1,
+      1,
+      (x, gamma, beta) => layerNorm(x!, gamma!, beta!),
+      () => [normal(shape), perColumn(columns, 1), normal([columns], 2)],
+    ),
+    rowsOf(
+      "rms-norm",
+      shape,
+      1,
+      1,
+      (x, gamma) => rmsNorm(x!, gamma!),
+      () => [normal(shape), perColumn(columns, 1)],
+    ),
+    rowsOf(
+      "layer-norm-backward",
+      shape,
+      2,
+      1,
+      (...inputs: Tensor[]) => emit("layer-norm-backward", inputs),
+      () => [normal(shape), perColumn(columns, 1), normal([rows], 2), uniform([rows], 0.5, 2), normal(shape, 3)],
+    ),
+    rowsOf(
+      "cross-entropy",
+      shape,
+      1,
+      0,
+      (x, y) => crossEntropyPerRow(x!, y!),
+      () => [normal(shape), labels()],
+    ),
+    rowsOf(
+      "cross-entropy-backward",
+      shape,
+      1,
+      1,
+      (...inputs: Tensor[]) => emitOne("cross-entropy-backward", inputs),
+      () => [normal(shape), labels(), uniform([rows], 8, 12), normal([rows], 2)],
+    ),
+  ];
+};
+
+// 8192 rows of a vocabulary are 1.6 GB: more than some devices bind, and than the CPU's check needs.
+const vocabulary = process.env["SKEIN_BENCH_LARGE"] === undefined ? 512 : 8192;
+
+await benchKernels("rows", [...family([4096, 768]), ...family([65_536, 128]), ...family([vocabulary, 50_257])]);

@@ -1,0 +1,201 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { DeviceFacts, MatmulRequest } from "../kernel.ts";
+import { storeKey, webChoiceStore } from "./choice-store.ts";
+import {
+  choicesFrom,
+  type MatmulMeasurement,
+  type MatmulModel,
+  parseMatmulModel,
+  rankedChoices,
+  selectionQuality,
+  trainMatmulModel,
+} from "./matmul-model.ts";
+
+const product = (rows: number, columns: number, inner: number): MatmulRequest => ({
+  batch: 1,
+  rows,
+  columns,
+  inner,
+  transposeA: false,
+  transposeB: true,
+  dtype: "f32",
+});
+
+const direct = "register-64x64-8x8";
+const transposed = "transpose-register-64x64-8x8";
+
+/**
+ * 1000 products with dimensions 128·2^i and the structure of the published measurements: the transpose wins for long inner
+ * dimensions first of all, with a jump behind 4096, and for many rows and columns; a little noise decides near the border.
+ */
+const published = (): MatmulMeasurement[] => {
+  const samples: MatmulMeasurement[] = [];
+  let state = 7;
+  for (let i = 0; i < 10; i++) {
+    for (let j = 0; j < 10; j++) {
+      for (let l = 0; l < 10; l++) {
+        state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+        const noise = (state / 2 ** 32 - 0.5) * 0.16;
+        const gain = 0.1 * (i - 4.5) + 0.07 * (j - 4.5) + 0.09 * (l - 4.5) + (l >= 6 ? 0.3 : -0.1) + noise;
+        const work = 2 ** (i + j + l) * 1e-9;
+        samples.push({
+          request: product(128 * 2 ** i, 128 * 2 ** j, 128 * 2 ** l),
+          seconds: { [direct]: work * 2 ** (gain / 2), [transposed]: work * 2 ** (-gain / 2) },
+        });
+      }
+    }
+  }
+  return samples;
+};
+
+const rule = (): string => direct;
+
+const chosen = (model: MatmulModel, sample: MatmulMeasurement): string => rankedChoices(model, sample.request)[0] ?? rule();
+
+describe("what a matmul model learns", () => {
+  test("on samples like the published ones it is right for 88 % of the unseen and has little regret", () => {
+    const samples = published();
+    const model = trainMatmulModel("an adapter", samples, { rule });
+    expect(model.trees).toBeDefined();
+    expect(model.heldOut.accuracy).toBeGreaterThan(0.88);
+    expect(model.heldOut.regret).toBeLessThan(0.25 * model.fallbackQuality.regret);
+    // What was seen is known better than what was not; only the latter is claimed.
+    expect(selectionQuality(samples, (sample) => chosen(model, sample)).accuracy).toBeGreaterThan(model.heldOut.accuracy);
+  });
+
+  const anySamples = fc.array(
+    fc.record({
+      i: fc.integer({ min: 0, max: 7 }),
+      j: fc.integer({ min: 0, max: 7 }),
+      l: fc.integer({ min: 0, max: 7 }),
+      times: fc.array(fc.double({ min: 0.001, max: 1, noNaN: true }), { minLength: 3, maxLength: 3 }),
+    }),
+    { minLength: 1, maxLength: 40 },
+  );
+  const measured = (rows: readonly { i: number; j: number; l: number; times: number[] }[]): MatmulMeasurement[] => {
+    const seen = new Map<string, MatmulMeasurement>();
+    for (const { i, j, l, times } of rows) {
+      const request = product(2 ** i, 2 ** j, 2 ** l);
+      seen.set(JSON.stringify(request), { request, seconds: { "direct-4x4": times[0]!, "direct-8x4": times[1]!, [direct]: times[2]! } });
+    }
+    return [...seen.values()];
+  };
+
+  test("on each measured product it is never slower than the best fixed choice", () => {
+    fc.assert(
+      fc.property(anySamples, (rows) => {
+        const samples = measured(rows);
+        const model = trainMatmulModel("an adapter", samples, { rule });
+        const fallback = model.fallback === "rule" ? direct : model.fallback;
+        for (const sample of samples) expect(sample.seconds[chosen(model, sample)]!).toBeLessThanOrEqual(sample.seconds[fallback]!);
+        // And no variant, taken for all, has less regret than the fallback.
+        for (const name of Object.keys(samples[0]!.seconds))
+          expect(selectionQuality(samples, () => name).regret).toBeGreaterThanOrEqual(model.fallbackQuality.regret);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("regret is never negative, is 0 exactly when every choice is a best one, and chosen times lie between least and most", () => {
+    fc.assert(
+      fc.property(anySamples, fc.constantFrom("direct-4x4", "direct-8x4", "no such variant"), (rows, name) => {
+        const samples = measured(rows);
+        const { accuracy, regret } = selectionQuality(samples, () => name);
+        expect(regret).toBeGreaterThanOrEqual(0);
+        expect(accuracy === 1).toBe(regret === 0);
+        const model = trainMatmulModel("an adapter", samples, { rule });
+        for (const sample of samples) {
+          const times = Object.values(sample.seconds);
+          expect(sample.seconds[chosen(model, sample)]!).toBeGreaterThanOrEqual(Math.min(...times));
+          expect(sample.seconds[chosen(model, sample)]!).toBeLessThanOrEqual(Math.max(...times));
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("times that sizes do not explain leave the fallback in charge", () => {
+    let state = 3;
+    const samples = published().map(({ request }) => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      return { request, seconds: { [direct]: 1, [transposed]: state > 2 ** 30 ? 1.5 : 0.99 } };
+    });
+    const model = trainMatmulModel("an adapter", samples, { rule });
+    expect(model.fallback).toBe("rule");
+    expect(model.trees).toBeUndefined();
+    expect(model.heldOut.regret).toBeGreaterThanOrEqual(model.fallbackQuality.regret);
+  });
+
+  test("training twice gives the same model, and a model survives JSON", () => {
+    const samples = published().slice(0, 200);
+    const model = trainMatmulModel("an adapter", samples, { rule });
+    expect(trainMatmulModel("an adapter", samples, { rule })).toEqual(model);
+    expect(parseMatmulModel(JSON.parse(JSON.stringify(model)))).toEqual(model);
+  });
+
+  test("nothing measured means nothing learned", () => {
+    const model = trainMatmulModel("an adapter", [], { rule });
+    expect(rankedChoices(model, product(64, 64, 64))).toEqual([]);
+  });
+});
+
+const facts: DeviceFacts = {
+  adapter: "an adapter",
+  software: false,
+  f16: false,
+  subgroups: false,
+  minSubgroupSize: 0,
+  maxSubgroupSize: 0,
+  timestamps: false,
+  subgroupMatrices: [],
+  maxWorkgroupSize: 256,
+  maxWorkgroupBytes: 16384,
+  maxBindings: 8,
+  maxBindingBytes: 2 ** 27,
+  maxBufferBytes: 2 ** 28,
+  bindingAlignment: 256,
+};
+
+describe("choices of a model", () => {
+  const model = trainMatmulModel("an adapter", published(), { rule });
+
+  test("are those of the model where the device can run them", () => {
+    const { matmulVariant } = choicesFrom(model, facts);
+    expect(matmulVariant!(product(65536, 65536, 65536))).toBe(transposed);
+    expect(matmulVariant!(product(128, 128, 128))).toBe(direct);
+  });
+
+  test("pass over a variant that cannot run this product", () => {
+    const { matmulVariant } = choicesFrom(model, facts);
+    // The transpose of b is no variant where b lies as it should.
+    expect(matmulVariant!({ ...product(65536, 65536, 65536), transposeB: false })).toBe(direct);
+  });
+
+  test("fall back on the rule of unmeasured devices", () => {
+    const { matmulVariant } = choicesFrom(trainMatmulModel("an adapter", [], { rule }), facts);
+    expect(matmulVariant!(product(1, 64, 64))).toBe("matrix-vector");
+  });
+});
+
+describe("stores", () => {
+  test("adapters whose plain names agree have keys of their own", () => {
+    expect(storeKey("NVIDIA A-1")).not.toBe(storeKey("nvidia a 1"));
+    expect(storeKey("NVIDIA A-1")).toMatch(/^[a-z0-9-]+$/);
+  });
+
+  test("a web store gives back what it was given, by adapter", async () => {
+    const items = new Map<string, string>();
+    const store = webChoiceStore({ getItem: (key) => items.get(key) ?? null, setItem: (key, value) => void items.set(key, value) });
+    const model = trainMatmulModel("an adapter", published().slice(0, 50), { rule });
+    expect(await store.load("an adapter")).toBeUndefined();
+    await store.save(model);
+    expect(await store.load("an adapter")).toEqual(model);
+    expect(await store.load("another")).toBeUndefined();
+  });
+
+  test("what is no model is refused with the cure", async () => {
+    const store = webChoiceStore({ getItem: () => '{"version":2}', setItem: () => undefined });
+    await expect(store.load("an adapter")).rejects.toThrow(/measure the device again/);
+  });
+});

@@ -1,0 +1,189 @@
+import { ArgumentError, type DeviceArray, type Executable, matmul, NdArray, SpanRecorder, type Tensor, trace } from "@skein/tensor-core";
+import type { DeviceFacts, MatmulRequest } from "../kernel.ts";
+import { matmulVariant, supportedVariants } from "../kernels/matmul/variants.ts";
+import { createWebGpuBackend, type WebGpuBackend } from "../webgpu-backend.ts";
+import type { MatmulMeasurement } from "./matmul-model.ts";
+
+/** A variant that was not timed, and why. */
+export interface RejectedVariant {
+  readonly request: MatmulRequest;
+  readonly variant: string;
+  readonly reason: string;
+}
+
+export interface MatmulMeasurements {
+  readonly samples: readonly MatmulMeasurement[];
+  readonly rejected: readonly RejectedVariant[];
+}
+
+export interface MeasureOptions {
+  /** Default: `defaultRequests`. */
+  readonly requests?: readonly MatmulRequest[];
+  /** Names of variants. Default: all that can be fastest. */
+  readonly variants?: readonly string[];
+  /** Timed runs of each, after one that is not. At least 5, the default. */
+  readonly repeats?: number;
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
+/** What is never the fastest on this device and not worth its time: what explains the others, and on a processor whatever has many barriers. */
+const isCandidate = (name: string, { software }: Pick<DeviceFacts, "software">): boolean =>
+  software ? /direct|subgroup-8x4|matrix-vector/.test(name) : !/^(naive|tiled.*|transpose-direct.*)$/.test(name);
+
+/**
+ * Shapes of training: squares, batches of activations against weights, their gradients (long inner dimensions), few rows, and
+ * batches of small products as in attention. Smaller where a processor does the work.
+ */
+export const defaultRequests = ({ software, f16 }: Pick<DeviceFacts, "software" | "f16">): readonly MatmulRequest[] => {
+  const sizes = software ? [8, 48, 160, 384] : [16, 64, 256, 1024, 2560];
+  const mostWork = software ? 5e7 : 2e10;
+  const layouts = [
+    [false, false],
+    [false, true],
+    [true, false],
+  ] as const;
+  const shapes = sizes.flatMap((rows) => sizes.flatMap((columns) => sizes.map((inner) => ({ batch: 1, rows, columns, inner }))));
+  const heads = [64, 128].map((length) => ({ batch: software ? 4 : 96, rows: length, columns: length, inner: 64 }));
+  const vectors = sizes.slice(1).map((size) => ({ batch: 1, rows: 1, columns: size, inner: size }));
+  const dtypes = f16 && !software ? (["f32", "f16"] as const) : (["f32"] as const);
+  return [...shapes, ...heads, ...vectors]
+    .filter(({ batch, rows, columns, inner }) => 2 * batch * rows * columns * inner <= mostWork)
+    .flatMap((shape) =>
+      layouts.flatMap(([transposeA, transposeB]) => dtypes.map((dtype): MatmulRequest => ({ ...shape, transposeA, transposeB, dtype }))),
+    );
+};
+
+/** Numbers in [−1, 1) by a linear congruential generator: operands that every device gets alike. */
+const operand = (shape: readonly number[], dtype: "f32" | "f16", seed: number): NdArray => {
+  let state = seed;
+  const values = Float32Array.from({ length: shape.reduce((product, size) => product * size, 1) }, () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 31 - 1;
+  });
+  return NdArray.from(values, shape, dtype);
+};
+
+/** Mean of the middle half: neither a hiccup nor the coarse steps of a browser's clock decide. */
+const middleMean = (times: readonly number[]): number => {
+  const sorted = [...times].sort((p, q) => p - q);
+  const cut = Math.floor(sorted.length / 4);
+  const middle = sorted.slice(cut, sorted.length - cut);
+  return middle.reduce((sum, time) => sum + time, 0) / middle.length;
+};
+
+/** A variant that needs so much longer than the best so far is not run again. */
+const hopeless = 8;
+
+/** Whether `y` is the product as the naive variant computes it, up to the rounding of sums in another order. */
+const disagreement = (y: ArrayLike<number>, naive: ArrayLike<number>, { inner, dtype }: MatmulRequest): string | undefined => {
+  const absolute = 1e-6 * Math.max(1, Math.sqrt(inner)) * 4;
+  const relative = dtype === "f16" ? 2e-3 : 1e-5;
+  for (let i = 0; i < naive.length; i++) {
+    const [ours, theirs] = [y[i]!, naive[i]!];
+    if (!(Math.abs(ours - theirs) <= absolute + relative * Math.abs(theirs)))
+      return `element ${i} is ${ours}, the naive variant says ${theirs}`;
+  }
+  return undefined;
+};
+
+/**
+ * Time variants of matmul on the device of `backend`, each after it was found to agree with the naive one. Times are the device's
+ * timestamps, or where it has none the clock around queued runs; the first run is never counted.
+ *
+ * Opens a second device on the same adapter for the time of the measurement.
+ */
+export const measureMatmul = async (backend: WebGpuBackend, options: MeasureOptions = {}): Promise<MatmulMeasurements> => {
+  const { facts } = backend;
+  const { requests = defaultRequests(facts), repeats = 5, onProgress } = options;
+  if (repeats < 5) throw new ArgumentError(`a variant is timed at least 5 times, not ${repeats}`);
+  let forced = "naive";
+  const bench = await createWebGpuBackend({ gpu: backend.device.instance, choices: { matmulVariant: () => forced } });
+  const samples: MatmulMeasurement[] = [];
+  const rejected: RejectedVariant[] = [];
+  try {
+    for (const [at, request] of requests.entries()) {
+      onProgress?.(at, requests.length);
+      const { batch, rows, columns, inner, transposeA, transposeB, dtype } = request;
+      const a = bench.upload(operand([batch, ...(transposeA ? [inner, rows] : [rows, inner])], dtype, 1));
+      const b = bench.upload(operand([batch, ...(transposeB ? [columns, inner] : [inner, columns])], dtype, 2));
+      const { graph } = trace((x: Tensor, y: Tensor) => matmul(x, y, { transposeA, transposeB }), [a, b] as const);
+      const compile = (name: string, tracer?: SpanRecorder): Executable => {
+        forced = name;
+        return bench.compile(graph, tracer && { tracer });
+      };
+      const result = async (executable: Executable): Promise<ArrayLike<number>> => {
+        const [y] = (await executable.run([a, b])) as [DeviceArray];
+        const numbers = (await bench.download(y)).toNumbers();
+        bench.free(y);
+        return numbers;
+      };
+      const oracle = compile("naive");
+      const naive = await result(oracle);
+      oracle.release();
+      const names =
+        options.variants ??
+        supportedVariants({ ...request, resultDtype: dtype }, facts)
+          .map(({ name }) => name)
+          .filter((name) => isCandidate(name, facts));
+      const seconds: { [variant: string]: number } = {};
+      for (const name of names) {
+        if (!matmulVariant(name)?.supports({ ...request, resultDtype: dtype }, facts)) continue;
+        const tracer = facts.timestamps ? new SpanRecorder() : undefined;
+        try {
+          const executable = compile(name, tracer);
+          const wrong = disagreement(await result(executable), naive, request);
+          if (wrong === undefined)
+            seconds[name] = await timeRuns(bench, executable, [a, b], repeats, tracer, Math.min(...Object.values(seconds)));
+          else rejected.push({ request, variant: name, reason: wrong });
+          executable.release();
+        } catch (error) {
+          rejected.push({ request, variant: name, reason: error instanceof Error ? error.message : String(error) });
+        }
+      }
+      if (Object.keys(seconds).length > 0) samples.push({ request, seconds });
+      bench.free(a);
+      bench.free(b);
+    }
+    onProgress?.(requests.length, requests.length);
+  } finally {
+    bench.close();
+  }
+  return { samples, rejected };
+};
+
+/** Seconds of one run; `best` is what others needed. */
+const timeRuns = async (
+  bench: WebGpuBackend,
+  executable: Executable,
+  inputs: readonly DeviceArray[],
+  repeats: number,
+  tracer: SpanRecorder | undefined,
+  best: number,
+): Promise<number> => {
+  const run = async (): Promise<void> => {
+    for (const array of await executable.run(inputs)) bench.free(array);
+  };
+  const { queue } = bench.device.gpu;
+  if (tracer === undefined) {
+    const times: number[] = [];
+    for (let i = 0; i < repeats; i++) {
+      // Several runs are queued, so that the way to the device counts for less.
+      const queued = 4;
+      const began = performance.now();
+      for (let q = 0; q < queued; q++) await run();
+      await queue.onSubmittedWorkDone();
+      times.push((performance.now() - began) / 1e3 / queued);
+      if (i === 0 && times[0]! > hopeless * best) return times[0]!;
+    }
+    return middleMean(times);
+  }
+  const times: number[] = [];
+  for (let i = 0; i <= repeats; i++) {
+    tracer.spans.length = 0;
+    await run();
+    const time = tracer.spans.reduce((sum, { durationSeconds }) => sum + durationSeconds, 0);
+    if (i > 0) times.push(time);
+    if (i === 1 && time > hopeless * best) return time;
+  }
+  return middleMean(times);
+};

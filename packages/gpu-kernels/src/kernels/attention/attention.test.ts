@@ -1,0 +1,218 @@
+import { NdArray, operators } from "@skein/tensor-core";
+import { assertClose, normal } from "@skein/testing";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hasAdapter, openBackend } from "../../../test/gpu.ts";
+import { minimalFacts } from "../../../test/minimal-facts.ts";
+import { checkNode, planNode, runNode } from "../../../test/run-node.ts";
+import { runPlan } from "../../../test/run-plan.ts";
+import type { WebGpuBackend } from "../../index.ts";
+import type { KernelPlan } from "../../kernel.ts";
+import { attentionNode } from "./attention-node.ts";
+import { attentionBackward } from "./backward.ts";
+import { attentionForward } from "./forward.ts";
+import { attentionNaive } from "./naive.ts";
+import { attentionRefusal } from "./refusal.ts";
+import { attentionTile, tileBytes } from "./tile.ts";
+
+type Sizes = readonly [batch: number, heads: number, queries: number, keys: number, width: number];
+
+const operands = ([batch, heads, queries, keys, width]: Sizes, factor = 1, dtype: "f32" | "f16" = "f32"): NdArray[] => {
+  const q = normal([batch, heads, queries, width], 1);
+  // Every seventh entry is an outlier.
+  for (let i = 3; i < q.data.length; i += 7) q.data[i] = factor * q.data[i]!;
+  const arrays = [q, normal([batch, heads, keys, width], 2), normal([batch, heads, keys, width], 3)];
+  return dtype === "f32" ? arrays : arrays.map((array) => NdArray.from(array.toNumbers(), array.shape, "f16"));
+};
+
+const paramsOf = ([, , , , width]: Sizes, causal: boolean): { causal: boolean; scale: number } => ({ causal, scale: 1 / Math.sqrt(width) });
+
+/** Operands of the backward pass: the reference's result and sums, and a gradient. */
+const backwardOperands = (inputs: readonly NdArray[], params: { causal: boolean; scale: number }): NdArray[] => {
+  const specs = operators["attention"]!.infer(inputs, params);
+  const data = operators["attention"]!.reference(
+    inputs.map((array) => ({ spec: array, data: Float64Array.from(array.toNumbers()) })),
+    params,
+    specs,
+  );
+  const [out, sums] = specs.map((spec, i) => NdArray.from(Array.from(data[i]!), spec.shape, spec.dtype));
+  const g = normal(inputs[0]!.shape, 4);
+  return [...inputs, out!, sums!, NdArray.from(g.toNumbers(), g.shape, inputs[0]!.dtype)];
+};
+
+const long: Sizes = [1, 1, 8192, 8192, 64];
+
+describe("attention without a device", () => {
+  test.each([16_384, 32_768, 49_152])("every width has a tile within %d bytes", (maxWorkgroupBytes) => {
+    for (let width = 1; width <= 512; width++) {
+      for (const demand of [
+        { rowOperands: 1, results: 1, exchanges: true },
+        { rowOperands: 2, results: 1, exchanges: false },
+        { rowOperands: 2, results: 2, exchanges: false },
+      ]) {
+        const tile = attentionTile(width, 12, 1024, demand, { ...minimalFacts, maxWorkgroupBytes });
+        expect(tileBytes(tile, demand), `width ${width}`).toBeLessThanOrEqual(maxWorkgroupBytes);
+        expect(tile.rowLanes * tile.columnLanes, `width ${width}`).toBeLessThanOrEqual(256);
+      }
+    }
+  });
+
+  test("heads of 64 stay in 32 KiB as whole rows, and in large tiles where there is room", () => {
+    const demand = { rowOperands: 1, results: 1, exchanges: true };
+    const tileAt = (maxWorkgroupBytes: number, lines: number) =>
+      attentionTile(64, lines, 1024, demand, { ...minimalFacts, maxWorkgroupBytes });
+    expect(tileAt(32_768, 12)).toMatchObject({ rowLanes: 8, resident: true });
+    expect(tileAt(49_152, 96)).toMatchObject({ rowLanes: 16, resident: true });
+    expect(tileAt(49_152, 1)).toMatchObject({ rowLanes: 8, resident: true });
+  });
+
+  test.each([false, true])("no plan holds a queries × keys matrix (software: %s)", (software) => {
+    const facts = { ...minimalFacts, software };
+    const [q, k, v] = Array.from({ length: 3 }, () => ({ dtype: "f32", shape: long.filter((_, i) => i !== 3) }) as const);
+    const sums = { dtype: "f32", shape: long.slice(0, 3) } as const;
+    const params = paramsOf(long, true);
+    expect(planNode("attention", [q!, k!, v!], params, facts).scratch ?? []).toEqual([]);
+    expect(planNode("attention-backward", [q!, k!, v!, q!, sums, q!], params, facts).scratch).toEqual([4 * 8192]);
+  });
+
+  test("half precision is refused where the device lacks it, and so are very wide heads", () => {
+    const node = (dtype: "f32" | "f16", width: number) => {
+      const spec = { dtype, shape: [1, 1, 4, width] } as const;
+      return { op: "attention", inputs: [spec, spec, spec], outputs: [], params: {} };
+    };
+    expect(attentionRefusal(node("f16", 8), minimalFacts)).toMatch(/f16\[1, 1, 4, 8\] needs half precision/);
+    expect(attentionRefusal(node("f16", 8), { ...minimalFacts, f16: true })).toBeUndefined();
+    expect(attentionRefusal(node("f32", 513), minimalFacts)).toMatch(/513 wide, at most 512/);
+  });
+});
+
+describe.skipIf(!hasAdapter)("attention on a device", () => {
+  let backend: WebGpuBackend;
+  beforeAll(async () => {
+    backend = await openBackend();
+  });
+  afterAll(() => backend.close());
+
+  const tolerance = { absolute: 2e-5, relative: 2e-5 };
+
+  /** Run a plan that was made by hand and compare it with the reference. */
+  const checkPlan = async (
+    plan: KernelPlan,
+    op: string,
+    inputs: readonly NdArray[],
+    params: { causal: boolean; scale: number },
+  ): Promise<void> => {
+    const specs = operators[op]!.infer(inputs, params);
+    const expected = operators[op]!.reference(
+      inputs.map((array) => ({ spec: array, data: Float64Array.from(array.toNumbers()) })),
+      params,
+      specs,
+    );
+    const bits = await runPlan(backend.device, plan, inputs, specs);
+    specs.forEach((spec, i) =>
+      assertClose(
+        new NdArray(spec.dtype, spec.shape, new Float32Array(bits[i]!)),
+        { spec, data: expected[i]! },
+        plan.passes[0]!.label,
+        tolerance,
+      ),
+    );
+  };
+
+  // What a GPU's compiler writes out in a moment takes a processor half a minute: one width, whose sizes share the shaders.
+  const shapes: readonly Sizes[] = [
+    [1, 1, 1, 1, 5],
+    [2, 1, 33, 70, 5],
+    [1, 1, 70, 33, 5],
+  ];
+
+  test("tiles at default limits, with outliers and more or fewer keys than queries", async () => {
+    for (const sizes of shapes) {
+      const inputs = operands(sizes, 20);
+      const params = paramsOf(sizes, true);
+      await checkNode(backend, "attention", inputs, params, { facts: minimalFacts, tolerance: { absolute: 1e-4, relative: 1e-4 } });
+      const gradients = { facts: minimalFacts, tolerance: { absolute: 1e-3, relative: 1e-3 } };
+      await checkNode(backend, "attention-backward", backwardOperands(inputs, params), params, gradients);
+    }
+  }, 600_000);
+
+  // The same kernels with their loops left as loops.
+  test.each([80, 256])(
+    "tiles of heads %d wide at default limits",
+    async (width) => {
+      const sizes: Sizes = [1, 1, 37, 70, width];
+      const [inputs, params] = [operands(sizes), paramsOf(sizes, false)];
+      const node = attentionNode({ op: "attention", inputs, outputs: [], params });
+      const facts = { ...minimalFacts, software: true };
+      await checkPlan(attentionForward(node, facts), "attention", inputs, params);
+      await checkPlan(attentionBackward(node, facts), "attention-backward", backwardOperands(inputs, params), params);
+    },
+    600_000,
+  );
+
+  test("whole rows in workgroup memory where 32 KiB are there", async () => {
+    const sizes: Sizes = [1, 1, 67, 67, 64];
+    const [inputs, params] = [operands(sizes), paramsOf(sizes, true)];
+    const node = attentionNode({ op: "attention", inputs, outputs: [], params });
+    const facts = { ...minimalFacts, software: true, maxWorkgroupBytes: 32_768 };
+    if (backend.facts.maxWorkgroupBytes < facts.maxWorkgroupBytes) return;
+    const plans = [attentionForward(node, facts), attentionBackward(node, facts)] as const;
+    for (const { label } of plans.flatMap(({ passes }) => passes)) expect(label).not.toContain(" by ");
+    await checkPlan(plans[0], "attention", inputs, params);
+    await checkPlan(plans[1], "attention-backward", backwardOperands(inputs, params), params);
+  }, 600_000);
+
+  test.each([5, 6, 8])(
+    "f16 rows of %d values, also those that share words",
+    async (width) => {
+      const sizes: Sizes = [1, 2, 9, 11, width];
+      const [inputs, params] = [operands(sizes, 1, "f16"), paramsOf(sizes, true)];
+      const halves = { absolute: 2e-3, relative: 2e-3 };
+      for (const facts of [
+        { ...minimalFacts, f16: true },
+        { ...minimalFacts, f16: true, software: true },
+      ]) {
+        await checkNode(backend, "attention", inputs, params, { facts, tolerance: halves });
+        await checkNode(backend, "attention-backward", backwardOperands(inputs, params), params, { facts, tolerance: halves });
+      }
+    },
+    600_000,
+  );
+
+  test("2048 positions agree with a few rows in f64", async () => {
+    const sizes: Sizes = [1, 1, 2048, 2048, 64];
+    const [inputs, params] = [operands(sizes, 20), paramsOf(sizes, true)];
+    const [out, sums] = await runNode(backend, "attention", inputs, params, { facts: backend.facts, runs: 2 });
+    const [q, k, v] = inputs.map((array) => array.toNumbers());
+    for (const row of [0, 1, 31, 1000, 2047]) {
+      const scores = Array.from({ length: row + 1 }, (_, j) => {
+        let dot = 0;
+        for (let d = 0; d < 64; d++) dot += q![row * 64 + d]! * k![j * 64 + d]!;
+        return dot * params.scale;
+      });
+      const largest = Math.max(...scores);
+      const total = scores.reduce((sum, score) => sum + Math.exp(score - largest), 0);
+      expect(sums!.toNumbers()[row]).toBeCloseTo(largest + Math.log(total), 4);
+      for (const d of [0, 33, 63]) {
+        const expected = scores.reduce((sum, score, j) => sum + (Math.exp(score - largest) / total) * v![j * 64 + d]!, 0);
+        expect(out!.toNumbers()[row * 64 + d]).toBeCloseTo(expected, 4);
+      }
+    }
+  });
+
+  test("gradients are the same bits in every run", async () => {
+    const sizes: Sizes = [1, 2, 70, 90, 5];
+    const [inputs, params] = [operands(sizes, 20), paramsOf(sizes, true)];
+    for (const facts of [minimalFacts, { ...minimalFacts, software: true }]) {
+      await runNode(backend, "attention-backward", backwardOperands(inputs, params), params, { facts, runs: 2 });
+    }
+  }, 600_000);
+
+  test("the naive variant is the definition", async () => {
+    const sizes: Sizes = [1, 2, 9, 5, 3];
+    for (const causal of [false, true]) {
+      const [inputs, params] = [operands(sizes), paramsOf(sizes, causal)];
+      const node = attentionNode({ op: "attention", inputs, outputs: [], params });
+      await checkPlan(attentionNaive(node), "attention", inputs, params);
+    }
+  });
+});

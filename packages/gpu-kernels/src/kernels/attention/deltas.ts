@@ -1,0 +1,46 @@
+import { bytesPerElement } from "@skein/tensor-core";
+import type { KernelPlan, Pass } from "../../kernel.ts";
+import { type AttentionNode, indirectScratch, readRows, words } from "./attention-node.ts";
+import { narrowPass } from "./narrow.ts";
+import { vectorsOf } from "./vectors.ts";
+
+const workgroupSize = 64;
+
+/** δ = Σ g·out of each query, one invocation each. */
+export const deltaPass = (node: AttentionNode, scratch: number): Pass => {
+  const out = readRows("out", node, { input: 3 });
+  const g = readRows("g", node, { input: 5 });
+  const count = node.lines * node.queries;
+  return {
+    label: "attention-backward deltas",
+    bindings: [out.binding, g.binding, words("delta", { scratch }, "write")],
+    workgroupSize,
+    groups: Math.ceil(count / workgroupSize),
+    code: `${out.code}${g.code}
+fn main(group: u32, lane: u32) {
+  let row = group * ${workgroupSize}u + lane;
+  if (row >= sizes.rows) { return; }
+  var sum = vec4<f32>();
+  for (var v = 0u; v < ${vectorsOf(node.width)}u; v++) { sum = fma(vector_out(row, v), vector_g(row, v), sum); }
+  delta[row] = (sum.x + sum.y) + (sum.z + sum.w);
+}`,
+    sizes: { rows: count },
+  };
+};
+
+/**
+ * A plan of the backward pass: scratch for δ, and for gradients whose rows share words.
+ *
+ * @param passes of the scratch block of δ and the block of the first such gradient; dq's comes first, then dk's and dv's.
+ */
+export const gradientPlan = (node: AttentionNode, passes: (delta: number, indirect: number) => readonly Pass[]): KernelPlan => {
+  const { lines, queries, keys, width } = node;
+  const rows = [lines * queries, lines * keys, lines * keys];
+  const indirect = indirectScratch(node, rows);
+  return {
+    scratch: [Math.max(1, rows[0]!) * bytesPerElement.f32, ...indirect],
+    passes: [...passes(0, 1), ...indirect.map((_, i) => narrowPass({ scratch: 1 + i }, { output: i }, rows[i]! * width))].filter(
+      (pass) => pass.groups > 0,
+    ),
+  };
+};

@@ -1,0 +1,19 @@
+import type { BindingSource, Pass } from "../../kernel.ts";
+
+const workgroupSize = 64;
+
+/** f16 words from an f32 block: the last step of results whose rows begin in the middle of a word. Cost: 6 bytes per value. */
+export const narrowPass = (from: BindingSource, to: BindingSource, count: number): Pass => ({
+  label: "attention to f16",
+  bindings: [
+    { name: "x", type: "array<vec2<f32>>", source: from, access: "read" },
+    { name: "y", type: "array<u32>", source: to, access: "write" },
+  ],
+  workgroupSize,
+  groups: Math.ceil(Math.ceil(count / 2) / workgroupSize),
+  code: `fn main(group: u32, lane: u32) {
+  let at = group * ${workgroupSize}u + lane;
+  if (at < sizes.pairs) { y[at] = pack2x16float(x[at]); }
+}`,
+  sizes: { pairs: Math.ceil(count / 2) },
+});

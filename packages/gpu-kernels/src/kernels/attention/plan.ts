@@ -1,0 +1,13 @@
+import type { DeviceFacts, KernelPlan } from "../../kernel.ts";
+import type { AttentionNode } from "./attention-node.ts";
+import { attentionBackward } from "./backward.ts";
+import { attentionBackwardByRow, attentionForwardByRow } from "./by-row.ts";
+import { attentionForward } from "./forward.ts";
+
+/** Result and logsumexp. */
+export const planAttention = (node: AttentionNode, facts: DeviceFacts): KernelPlan =>
+  facts.software ? attentionForwardByRow(node) : attentionForward(node, facts);
+
+/** Gradients for q, k and v. */
+export const planAttentionBackward = (node: AttentionNode, facts: DeviceFacts): KernelPlan =>
+  facts.software ? attentionBackwardByRow(node) : attentionBackward(node, facts);

@@ -1,0 +1,16 @@
+import { formatSpec, type KernelNode } from "@skein/tensor-core";
+import type { DeviceFacts } from "../../kernel.ts";
+
+/** Largest width of which four rows fit the least workgroup memory, 16 KiB, beside the rest. */
+const maxWidth = 512;
+
+/** Why attention cannot run on this device. */
+export const attentionRefusal = ({ inputs }: KernelNode, facts: DeviceFacts): string | undefined => {
+  const [q] = inputs;
+  if (q!.dtype === "f16" && !facts.f16)
+    return `${formatSpec(q!)} needs half precision, which this device lacks (shader-f16); cast q, k and v to f32`;
+  if (q!.dtype !== "f32" && q!.dtype !== "f16") return `takes f32 and f16, got ${formatSpec(q!)}; cast q, k and v`;
+  if (q!.shape[3]! > maxWidth)
+    return `heads of ${formatSpec(q!)} are ${q!.shape[3]} wide, at most ${maxWidth} are supported; use more heads`;
+  return undefined;
+};

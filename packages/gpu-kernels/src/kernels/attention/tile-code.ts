@@ -1,0 +1,176 @@
+import { type AttentionTile, columnsAtOnce, farVectors, resultVectors, strideOf, tileColumns, tileRows, weightStride } from "./tile.ts";
+
+// WGSL of the steps that the three tiled kernels share. In scope: `lane`, `r` and `c` (the invocation's place in the tile).
+
+const times = (count: number, text: (i: number) => string): string => Array.from({ length: count }, (_, i) => text(i)).join("\n");
+
+/** Workgroup memory; `near` names the row operands. */
+export const tileMemory = (tile: AttentionTile, near: readonly string[]): string =>
+  [
+    ...near.map((name) => `var<workgroup> ${name}: array<vec4<f32>, ${tileRows(tile) * strideOf(tile)}>;`),
+    `var<workgroup> far: array<vec4<f32>, ${farVectors(tile)}>;`,
+    `var<workgroup> weights: array<vec4<f32>, ${tileRows(tile) * weightStride(tile)}>;`,
+  ].join("\n");
+
+/** `let r`, `let c`. */
+export const lanePlace = ({ columnLanes }: AttentionTile): string => `  let r = lane / ${columnLanes}u;\n  let c = lane % ${columnLanes}u;`;
+
+const copyLoop = (
+  tile: AttentionTile,
+  count: number,
+  body: string,
+): string => `  for (var i = lane; i < ${count}u; i += ${tile.rowLanes * tile.columnLanes}u) {
+${body}
+  }`;
+
+/** Vectors `base` … of rows `first` … of an operand into `near`, zeros from row `end` on; all WGSL. `line` is the operand's row 0. */
+export const loadNear = (
+  tile: AttentionTile,
+  near: string,
+  operand: string,
+  line: string,
+  first: string,
+  end: string,
+  base: string,
+): string =>
+  copyLoop(
+    tile,
+    tileRows(tile) * tile.chunk,
+    `    let row = i / ${tile.chunk}u;
+    let v = i % ${tile.chunk}u;
+    var x = vec4<f32>();
+    if (${first} + row < ${end} && ${base} + v < ${tile.vectors}u) { x = vector_${operand}(${line} + ${first} + row, ${base} + v); }
+    ${near}[row * ${strideOf(tile)}u + v] = x;`,
+  );
+
+/** As `loadNear` for the columns, in the order in which invocations own them. */
+export const loadFar = (tile: AttentionTile, operand: string, line: string, first: string, end: string, base: string): string =>
+  copyLoop(
+    tile,
+    tileColumns(tile) * tile.chunk,
+    `    let slot = i / ${tile.chunk}u;
+    let v = i % ${tile.chunk}u;
+    let column = ${first} + slot % ${tile.columnLanes}u * 4u + slot / ${tile.columnLanes}u;
+    var x = vec4<f32>();
+    if (column < ${end} && ${base} + v < ${tile.vectors}u) { x = vector_${operand}(${line} + column, ${base} + v); }
+    far[slot * ${strideOf(tile)}u + v] = x;`,
+  );
+
+/** `target0` … `target3` += rows of `near` · columns of `far`, over the vectors that are there. */
+const multiplyChunk = (tile: AttentionTile, target: string, near: string): string => {
+  const stride = strideOf(tile);
+  const column = (n: number): string => `    {
+      let b = far[(${n * tile.columnLanes}u + c) * ${stride}u + v];
+${times(4, (i) => `      ${target}${i}[${n}] = fma(a${i}.w, b.w, fma(a${i}.z, b.z, fma(a${i}.y, b.y, fma(a${i}.x, b.x, ${target}${i}[${n}]))));`)}
+    }`;
+  return `  for (var v = 0u; v < ${tile.chunk}u; v++) {
+${times(4, (i) => `    let a${i} = ${near}[(r + ${i * tile.rowLanes}u) * ${stride}u + v];`)}
+${times(4, column)}
+  }`;
+};
+
+/** An operand in memory: the name of its `vector_` function, and WGSL of its row 0, the first row that is wanted, and the end. */
+export interface Rows {
+  readonly operand: string;
+  readonly line: string;
+  readonly first: string;
+  readonly end: string;
+}
+
+/** `var target0` … = rows · columnsᵀ of the tile; begins and ends with all of `far` and, unless resident, `near` given up. */
+export const productOfRows = (tile: AttentionTile, target: string, near: string, rows: Rows, columns: Rows): string => {
+  const declared = times(4, (i) => `  var ${target}${i} = vec4<f32>();`);
+  if (tile.resident)
+    return `${declared}
+  workgroupBarrier();
+${loadFar(tile, columns.operand, columns.line, columns.first, columns.end, "0u")}
+  workgroupBarrier();
+${multiplyChunk(tile, target, near)}`;
+  return `${declared}
+  for (var base = 0u; base < ${tile.vectors}u; base += ${tile.chunk}u) {
+  workgroupBarrier();
+${loadNear(tile, near, rows.operand, rows.line, rows.first, rows.end, "base")}
+${loadFar(tile, columns.operand, columns.line, columns.first, columns.end, "base")}
+  workgroupBarrier();
+${multiplyChunk(tile, target, near)}
+  }`;
+};
+
+/** `target<i>_<o>` += weight t of `w<i>` · the row of `far` at `at`. */
+const addColumn = (tile: AttentionTile, target: string, t: string, at: string): string => {
+  const parts = Array.from({ length: resultVectors(tile) }, (_, o) => o);
+  return parts
+    .map(
+      (o) => `      let b${o} = far[${at} + ${o * tile.columnLanes}u];
+${times(4, (i) => `      ${target}${i}_${o} = fma(vec4<f32>(w${i}[${t}]), b${o}, ${target}${i}_${o});`)}`,
+    )
+    .join("\n");
+};
+
+/** Columns `k` · 4 … of the weights. Written out, four at a time share one read; as a loop, a fourth of the text. */
+const addFour = (tile: AttentionTile, target: string, k: string, at: (t: string) => string): string => {
+  const weights = (i: number): string => `weights[(r + ${i * tile.rowLanes}u) * ${weightStride(tile)}u + ${k}]`;
+  const read = times(4, (i) => `      let w${i} = ${weights(i)};`);
+  if (!tile.rolled) return `${read}\n${times(4, (t) => `      {\n${addColumn(tile, target, `${t}`, at(`${t}u`))}\n      }`)}`;
+  return `${read}\n      for (var t = 0u; t < 4u; t++) {\n${addColumn(tile, target, "t", at("t"))}\n      }`;
+};
+
+/** `target<i>_<o>` += weights · columns, where `far` holds the columns as `loadFar` left them, whole rows. */
+export const addFar = (tile: AttentionTile, target: string): string => `    for (var k = 0u; k < ${tile.columnLanes}u; k++) {
+${addFour(tile, target, "k", (t) => `(${t} * ${tile.columnLanes}u + k) * ${strideOf(tile)}u + c`)}
+    }`;
+
+/**
+ * `target<i>_<o>` += weights · columns of the tile, with the columns loaded for it. The weights were written before; barriers on both
+ * sides are part of it.
+ */
+export const addWeighted = (tile: AttentionTile, target: string, columns: Rows): string => {
+  if (tile.resident)
+    return `${loadFar(tile, columns.operand, columns.line, columns.first, columns.end, "0u")}
+  workgroupBarrier();
+${addFar(tile, target)}`;
+  const atOnce = columnsAtOnce(tile);
+  const { vectors } = tile;
+  return `  for (var base = 0u; base < ${tileColumns(tile)}u; base += ${atOnce}u) {
+    workgroupBarrier();
+${copyLoop(
+  tile,
+  atOnce * vectors,
+  `    let column = ${columns.first} + base + i / ${vectors}u;
+    var x = vec4<f32>();
+    if (column < ${columns.end} && base + i / ${vectors}u < ${tileColumns(tile)}u) { x = vector_${columns.operand}(${columns.line} + column, i % ${vectors}u); }
+    far[i] = x;`,
+)}
+    workgroupBarrier();
+    for (var k = 0u; k < ${atOnce / 4}u && base / 4u + k < ${tile.columnLanes}u; k++) {
+${addFour(tile, target, "base / 4u + k", (t) => `(4u * k + ${t}) * ${vectors}u + c`)}
+    }
+  }`;
+};
+
+/** `var target<i>_<o>`: the invocation's part of a result. */
+export const resultVariables = (tile: AttentionTile, target: string): string =>
+  times(4, (i) => times(resultVectors(tile), (o) => `  var ${target}${i}_${o} = vec4<f32>();`));
+
+/** Write the invocation's part, each row multiplied by `factor(i)`. */
+export const storeResult = (
+  tile: AttentionTile,
+  target: string,
+  name: string,
+  line: string,
+  first: string,
+  end: string,
+  factor: (i: number) => string,
+): string =>
+  times(
+    4,
+    (i) => `  if (${first} + r + ${i * tile.rowLanes}u < ${end}) {
+${times(resultVectors(tile), (o) => {
+  const put = `put_${name}(${line} + ${first} + r + ${i * tile.rowLanes}u, c + ${o * tile.columnLanes}u, ${target}${i}_${o} * ${factor(i)});`;
+  return (o + 1) * tile.columnLanes <= tile.vectors ? `    ${put}` : `    if (c + ${o * tile.columnLanes}u < ${tile.vectors}u) { ${put} }`;
+})}
+  }`,
+  );
+
+/** Each of the four rows of the invocation. */
+export const eachRow = (text: (i: number) => string): string => times(4, text);

@@ -1,0 +1,49 @@
+import type { BindingSource, Pass } from "../../kernel.ts";
+import { columnTile } from "../reduce/columns.ts";
+import { laneType, workgroupSize } from "../reduce/fold.ts";
+
+/** Rows that one invocation takes, so that what belongs to a column is read once for all of them. */
+const rowsEach = 8;
+
+export interface ColumnMap {
+  readonly label: string;
+  readonly rows: number;
+  readonly width: number;
+  /** Arrays of f32 by name. */
+  readonly reads: { readonly [name: string]: BindingSource };
+  readonly write: BindingSource;
+  /** Statements before the rows, over `column`. */
+  readonly perColumn: string;
+  /** The value of an element, over `at` and what `perColumn` declared. */
+  readonly value: string;
+}
+
+/** `y[row, column] = value` for every element of [rows, width]. Reads and writes everything once. */
+export const mapColumnsPass = ({ label, rows, width, reads, write, perColumn, value }: ColumnMap): Pass => {
+  const { lanes, across, down, blocks } = columnTile(width);
+  const type = `array<${laneType("f32", lanes)}>`;
+  const chunk = down * rowsEach;
+  return {
+    label,
+    bindings: [
+      ...Object.entries(reads).map(([name, source]) => ({ name, type, source, access: "read" }) as const),
+      { name: "y", type, source: write, access: "write" },
+    ],
+    workgroupSize,
+    groups: blocks * Math.ceil(rows / chunk),
+    code: `fn main(group: u32, lane: u32) {
+  let rank = lane / ${across}u;
+  let column = ${blocks === 1 ? "" : `group % ${blocks}u * ${across}u + `}lane % ${across}u;
+  if (rank >= ${down}u || column >= sizes.registers) { return; }
+  ${perColumn}
+  let first = group / ${blocks}u * ${chunk}u;
+  let stop = min(first + ${chunk}u, sizes.rows);
+  for (var row = first + rank; row < stop; row += ${down}u) {
+    let at = row * sizes.registers + column;
+    y[at] = ${value};
+  }
+}
+`,
+    sizes: { rows, registers: width / lanes },
+  };
+};

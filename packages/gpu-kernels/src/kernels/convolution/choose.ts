@@ -1,0 +1,85 @@
+import { bytesPerElement, elementCount, type TensorSpec } from "@skein/tensor-core";
+import type { DeviceFacts, KernelPlan } from "../../kernel.ts";
+import { depthwisePass } from "./depthwise.ts";
+import { type Gather, innerLength, phasesOf, rowsOf } from "./gather.ts";
+import type { Stored } from "./gather-wgsl.ts";
+import { flattenPointwise, type Geometry, isDepthwise } from "./geometry.ts";
+import { stripPass } from "./strip.ts";
+import { sumPartialsPass, zerosPass } from "./sum-partials.ts";
+import { type Tile, tiledPass } from "./tiled.ts";
+import { stripWeightGroups, stripWeightPass } from "./weight-strip.ts";
+import { tiledWeightPass } from "./weight-tiled.ts";
+import { pixelsOf, weightLength, weightSizes } from "./weight-wgsl.ts";
+
+/** Largest first. Eight by eight sums per invocation: 16 loads from workgroup memory for 64 products of vectors. */
+export const tiles: readonly Tile[] = [
+  { rows: 128, columns: 64, inner: 16, rowsEach: 8, columnsEach: 8 },
+  { rows: 64, columns: 64, inner: 16, rowsEach: 8, columnsEach: 8 },
+  { rows: 128, columns: 32, inner: 16, rowsEach: 8, columnsEach: 4 },
+  { rows: 64, columns: 32, inner: 16, rowsEach: 8, columnsEach: 4 },
+  { rows: 32, columns: 32, inner: 32, rowsEach: 4, columnsEach: 4 },
+];
+
+/** Workgroups that keep a device busy: several for each core of a large GPU, one or two for each thread of a processor. */
+const wantedGroups = (facts: DeviceFacts): number => (facts.software ? 16 : 512);
+
+const groupsOf = (tile: Tile, rows: number, columns: number): number => Math.ceil(rows / tile.rows) * Math.ceil(columns / tile.columns);
+
+/** The largest tile that leaves the device work for all its cores; wide tiles only for wide results. */
+export const chooseTile = (rows: number, columns: number, copies: number, facts: DeviceFacts): Tile => {
+  const fitting = tiles.filter((tile) => columns > 32 || tile.columns === 32);
+  return fitting.find((tile) => copies * groupsOf(tile, rows, columns) >= wantedGroups(facts) / 2) ?? fitting.at(-1)!;
+};
+
+/** Parts of a sum of `length`, each of at least `least`, so that `groups` workgroups for each fill the device. */
+export const chooseSplits = (groups: number, length: number, least: number, facts: DeviceFacts): number =>
+  Math.max(1, Math.min(Math.floor(length / least), Math.floor(wantedGroups(facts) / groups), 256));
+
+const storedOf = ({ dtype }: TensorSpec): Stored => (dtype === "f16" ? "f16" : "f32");
+
+/** The plan of a convolution or of the gradient of its image. `gatherOf` makes the gather of a geometry. */
+export const gatherPlan = (
+  geometry: Geometry,
+  gatherOf: (geometry: Geometry) => Gather,
+  operand: TensorSpec,
+  output: TensorSpec,
+  facts: DeviceFacts,
+): KernelPlan => {
+  const gather = gatherOf(flattenPointwise(geometry));
+  const [operands, result] = [storedOf(operand), storedOf(output)];
+  const { inner, columns, groups } = gather;
+  const length = innerLength(gather);
+  const rows = rowsOf(gather);
+  if (length === 0 || elementCount(operand.shape) === 0)
+    return { passes: [zerosPass(elementCount(output.shape) * bytesPerElement[output.dtype])] };
+  const pixels = facts.software || rows * columns * groups >= 2 ** 18 ? 4 : 1;
+  if (isDepthwise(geometry)) return { passes: [depthwisePass(gather, { pixels, operands, result })] };
+  if (facts.software || length < 48 || columns < 12) return { passes: [stripPass(gather, { pixels, operands, result })] };
+  const copies = groups * phasesOf(gather);
+  const tile = chooseTile(rows, columns, copies, facts);
+  const splits = inner % 4 === 0 ? chooseSplits(copies * groupsOf(tile, rows, columns), length, 256, facts) : 1;
+  if (splits === 1) return { passes: [tiledPass(gather, { tile, splits, operands, result })] };
+  const each = Math.ceil(elementCount(output.shape) / 4) * 4;
+  return {
+    scratch: [4 * splits * each],
+    passes: [tiledPass(gather, { tile, splits, operands, result: "f32" }), sumPartialsPass({ count: splits, length: each, result })],
+  };
+};
+
+/** The plan of the gradient of a weight. */
+export const weightPlan = (geometry: Geometry, operand: TensorSpec, output: TensorSpec, facts: DeviceFacts): KernelPlan => {
+  const [operands, result] = [storedOf(operand), storedOf(output)];
+  const { rows, columns } = weightSizes(geometry);
+  const pixels = pixelsOf(geometry);
+  if (pixels === 0) return { passes: [zerosPass(elementCount(output.shape) * bytesPerElement[output.dtype])] };
+  const strip = facts.software || isDepthwise(geometry) || rows <= 32 || columns < 12;
+  const tile = chooseTile(rows, columns, geometry.groups, facts);
+  const groups = strip ? stripWeightGroups(geometry) : geometry.groups * groupsOf(tile, rows, columns);
+  const splits = chooseSplits(groups, pixels, 128, facts);
+  const each = weightLength(geometry);
+  const options = { splits, operands, result: splits > 1 ? "f32" : result } as const;
+  const pass = strip ? stripWeightPass(geometry, options) : tiledWeightPass(geometry, { ...options, tile });
+  return splits === 1
+    ? { passes: [pass] }
+    : { scratch: [4 * splits * each], passes: [pass, sumPartialsPass({ count: splits, length: each, result })] };
+};

@@ -1,0 +1,111 @@
+import type { Geometry } from "./geometry.ts";
+
+/** Taps that reach target positions `phase + phases · i`: kernel index `first + t · step`, source `i · stride + offset + t · dilation`. */
+export interface Phase {
+  readonly first: number;
+  readonly taps: number;
+  readonly offset: number;
+}
+
+/** One direction of a gather. */
+export interface Axis {
+  readonly source: number;
+  readonly target: number;
+  readonly kernel: number;
+  readonly stride: number;
+  /** Negative where later taps read earlier pixels. */
+  readonly dilation: number;
+  readonly step: number;
+  readonly phases: readonly Phase[];
+  /** Positions of each phase, ⌈target / phases⌉; those behind the target are not written. */
+  readonly positions: number;
+}
+
+/**
+ * `target[n, i, j, column] = Σ_taps Σ_q source[n, i', j', q] · weight[tap, q, column]`, group by group: the form in which both a convolution and
+ * the gradient of its image are sums that one invocation can make alone.
+ */
+export interface Gather {
+  readonly batch: number;
+  readonly vertical: Axis;
+  readonly horizontal: Axis;
+  readonly groups: number;
+  /** Channels of the source per group: what is summed over beside the taps. */
+  readonly inner: number;
+  /** Channels of the target per group. */
+  readonly columns: number;
+  /** The weight lies as [tap, column, q], q over all groups; else as [tap, q, column], column over all groups. */
+  readonly transposed: boolean;
+}
+
+const greatestCommonDivisor = (a: number, b: number): number => (b === 0 ? a : greatestCommonDivisor(b, a % b));
+
+/** `y[n, i, j, o] = Σ x[n, i·s − p + r·d, …, q] · w[r, c, q, o]` as it stands: one phase. */
+export const forwardGather = (geometry: Geometry): Gather => {
+  const { batch, image, channels, kernel, positions, outChannels, stride, before, dilation, groups } = geometry;
+  const axis = (dim: 0 | 1): Axis => ({
+    source: image[dim],
+    target: positions[dim],
+    kernel: kernel[dim],
+    stride: stride[dim],
+    dilation: dilation[dim],
+    step: 1,
+    phases: [{ first: 0, taps: kernel[dim], offset: -before[dim] }],
+    positions: positions[dim],
+  });
+  return {
+    batch,
+    vertical: axis(0),
+    horizontal: axis(1),
+    groups,
+    inner: channels / groups,
+    columns: outChannels / groups,
+    transposed: false,
+  };
+};
+
+/**
+ * `dx[n, h, …, q] = Σ g[n, i, …, o] · w[r, …, q, o]` over the taps with `i·s = h + p − r·d`. Pixels of one remainder `h mod s` share their taps,
+ * `r ≡ first (mod s / gcd(s, d))`, and along them i falls by `d / gcd(s, d)`: each remainder is a convolution of stride 1, and no product with a
+ * zero between strided pixels is ever made.
+ */
+export const backwardGather = (geometry: Geometry): Gather => {
+  const { batch, image, channels, kernel, positions, outChannels, stride, before, dilation, groups } = geometry;
+  const axis = (dim: 0 | 1): Axis => {
+    const [s, d] = [stride[dim], dilation[dim]];
+    const step = s / greatestCommonDivisor(s, d);
+    const phases = Array.from({ length: Math.min(s, Math.max(image[dim], 1)) }, (_, phase): Phase => {
+      const first = Array.from({ length: step }, (_, r) => r).find((r) => (phase + before[dim] - r * d) % s === 0) ?? kernel[dim];
+      if (first >= kernel[dim]) return { first: 0, taps: 0, offset: 0 };
+      return { first, taps: Math.ceil((kernel[dim] - first) / step), offset: (phase + before[dim] - first * d) / s };
+    });
+    return {
+      source: positions[dim],
+      target: image[dim],
+      kernel: kernel[dim],
+      stride: 1,
+      dilation: -d / greatestCommonDivisor(s, d),
+      step,
+      phases,
+      positions: Math.ceil(image[dim] / phases.length),
+    };
+  };
+  return {
+    batch,
+    vertical: axis(0),
+    horizontal: axis(1),
+    groups,
+    inner: outChannels / groups,
+    columns: channels / groups,
+    transposed: true,
+  };
+};
+
+export const phasesOf = ({ vertical, horizontal }: Gather): number => vertical.phases.length * horizontal.phases.length;
+
+/** Target pixels of one phase, all images together. */
+export const rowsOf = ({ batch, vertical, horizontal }: Gather): number => batch * vertical.positions * horizontal.positions;
+
+/** Longest sum of any phase. */
+export const innerLength = ({ vertical, horizontal, inner }: Gather): number =>
+  Math.max(...vertical.phases.map(({ taps }) => taps)) * Math.max(...horizontal.phases.map(({ taps }) => taps)) * inner;

@@ -1,0 +1,47 @@
+import type { KernelNode, Padding, Pair, Shape } from "@skein/tensor-core";
+
+/** Sizes of a convolution; pairs are rows and columns. */
+export interface Geometry {
+  readonly batch: number;
+  readonly image: Pair;
+  readonly channels: number;
+  readonly kernel: Pair;
+  /** Rows and columns of the result. */
+  readonly positions: Pair;
+  readonly outChannels: number;
+  readonly stride: Pair;
+  /** Padding above and on the left. What lies below and on the right follows from the positions. */
+  readonly before: Pair;
+  readonly dilation: Pair;
+  readonly groups: number;
+}
+
+/** Read the sizes off the shapes of image, weight and result, wherever the operator at hand has them. */
+export const geometryOf = (x: Shape, w: Shape, y: Shape, params: KernelNode["params"]): Geometry => {
+  const [[top], [left]] = params["padding"] as Padding;
+  return {
+    batch: x[0]!,
+    image: [x[1]!, x[2]!],
+    channels: x[3]!,
+    kernel: [w[0]!, w[1]!],
+    positions: [y[1]!, y[2]!],
+    outChannels: w[3]!,
+    stride: params["stride"] as Pair,
+    before: [top, left],
+    dilation: params["dilation"] as Pair,
+    groups: params["groups"] as number,
+  };
+};
+
+/** Whether every pixel is read once, in order: a plain product of matrices. */
+export const isPointwise = ({ kernel, stride, before, image, positions }: Geometry): boolean =>
+  [0, 1].every((dim) => kernel[dim] === 1 && stride[dim] === 1 && before[dim] === 0 && image[dim] === positions[dim]);
+
+/** A pointwise convolution of images is one of so many single pixels: no position needs to be worked out. */
+export const flattenPointwise = (geometry: Geometry): Geometry =>
+  isPointwise(geometry)
+    ? { ...geometry, batch: geometry.batch * geometry.image[0] * geometry.image[1], image: [1, 1], positions: [1, 1], dilation: [1, 1] }
+    : geometry;
+
+/** Each input channel belongs to a group of its own. */
+export const isDepthwise = ({ channels, groups }: Geometry): boolean => groups > 1 && channels === groups;

@@ -1,0 +1,71 @@
+import type { BindingSource, Pass } from "../../kernel.ts";
+import type { Stored } from "./gather-wgsl.ts";
+
+const workgroupSize = 64;
+
+export interface PartialsOptions {
+  /** Partial results, one behind the other. */
+  readonly count: number;
+  /** Elements of each, a multiple of 4. */
+  readonly length: number;
+  readonly result: Stored;
+  readonly target?: BindingSource;
+}
+
+/**
+ * `result[i] = Σ_s partial[s, i]`, always in the same order: the second pass of a sum that many workgroups share.
+ *
+ * Bytes: (count + 1) · length words. Where results are few and parts many, several invocations share a result.
+ */
+export const sumPartialsPass = ({ count, length, result, target = { output: 0 } }: PartialsOptions): Pass => {
+  const sharers = count >= 64 ? 16 : count >= 12 ? 4 : 1;
+  const across = workgroupSize / sharers;
+  const code = `
+${sharers > 1 ? `var<workgroup> shares: array<vec4<f32>, ${workgroupSize}>;` : ""}
+fn main(group: u32, lane: u32) {
+  let at = group * ${across}u + lane % ${across}u;
+  var sum = vec4<f32>();
+  if (at < sizes.vectors) {
+    for (var s = lane / ${across}u; s < sizes.count; s += ${sharers}u) { sum += partials[s * sizes.vectors + at]; }
+  }
+${
+  sharers > 1
+    ? `  shares[lane] = sum;
+  workgroupBarrier();
+  if (lane >= ${across}u) { return; }
+  for (var other = lane + ${across}u; other < ${workgroupSize}u; other += ${across}u) { sum += shares[other]; }`
+    : ""
+}
+  if (at < sizes.vectors) { result[at] = vec4<${result}>(sum); }
+}
+`;
+  return {
+    label: `sum of partial results, ${sharers} sharing`,
+    bindings: [
+      { name: "partials", type: "array<vec4<f32>>", source: { scratch: 0 }, access: "read" },
+      { name: "result", type: `array<vec4<${result}>>`, source: target, access: "write" },
+    ],
+    workgroupSize,
+    groups: Math.ceil(length / 4 / across),
+    code,
+    ...(result === "f16" ? { features: ["f16"] as const } : {}),
+    sizes: { vectors: length / 4, count },
+  };
+};
+
+/** A result that no product reaches. `bytes` is rounded up to whole vectors, which its memory has. */
+export const zerosPass = (bytes: number): Pass => {
+  const vectors = Math.ceil(bytes / 16);
+  return {
+    label: "zeros",
+    bindings: [{ name: "result", type: "array<vec4<u32>>", source: { output: 0 }, access: "write" }],
+    workgroupSize,
+    groups: Math.ceil(vectors / workgroupSize),
+    code: `fn main(group: u32, lane: u32) {
+  let at = group * ${workgroupSize}u + lane;
+  if (at < sizes.vectors) { result[at] = vec4<u32>(); }
+}
+`,
+    sizes: { vectors },
+  };
+};

@@ -1,0 +1,94 @@
+import { type DType, rowMajorStrides } from "@skein/tensor-core";
+import { bindingType, loadFunction } from "../../storage.ts";
+import { unpackVector, vectorBinding, vectorType } from "./vectors.ts";
+
+// How the invocation that computes elements 4·at … 4·at+3 of the result reads the same elements of a stretched operand. One division finds
+// the row and the column of the last dimension, shared by all operands; others follow only from rows that have several dimensions.
+
+/** WGSL of one operand. */
+export interface OperandRead {
+  /** Type of its binding. */
+  readonly type: string;
+  /** Functions that `expression` calls. */
+  readonly functions: string;
+  /** Which names of the walk it mentions. */
+  readonly walk: "none" | "rows" | "straddled rows";
+  /** Four values. */
+  readonly expression: string;
+}
+
+const isDense = (shape: readonly number[], strides: readonly number[]): boolean => {
+  const dense = rowMajorStrides(shape);
+  return strides.every((stride, dim) => shape[dim] === 1 || stride === dense[dim]);
+};
+
+/** Offset in an operand for flat index `at` over `shape`; the size of the first dimension does not matter. */
+const offsetOf = (shape: readonly number[], strides: readonly number[], at: string): string => {
+  const steps = rowMajorStrides(shape);
+  const terms = shape.flatMap((size, dim) => {
+    if (size === 1 || strides[dim] === 0) return [];
+    const quotient = steps[dim] === 1 ? at : `${at} / ${steps[dim]}u`;
+    const index = dim === 0 ? quotient : `(${quotient}) % ${size}u`;
+    return [strides[dim] === 1 ? `(${index})` : `(${index}) * ${strides[dim]}u`];
+  });
+  return terms.length === 0 ? "0u" : terms.join(" + ");
+};
+
+/** `row` and `column` of the first of the four elements; the column counts vectors where rows have whole ones. */
+export const walkOf = (shape: readonly number[], walk: OperandRead["walk"]): string[] => {
+  const columns = shape.at(-1)!;
+  if (walk === "none") return [];
+  if (walk === "rows") return [`  let row = at / ${columns / 4}u;`, `  let column = at - row * ${columns / 4}u;`];
+  return [
+    `  let row = 4u * at / ${columns}u;`,
+    `  let ahead = vec4<u32>(4u * at - row * ${columns}u) + vec4<u32>(0u, 1u, 2u, 3u);`,
+    `  let beyond = ahead >= vec4<u32>(${columns}u);`,
+    `  let column = select(ahead, ahead - vec4<u32>(${columns}u), beyond);`,
+  ];
+};
+
+/**
+ * Read operand `name` through a view. What is read for elements behind the last one means nothing; WebGPU keeps it inside the binding.
+ *
+ * @param strides elements per dimension of `shape`, 0 where the operand is stretched.
+ */
+export const readOperand = (name: string, dtype: DType, shape: readonly number[], strides: readonly number[]): OperandRead => {
+  const vector = vectorType(dtype);
+  if (isDense(shape, strides))
+    return { type: vectorBinding(dtype), functions: "", walk: "none", expression: unpackVector(`${name}[at]`, dtype) };
+
+  const scalar = { type: bindingType(dtype), functions: loadFunction(name, dtype) };
+  const lanes = (index: (lane: string) => string): string =>
+    `${vector}(${["x", "y", "z", "w"].map((lane) => `load_${name}(${index(lane)})`).join(", ")})`;
+  const columns = shape.at(-1)!;
+  const [outerShape, outer] = [shape.slice(0, -1), strides.slice(0, -1)];
+  const step = strides.at(-1)!;
+  const oneRow = outer.every((stride, dim) => stride === 0 || shape[dim] === 1);
+  if (oneRow && (step === 0 || columns === 1)) return { ...scalar, walk: "none", expression: `${vector}(load_${name}(0u))` };
+
+  if (columns % 4 === 0) {
+    if (step === 0) return { ...scalar, walk: "rows", expression: `${vector}(load_${name}(${offsetOf(outerShape, outer, "row")}))` };
+    if (step === 1 && outer.every((stride) => stride % 4 === 0)) {
+      const quarter = outer.map((stride) => stride / 4);
+      const index = oneRow ? "column" : `${offsetOf(outerShape, quarter, "row")} + column`;
+      return { type: vectorBinding(dtype), functions: "", walk: "rows", expression: unpackVector(`${name}[${index}]`, dtype) };
+    }
+  } else if (columns > 2) {
+    // Four neighbours lie in at most two rows.
+    const [here, next] = [offsetOf(outerShape, outer, "row"), offsetOf(outerShape, outer, "(row + 1u)")];
+    const walk = "straddled rows";
+    if (step === 0)
+      return { ...scalar, walk, expression: `select(${vector}(load_${name}(${here})), ${vector}(load_${name}(${next})), beyond)` };
+    if (oneRow) return { ...scalar, walk, expression: lanes((lane) => `column.${lane} * ${step}u`) };
+    const start = `fn start_${name}(row: u32, beyond: vec4<bool>) -> vec4<u32> { return select(vec4<u32>(${here}), vec4<u32>(${next}), beyond); }\n`;
+    return {
+      ...scalar,
+      functions: `${scalar.functions}${start}`,
+      walk,
+      expression: lanes((lane) => `start_${name}(row, beyond).${lane} + column.${lane} * ${step}u`),
+    };
+  }
+  const index = `fn index_${name}(at: u32) -> u32 { return ${offsetOf(shape, strides, "at")}; }\n`;
+  const each = ["0", "1", "2", "3"].map((lane) => `load_${name}(index_${name}(4u * at + ${lane}u))`);
+  return { ...scalar, functions: `${scalar.functions}${index}`, walk: "none", expression: `${vector}(${each.join(", ")})` };
+};

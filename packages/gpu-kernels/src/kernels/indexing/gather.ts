@@ -1,0 +1,43 @@
+import { bytesPerElement, type DType } from "@skein/tensor-core";
+import type { Pass } from "../../kernel.ts";
+import { type UnitBytes, unitBinding, unitFunction, unitOfWord, unitPass, unitSizes, unitType } from "../movement/unit.ts";
+
+/** `outer` blocks of `size` rows of `inner` elements, of which `count` are picked per block. */
+export interface IndexedSizes {
+  readonly outer: number;
+  readonly size: number;
+  readonly inner: number;
+  readonly count: number;
+}
+
+/**
+ * `y[block, i, :] = x[block, indices[i], :]`, and the word `outside` (its low bytes below a word) where there is no such row.
+ * Units as wide as rows are multiples of. Cost: each element of the result is read once and written once; an index per unit, from cache.
+ */
+export const gatherPass = ({ outer, size, inner, count }: IndexedSizes, dtype: DType, outside: number): Pass => {
+  const elementBytes = bytesPerElement[dtype];
+  const rowBytes = inner * elementBytes;
+  const bytes = unitSizes.find((unit) => rowBytes % unit === 0 && unit >= elementBytes) as UnitBytes;
+  const width = rowBytes / bytes;
+  const pattern = unitOfWord(`${bytes < 4 ? (outside & (2 ** (8 * bytes) - 1)) >>> 0 : outside}u`, bytes);
+  const pick = outer === 1 ? "row" : `row % ${count}u`;
+  const first = outer === 1 ? "" : `(row / ${count}u) * (sizes.rows * ${width}u) + `;
+  return unitPass({
+    label: `gather rows of ${width}x${bytes} bytes`,
+    bindings: [
+      unitBinding("x", bytes, { input: 0 }, "read"),
+      { name: "indices", type: "array<u32>", source: { input: 1 }, access: "read" },
+    ],
+    bytes,
+    units: outer * count * width,
+    sizes: { rows: size },
+    // An index compared as unsigned lies outside when it is negative, too.
+    code: `${unitFunction("x", bytes)}fn element(at: u32) -> ${unitType(bytes)} {
+  let row = at / ${width}u;
+  let picked = indices[${pick}];
+  if (picked >= sizes.rows) { return ${pattern}; }
+  return bits_x(${first}picked * ${width}u + at % ${width}u);
+}
+`,
+  });
+};

@@ -1,0 +1,143 @@
+import type { Binding, BindingSource, KernelPlan, Pass } from "../../kernel.ts";
+import type { IndexedSizes } from "./gather.ts";
+import { stableOrderPasses } from "./stable-order.ts";
+
+// Every variant adds onto output 0, which holds the base already: `y[block, indices[i], :] += updates[block, i, :]`, in the order of i.
+
+const lanes = 256;
+
+/** Updates that are loaded before the first of them is added, so that a row with many does not wait for each. */
+const loadsAhead = 8;
+
+const indices: Binding = { name: "indices", type: "array<u32>", source: { input: 1 }, access: "read" };
+
+/** Lanes that share a row: vectors of four numbers where rows are made of them. */
+const rowUnits = (inner: number): { readonly width: number; readonly type: string } =>
+  inner % 4 === 0 ? { width: inner / 4, type: "vec4<f32>" } : { width: inner, type: "f32" };
+
+const floats = (inner: number): readonly Binding[] => {
+  const type = `array<${rowUnits(inner).type}>`;
+  return [
+    { name: "updates", type, source: { input: 2 }, access: "read" },
+    { name: "y", type, source: { output: 0 }, access: "write" },
+  ];
+};
+
+/** Numbers that pipelines need not be made for. */
+const uniformSizes = ({ outer, size, count }: IndexedSizes, width: number): { readonly [name: string]: number } => ({
+  units: outer * count * width,
+  rows: size,
+  count,
+});
+
+/** Where invocation `at` works: unit `unit` of rank `k` among the indices, in block `block`. */
+const decode = ({ outer, count }: IndexedSizes, width: number): string => `  let at = group * ${lanes}u + lane;
+  if (at >= sizes.units) { return; }
+  let unit = at % ${width}u;
+  let k = (at / ${width}u)${outer === 1 ? "" : ` % ${count}u`};
+  let block = ${outer === 1 ? "0u" : `at / ${width * count}u`};`;
+
+/**
+ * Without a sort: the first of equal indices looks for the others. Cost: count² looks at an index per unit of a row; the plain form.
+ */
+export const scatterAddDirectPass = (sizes: IndexedSizes): Pass => {
+  const { width } = rowUnits(sizes.inner);
+  return {
+    label: "scatter-add direct",
+    bindings: [indices, ...floats(sizes.inner)],
+    workgroupSize: lanes,
+    groups: Math.ceil((sizes.outer * sizes.count * width) / lanes),
+    sizes: uniformSizes(sizes, width),
+    code: `fn main(group: u32, lane: u32) {
+${decode(sizes, width)}
+  let row = indices[k];
+  if (row >= sizes.rows) { return; }
+  for (var j = 0u; j < k; j++) { if (indices[j] == row) { return; } }
+  let target_unit = (block * sizes.rows + row) * ${width}u + unit;
+  var sum = y[target_unit];
+  for (var j = k; j < sizes.count; j++) { if (indices[j] == row) { sum += updates[(block * sizes.count + j) * ${width}u + unit]; } }
+  y[target_unit] = sum;
+}`,
+  };
+};
+
+/** Over positions in stable order: the first of a run of equal indices finds its end and adds up the run. */
+const addRunsPass = (sizes: IndexedSizes, order: BindingSource): Pass => {
+  const { width } = rowUnits(sizes.inner);
+  const ahead = Array.from({ length: loadsAhead }, (_, i) => i);
+  return {
+    label: "scatter-add sorted",
+    bindings: [indices, { name: "order", type: "array<u32>", source: order, access: "read" }, ...floats(sizes.inner)],
+    workgroupSize: lanes,
+    groups: Math.ceil((sizes.outer * sizes.count * width) / lanes),
+    sizes: uniformSizes(sizes, width),
+    code: `fn row_of(k: u32) -> u32 { return indices[order[k]]; }
+fn main(group: u32, lane: u32) {
+${decode(sizes, width)}
+  let row = row_of(k);
+  if (row >= sizes.rows) { return; }
+  if (k > 0u) { if (row_of(k - 1u) == row) { return; } }
+  var step = 1u;
+  loop {
+    if (k + step >= sizes.count) { break; }
+    if (row_of(k + step) != row) { break; }
+    step *= 2u;
+  }
+  var last = k + step / 2u;
+  var end = min(k + step, sizes.count);
+  while (end - last > 1u) {
+    let middle = last + (end - last) / 2u;
+    if (row_of(middle) == row) { last = middle; } else { end = middle; }
+  }
+  let target_unit = (block * sizes.rows + row) * ${width}u + unit;
+  let first = block * sizes.count;
+  var sum = y[target_unit];
+  var j = k;
+  for (; j + ${loadsAhead}u <= end; j += ${loadsAhead}u) {
+${ahead.map((i) => `    let u${i} = updates[(first + order[j + ${i}u]) * ${width}u + unit];`).join("\n")}
+${ahead.map((i) => `    sum += u${i};`).join("\n")}
+  }
+  for (; j < end; j++) { sum += updates[(first + order[j]) * ${width}u + unit]; }
+  y[target_unit] = sum;
+}`,
+  };
+};
+
+/** Sort positions by row, then add run by run. Cost: see `stableOrderPasses`; then each update is read once and each touched row once read and written. */
+export const scatterAddSorted = (sizes: IndexedSizes): KernelPlan => {
+  const { passes, scratch, order } = stableOrderPasses({ input: 1 }, sizes.count, sizes.size, 0);
+  return { scratch, passes: [...passes, addRunsPass(sizes, order)] };
+};
+
+/** Integers of either sign add up to the same bits in any order, so atomics do. Cost: each update once. */
+export const scatterAddIntegersPass = (sizes: IndexedSizes): Pass => {
+  const { outer, inner, count } = sizes;
+  return {
+    label: "scatter-add integers",
+    bindings: [
+      indices,
+      { name: "updates", type: "array<u32>", source: { input: 2 }, access: "read" },
+      { name: "y", type: "array<atomic<u32>>", source: { output: 0 }, access: "write" },
+    ],
+    workgroupSize: lanes,
+    groups: Math.ceil((outer * count * inner) / lanes),
+    sizes: uniformSizes(sizes, inner),
+    code: `fn main(group: u32, lane: u32) {
+  let at = group * ${lanes}u + lane;
+  if (at >= sizes.units) { return; }
+  let row = indices[(at / ${inner}u)${outer === 1 ? "" : ` % ${count}u`}];
+  if (row >= sizes.rows) { return; }
+  let block = ${outer === 1 ? "0u" : `at / ${inner * count}u`};
+  atomicAdd(&y[(block * sizes.rows + row) * ${inner}u + at % ${inner}u], updates[at]);
+}`,
+  };
+};
+
+/** Looks at an index that are cheaper than the dozen passes of a sort. */
+const mostLooks = 2 ** 22;
+
+/** The variant for so many floats. */
+export const scatterAddFloats = (sizes: IndexedSizes): KernelPlan =>
+  sizes.count ** 2 * sizes.outer * rowUnits(sizes.inner).width <= mostLooks
+    ? { passes: [scatterAddDirectPass(sizes)] }
+    : scatterAddSorted(sizes);

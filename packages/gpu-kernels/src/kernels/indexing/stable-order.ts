@@ -1,0 +1,110 @@
+import type { Binding, BindingSource, Pass } from "../../kernel.ts";
+import { prefixSumPasses } from "../scan/prefix-sum.ts";
+
+const lanes = 256;
+
+/** Most bits of a digit: a workgroup keeps 256 bits per value of a digit, which makes 8 KiB. */
+const mostDigitBits = 8;
+
+/** Passes that leave positions in a scratch block, and bytes of the scratch blocks. */
+export interface StableOrder {
+  readonly passes: readonly Pass[];
+  readonly scratch: readonly number[];
+  readonly order: BindingSource;
+}
+
+interface Digit {
+  readonly shift: number;
+  readonly bits: number;
+}
+
+const digitsOf = (largestKey: number): Digit[] => {
+  const bits = Math.max(1, 32 - Math.clz32(largestKey));
+  const count = Math.ceil(bits / mostDigitBits);
+  const each = Math.ceil(bits / count);
+  return Array.from({ length: count }, (_, i) => ({ shift: i * each, bits: each }));
+};
+
+/** Each lane's position and digit, and for each value of the digit the set of lanes that have it, as 256 bits. */
+const peers = ({ bits }: Digit, ordered: boolean): string => `const lanes_words = ${lanes / 32}u;
+var<workgroup> peers: array<atomic<u32>, ${2 ** bits * (lanes / 32)}>;
+struct Item { position: u32, digit: u32 }
+fn item_of(group: u32, lane: u32) -> Item {
+  for (var i = lane; i < ${2 ** bits * (lanes / 32)}u; i += ${lanes}u) { atomicStore(&peers[i], 0u); }
+  workgroupBarrier();
+  let at = group * ${lanes}u + lane;
+  var item = Item(at, 0u);
+  if (at < sizes.count) {
+    ${ordered ? "item.position = order[at];" : ""}
+    item.digit = (min(indices[item.position], sizes.rows) >> sizes.shift) & ${2 ** bits - 1}u;
+    atomicOr(&peers[item.digit * lanes_words + lane / 32u], 1u << (lane % 32u));
+  }
+  workgroupBarrier();
+  return item;
+}
+`;
+
+/** What both passes of a digit share. */
+type DigitPass = Pick<Pass, "bindings" | "groups" | "code"> & { readonly sizes: { readonly [name: string]: number } };
+
+/** `counts[digit, group] =` how many lanes of the workgroup have it. */
+const countPass = ({ bindings, groups, code, sizes }: DigitPass, digit: Digit, counts: BindingSource): Pass => ({
+  label: "stable order: count digits",
+  bindings: [...bindings, { name: "counts", type: "array<u32>", source: counts, access: "write" }],
+  workgroupSize: lanes,
+  groups,
+  sizes,
+  code: `${code}fn main(group: u32, lane: u32) {
+  _ = item_of(group, lane);
+  if (lane < ${2 ** digit.bits}u) {
+    var sum = 0u;
+    for (var word = 0u; word < lanes_words; word++) { sum += countOneBits(atomicLoad(&peers[lane * lanes_words + word])); }
+    counts[lane * sizes.groups + group] = sum;
+  }
+}`,
+});
+
+/** Put each position behind all with a lower digit and those before it with its own. */
+const placePass = ({ bindings, groups, code, sizes }: DigitPass, starts: BindingSource, target: BindingSource): Pass => ({
+  label: "stable order: place by digit",
+  bindings: [
+    ...bindings,
+    { name: "starts", type: "array<u32>", source: starts, access: "read" },
+    { name: "placed", type: "array<u32>", source: target, access: "write" },
+  ],
+  workgroupSize: lanes,
+  groups,
+  sizes,
+  code: `${code}fn main(group: u32, lane: u32) {
+  let item = item_of(group, lane);
+  if (group * ${lanes}u + lane >= sizes.count) { return; }
+  let members = item.digit * lanes_words;
+  var rank = countOneBits(atomicLoad(&peers[members + lane / 32u]) & ((1u << (lane % 32u)) - 1u));
+  for (var word = 0u; word < lane / 32u; word++) { rank += countOneBits(atomicLoad(&peers[members + word])); }
+  placed[starts[item.digit * sizes.groups + group] + rank] = item.position;
+}`,
+});
+
+/**
+ * Positions 0 … count−1 in ascending order of their index, those with equal indices in their own order; indices outside 0 ≤ index < size last.
+ * Radix sort from the lowest digit of up to 8 bits (Satish, Harris and Garland, Designing Efficient Sorting Algorithms for Manycore GPUs, 2009);
+ * ranks within a workgroup come from bit sets, so that nothing depends on the order in which lanes run.
+ * Cost: per digit, 12·count bytes read and 4·count written, and the prefix sum of one number per digit value and 256 positions.
+ *
+ * @param firstScratch position of the first of the scratch blocks returned among those of the kernel's plan.
+ */
+export const stableOrderPasses = (indices: BindingSource, count: number, size: number, firstScratch: number): StableOrder => {
+  const digits = digitsOf(size);
+  const groups = Math.ceil(count / lanes);
+  const [counts, ...orders] = [0, 1, 2].map((i): BindingSource => ({ scratch: firstScratch + i }));
+  const numCounts = groups * 2 ** digits[0]!.bits;
+  const prefix = prefixSumPasses(counts!, counts!, numCounts, firstScratch + 3);
+  const passes = digits.flatMap((digit, i): Pass[] => {
+    const bindings: Binding[] = [{ name: "indices", type: "array<u32>", source: indices, access: "read" }];
+    if (i > 0) bindings.push({ name: "order", type: "array<u32>", source: orders[(i - 1) % 2]!, access: "read" });
+    const sizes = { count, rows: size, groups, shift: digit.shift };
+    const common: DigitPass = { bindings, groups, sizes, code: peers(digit, i > 0) };
+    return [countPass(common, digit, counts!), ...prefix.passes, placePass(common, counts!, orders[i % 2]!)];
+  });
+  return { passes, scratch: [4 * numCounts, 4 * count, 4 * count, ...prefix.scratch], order: orders[(digits.length - 1) % 2]! };
+};

@@ -1,0 +1,53 @@
+import { InvariantError } from "@skein/tensor-core";
+import type { Choices, DeviceFacts } from "../../kernel.ts";
+import { flopsOf, type MatmulVariant, type Product } from "./product.ts";
+import { tilesOf, tileShapes, tileName } from "./register-tiled.ts";
+import { matmulVariant, supportedVariants } from "./variants.ts";
+
+/** First of these names that can run. */
+const firstSupported = (names: readonly string[], product: Product, facts: DeviceFacts): MatmulVariant => {
+  for (const name of names) {
+    const variant = matmulVariant(name);
+    if (variant?.supports(product, facts)) return variant;
+  }
+  return matmulVariant("naive")!;
+};
+
+/** Workgroups below which a larger tile leaves parts of a large GPU idle. */
+const enoughGroups = 192;
+
+/** The rule of thumb for a device that was not measured. */
+export const staticChoice = (product: Product, facts: DeviceFacts): MatmulVariant => {
+  const { rows, columns, inner } = product;
+  const choose = (...names: string[]): MatmulVariant => firstSupported(names, product, facts);
+  if (inner === 0) return choose("naive");
+  if (rows === 1 || columns === 1) return choose("matrix-vector");
+  // On a processor the compiler of large shaders takes seconds: only products that earn them get one.
+  if (facts.software) return choose(flopsOf(product) <= 2 ** 16 ? "naive" : flopsOf(product) <= 2 ** 25 ? "direct-4x4" : "direct-8x4");
+  const matrices = choose("subgroup-matrix-64x64");
+  if (matrices.name !== "naive" && tilesOf(product, { rows: 64, columns: 64, perRows: 4, perColumns: 4 }) >= 16) return matrices;
+  if (rows <= 8) return choose("split-direct-8x4", "direct-8x4");
+  // The largest tile of which there are enough; below that, cut long sums, or make do with small tiles.
+  const large = [...tileShapes].reverse().filter((tile) => tile.perRows * tile.perColumns === 64 || tile.rows * tile.columns <= 64 * 64);
+  const filling = large.find(
+    (tile) => tilesOf(product, tile) >= enoughGroups && matmulVariant(`register-${tileName(tile)}`)!.supports(product, facts),
+  );
+  if (filling !== undefined) return choose(`register-${tileName(filling)}`);
+  if (inner >= 512) return choose("split-register-64x64-8x8", "split-register-64x64-4x4", "register-32x32-4x4");
+  return choose("register-32x32-4x4", "direct-4x4");
+};
+
+/** The variant that runs: the learned one where there is one for this product, else the rule's. */
+export const chooseVariant = (product: Product, facts: DeviceFacts, { matmulVariant: learned }: Choices): MatmulVariant => {
+  if (learned === undefined || product.inner === 0) return staticChoice(product, facts);
+  const { batch, rows, columns, inner, transposeA, transposeB, dtype } = product;
+  const name = learned({ batch, rows, columns, inner, transposeA, transposeB, dtype });
+  const variant = matmulVariant(name);
+  if (variant === undefined)
+    throw new InvariantError(
+      `the learned choice for matmul names the variant ${name}, which does not exist; there are ${supportedVariants(product, facts)
+        .map((known) => known.name)
+        .join(", ")}; measure this device again`,
+    );
+  return variant.supports(product, facts) ? variant : staticChoice(product, facts);
+};

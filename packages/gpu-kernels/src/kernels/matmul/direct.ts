@@ -1,0 +1,115 @@
+import type { DeviceFacts, Pass } from "../../kernel.ts";
+import { matrixSizes, operandOf, sinkOf } from "./operands.ts";
+import { featuresOf, layoutOf, type MatmulVariant, type Product, range } from "./product.ts";
+import { type Splits, splitInner, splitPlan, whole } from "./split-inner.ts";
+
+const lanes = 64;
+
+/** An invocation computes `rows × columns` elements; multiples of 4. */
+export interface DirectShape {
+  readonly rows: number;
+  readonly columns: number;
+}
+
+/** Invocations along the columns: all, unless the columns end sooner. */
+const lanesAlongColumns = ({ columns }: Product, shape: DirectShape): number => {
+  let count = lanes;
+  while (count > 1 && (count / 2) * shape.columns >= columns) count /= 2;
+  return count;
+};
+
+const groupsOf = (product: Product, shape: DirectShape): readonly [alongRows: number, alongColumns: number] => {
+  const lanesN = lanesAlongColumns(product, shape);
+  return [Math.ceil(product.rows / (shape.rows * (lanes / lanesN))), Math.ceil(product.columns / (shape.columns * lanesN))];
+};
+
+/**
+ * Product without workgroup memory: every invocation computes a tile of registers straight from vectors in memory. The invocations of a workgroup lie
+ * side by side along the columns, so b is read in whole lines and a by one address for all. No barrier: the variant for few
+ * rows, where b is read once anyway, and for processors that pretend to be GPUs, whose caches do what workgroup memory would.
+ */
+export const directPass = (product: Product, shape: DirectShape, splits: Splits): Pass => {
+  const { batch, inner } = product;
+  const partial = splits.count > 1;
+  const [a, b, y] = [operandOf(product, "a"), operandOf(product, "b"), sinkOf(product, partial)];
+  const lanesN = lanesAlongColumns(product, shape);
+  const [groupsM, groupsN] = groupsOf(product, shape);
+  const [rows, partsM, partsN] = [range(shape.rows), range(shape.rows / 4), range(shape.columns / 4)];
+  const fetches = (tail: boolean): string =>
+    [
+      ...partsM.map((p) => `a${p} = fetch_a${tail ? "_tail" : ""}(base_a, m0 + ${4 * p}u, k${tail ? ", k_end" : ""});`),
+      ...partsN.map((q) => `b${q} = fetch_b${tail ? "_tail" : ""}(base_b, n0 + ${4 * q}u, k${tail ? ", k_end" : ""});`),
+    ].join(" ");
+  const multiply = range(4).flatMap((j) =>
+    rows.flatMap((i) => partsN.map((q) => `sum_${i}_${q} = fma(vec4<f32>(a${i >> 2}[${j}][${i & 3}]), b${q}[${j}], sum_${i}_${q});`)),
+  );
+  const stores = rows.map(
+    (i) => `  if (m0 + ${i}u < sizes.rows) {
+    let row_at = (layer * sizes.rows + m0 + ${i}u) * sizes.columns;
+${partsN.map((q) => `    store_y(row_at, n0 + ${4 * q}u, sum_${i}_${q});`).join("\n")}
+  }`,
+  );
+  return {
+    label: `matmul ${layoutOf(product)} direct ${shape.rows}x${shape.columns}${partial ? `, ${splits.count} splits` : ""}`,
+    bindings: [a.binding, b.binding, y.binding],
+    workgroupSize: lanes,
+    groups: splits.count * batch * groupsM * groupsN,
+    sizes: { ...matrixSizes(product), groups_m: groupsM, groups_n: groupsN, batch, split_length: splits.length },
+    ...featuresOf(product),
+    code: /* wgsl */ `${a.code}${b.code}${y.code}
+fn main(group: u32, lane: u32) {
+  let groups = sizes.groups_m * sizes.groups_n;
+  let layer = group / groups;
+  let in_layer = group - layer * groups;
+  // Neighbouring workgroups share columns of b.
+  let m0 = (in_layer % sizes.groups_m${lanesN === lanes ? "" : ` * ${lanes / lanesN}u + lane / ${lanesN}u`}) * ${shape.rows}u;
+  let n0 = (in_layer / sizes.groups_m * ${lanesN}u + ${lanesN === lanes ? "lane" : `lane % ${lanesN}u`}) * ${shape.columns}u;
+  let matrix = ${partial ? "layer % sizes.batch" : "layer"};
+  let base_a = matrix * sizes.rows * sizes.inner;
+  let base_b = matrix * sizes.inner * sizes.columns;
+  let k_begin = ${partial ? "layer / sizes.batch * sizes.split_length" : "0u"};
+  let k_end = ${partial ? "min(k_begin + sizes.split_length, sizes.inner)" : "sizes.inner"};
+  if (m0 >= sizes.rows || n0 >= sizes.columns) { return; }
+${rows.flatMap((i) => partsN.map((q) => `  var sum_${i}_${q} = vec4<f32>();`)).join("\n")}
+${[...partsM.map((p) => `  var a${p} = mat4x4<f32>();`), ...partsN.map((q) => `  var b${q} = mat4x4<f32>();`)].join("\n")}
+  for (var k = k_begin; k < k_end; k += 4u) {
+    ${fetches(inner % 4 !== 0)}
+    ${multiply.join("\n    ")}
+  }
+${stores.join("\n")}
+}`,
+  };
+};
+
+export const directShapes: readonly DirectShape[] = [
+  { rows: 4, columns: 4 },
+  { rows: 8, columns: 4 },
+  { rows: 8, columns: 8 },
+];
+
+export const directName = ({ rows, columns }: DirectShape): string => `${rows}x${columns}`;
+
+export const direct = (shape: DirectShape): MatmulVariant => ({
+  name: `direct-${directName(shape)}`,
+  supports: ({ inner }) => inner > 0,
+  plan: (product) => ({ passes: [directPass(product, shape, whole(product))] }),
+});
+
+/** Workgroups of one or two waves that fill a GPU, or the few threads of a processor. */
+const wantedGroups = ({ software }: DeviceFacts): number => (software ? 16 : 1024);
+
+const splitsFor = (product: Product, shape: DirectShape, facts: DeviceFacts): Splits => {
+  const [groupsM, groupsN] = groupsOf(product, shape);
+  const groups = product.batch * groupsM * groupsN;
+  return splitInner(product, Math.max(1, Math.min(Math.ceil(wantedGroups(facts) / groups), Math.floor(product.inner / 64), 64)), 4);
+};
+
+/** Few rows over a long inner dimension: the sums are cut, so that enough of b is under way at a time. */
+export const splitDirect = (shape: DirectShape): MatmulVariant => ({
+  name: `split-direct-${directName(shape)}`,
+  supports: (product, facts) => product.inner >= 128 && splitsFor(product, shape, facts).count > 1,
+  plan: (product, facts) => {
+    const splits = splitsFor(product, shape, facts);
+    return splitPlan(product, splits, (cut) => directPass(product, shape, cut));
+  },
+});

@@ -1,0 +1,102 @@
+import type { Binding } from "../../kernel.ts";
+import { type Product, range } from "./product.ts";
+
+/**
+ * How a shader reads an operand of a product. Both operands look alike: an *outer* dimension (rows of a, columns of b) and the inner
+ * one; one of the two is contiguous in memory.
+ */
+export interface Operand {
+  readonly binding: Binding;
+  /** The inner dimension is contiguous: a as it lies, b transposed. */
+  readonly innerContiguous: boolean;
+  /**
+   * - `fn fetch_x(base: u32, outer: u32, k: u32) -> mat4x4<f32>`: column j holds elements outer … outer+3 at k+j. Needs k+3 < inner.
+   * - `fn fetch_x_tail(…, k_end: u32)`: zeros from k_end on.
+   *
+   * Outer elements behind the last one repeat others or are anything; they belong to results that are never stored. `base` is the
+   * first element of the matrix.
+   */
+  readonly code: string;
+}
+
+export const operandOf = (product: Product, side: "a" | "b"): Operand => {
+  const { rows, columns, inner, transposeA, transposeB, dtype } = product;
+  const outer = side === "a" ? rows : columns;
+  const innerContiguous = side === "a" ? !transposeA : transposeB;
+  // Every row of the matrix then begins at a multiple of four elements, and a vector lies inside of the matrix or outside of it.
+  const aligned = (innerContiguous ? inner : outer) % 4 === 0;
+  const outerSize = side === "a" ? "sizes.rows" : "sizes.columns";
+  const load = aligned
+    ? `vec4<f32>(${side}[at >> 2u])`
+    : `vec4<f32>(vec4<${dtype}>(${range(4)
+        .map((i) => `${side}[at + ${i}u]`)
+        .join(", ")}))`;
+  const body = (tail: boolean): string => {
+    if (!innerContiguous) {
+      const vectors = range(4).map((j) => {
+        const value = `load_${side}(at${j === 0 ? "" : ` + ${j}u * ${outerSize}`})`;
+        return tail ? `select(vec4<f32>(), ${value}, k + ${j}u < k_end)` : value;
+      });
+      return `  let at = base + k * ${outerSize} + min(outer, ${outerSize} - ${aligned ? 4 : 1}u);\n  return mat4x4<f32>(${vectors.join(", ")});`;
+    }
+    const vectors = range(4).map((i) => {
+      const value = `load_${side}(base + min(outer + ${i}u, ${outerSize} - 1u) * sizes.inner + k)`;
+      return tail ? `select(vec4<f32>(), ${value}, inside)` : value;
+    });
+    return `${tail ? "  let inside = vec4<u32>(k, k + 1u, k + 2u, k + 3u) < vec4<u32>(k_end);\n" : ""}  return transpose(mat4x4<f32>(${vectors.join(", ")}));`;
+  };
+  return {
+    binding: {
+      name: side,
+      type: `array<${aligned ? `vec4<${dtype}>` : dtype}>`,
+      source: { input: side === "a" ? 0 : 1 },
+      access: "read",
+    },
+    innerContiguous,
+    code: `fn load_${side}(at: u32) -> vec4<f32> { return ${load}; }
+fn fetch_${side}(base: u32, outer: u32, k: u32) -> mat4x4<f32> {
+${body(false)}
+}
+fn fetch_${side}_tail(base: u32, outer: u32, k: u32, k_end: u32) -> mat4x4<f32> {
+${body(true)}
+}
+`,
+  };
+};
+
+/** Where a pass puts its sums: the result, or a block of f32 partial sums. */
+export interface Sink {
+  readonly binding: Binding;
+  /** `fn store_y(row_at: u32, column: u32, v: vec4<f32>)`: columns column … column+3 of the row that begins at element row_at. */
+  readonly code: string;
+}
+
+export const sinkOf = ({ columns, resultDtype }: Product, partial: boolean): Sink => {
+  const element = partial ? "f32" : resultDtype;
+  const aligned = columns % 4 === 0;
+  const stores = aligned
+    ? `  if (column < sizes.columns) { y[(row_at + column) >> 2u] = vec4<${element}>(v); }`
+    : range(4)
+        .map((i) => `  if (column + ${i}u < sizes.columns) { y[row_at + column + ${i}u] = ${element}(v[${i}]); }`)
+        .join("\n");
+  return {
+    binding: {
+      name: "y",
+      type: `array<${aligned ? `vec4<${element}>` : element}>`,
+      source: partial ? { scratch: 0 } : { output: 0 },
+      access: "write",
+    },
+    code: `fn store_y(row_at: u32, column: u32, v: vec4<f32>) {\n${stores}\n}\n`,
+  };
+};
+
+/** `sizes` that the code of operands and sinks reads. */
+export const matrixSizes = ({
+  rows,
+  columns,
+  inner,
+}: Product): { readonly rows: number; readonly columns: number; readonly inner: number } => ({
+  rows,
+  columns,
+  inner,
+});

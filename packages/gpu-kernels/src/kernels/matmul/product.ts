@@ -1,0 +1,42 @@
+import { elementCount, type KernelNode } from "@skein/tensor-core";
+import type { DeviceFacts, KernelPlan, MatmulRequest, Pass } from "../../kernel.ts";
+
+/** One product `y[batch, m, n] = Σₖ a · b` with everything that a variant may specialise on; sums are kept in f32 always. */
+export interface Product extends MatmulRequest {
+  readonly resultDtype: "f32" | "f16";
+}
+
+/** One way to compute a product. All variants agree up to the order of their sums. */
+export interface MatmulVariant {
+  /** Unique; stored in learned models, so it never changes its meaning. */
+  readonly name: string;
+  /** Whether this device can run it and the shape is one that it was made for. */
+  readonly supports: (product: Product, facts: DeviceFacts) => boolean;
+  readonly plan: (product: Product, facts: DeviceFacts) => KernelPlan;
+}
+
+export const productOf = ({ inputs, outputs, params }: KernelNode): Product => {
+  const [{ dtype, shape }] = inputs as [(typeof inputs)[number]];
+  const { shape: result, dtype: resultDtype } = outputs[0]!;
+  const transposeA = params["transposeA"] === true;
+  return {
+    batch: elementCount(result.slice(0, -2)),
+    rows: result.at(-2)!,
+    columns: result.at(-1)!,
+    inner: shape.at(transposeA ? -2 : -1)!,
+    transposeA,
+    transposeB: params["transposeB"] === true,
+    dtype: dtype as "f32" | "f16",
+    resultDtype: resultDtype as "f32" | "f16",
+  };
+};
+
+/** `NN`, `NT`, `TN`, `TT`. */
+export const layoutOf = ({ transposeA, transposeB }: MatmulRequest): string => `${transposeA ? "T" : "N"}${transposeB ? "T" : "N"}`;
+
+export const flopsOf = ({ batch, rows, columns, inner }: MatmulRequest): number => 2 * batch * rows * columns * inner;
+
+export const featuresOf = ({ dtype, resultDtype }: Product): Pick<Pass, "features"> =>
+  dtype === "f16" || resultDtype === "f16" ? { features: ["f16"] } : {};
+
+export const range = (count: number): readonly number[] => Array.from({ length: count }, (_, i) => i);

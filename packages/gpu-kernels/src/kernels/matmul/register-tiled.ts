@@ -1,0 +1,205 @@
+import type { DeviceFacts, Pass } from "../../kernel.ts";
+import { matrixSizes, type Operand, operandOf, sinkOf } from "./operands.ts";
+import { featuresOf, layoutOf, type MatmulVariant, type Product, range } from "./product.ts";
+import { type Splits, splitInner, splitPlan, whole } from "./split-inner.ts";
+
+/** A workgroup computes `rows × columns` elements, an invocation `perRows × perColumns` of them; all multiples of 4. */
+export interface TileShape {
+  readonly rows: number;
+  readonly columns: number;
+  readonly perRows: number;
+  readonly perColumns: number;
+}
+
+/** Inner elements that lie in workgroup memory at a time: 64 bytes of each row, and 16 KiB in all for 128 × 128. */
+const depth = 16;
+
+/** Tile rows that neighbouring workgroups walk through before the next tile column, so that both operands stay in the L2 cache. */
+const panelHeight = 8;
+
+export const tileName = ({ rows, columns, perRows, perColumns }: TileShape): string => `${rows}x${columns}-${perRows}x${perColumns}`;
+
+const lanesOf = ({ rows, columns, perRows, perColumns }: TileShape): number => (rows / perRows) * (columns / perColumns);
+
+const workgroupBytes = ({ rows, columns }: TileShape): number => 4 * depth * (rows + columns);
+
+export const tilesOf = ({ batch, rows, columns }: Product, tile: TileShape): number =>
+  batch * Math.ceil(rows / tile.rows) * Math.ceil(columns / tile.columns);
+
+/**
+ * Product by tiles in workgroup memory and in registers. Per inner element an invocation reads perRows + perColumns floats of workgroup
+ * memory for 2 · perRows · perColumns flops (8 × 8: 2 flops per byte); global memory is read once per tile, rows + columns floats for
+ * 2 · rows · columns flops.
+ *
+ * - Both tiles lie with the inner dimension outside, so the inner loop is the same for NN, NT, TN and TT. An operand whose inner
+ *   dimension is contiguous is transposed on the way, in blocks of 4 × 4 in registers.
+ * - 32 neighbouring invocations read 4 vectors of one tile and 8 of the other: whole 128-byte lines of banks, the rest broadcasts.
+ * - Columns of a transposed tile are exchanged by an exclusive or with the block's number, so that eight invocations that write blocks of
+ *   one row hit eight groups of banks.
+ * - The next tiles travel from global memory into registers while the present ones are multiplied.
+ * - Edges cost nothing inside: rows and columns behind the last repeat the last. Only an inner dimension that is no multiple of 16 asks, once
+ *   per vector fetched, which is for 2 · perRows · perColumns flops or more.
+ */
+export const registerTiledPass = (product: Product, tile: TileShape, splits: Splits): Pass => {
+  const { batch, rows, columns, inner } = product;
+  const { perRows, perColumns } = tile;
+  const partial = splits.count > 1;
+  const [a, b, y] = [operandOf(product, "a"), operandOf(product, "b"), sinkOf(product, partial)];
+  const [lanesM, lanesN] = [tile.rows / perRows, tile.columns / perColumns];
+  const lanes = lanesOf(tile);
+  const [tilesM, tilesN] = [Math.ceil(rows / tile.rows), Math.ceil(columns / tile.columns)];
+  const noTail = inner % depth === 0;
+  const [vectorsM, vectorsN] = [tile.rows / 4, tile.columns / 4];
+  const [partsM, partsN] = [range(perRows / 4), range(perColumns / 4)];
+
+  // Blocks of 4 × 4: first those of a, then those of b, dealt out to the invocations in rounds.
+  const blocks = depth / 4;
+  const [blocksA, blocksB] = [vectorsM * blocks, vectorsN * blocks];
+  const rounds = range(Math.ceil((blocksA + blocksB) / lanes));
+  const place = ({ innerContiguous }: Operand, vectors: number, block: string): readonly [vector: string, depthBlock: string] =>
+    innerContiguous ? [`(${block} / ${blocks}u)`, `(${block} % ${blocks}u)`] : [`(${block} % ${vectors}u)`, `(${block} / ${vectors}u)`];
+  const swizzled = ({ innerContiguous }: Operand, vector: string, block: string): string =>
+    innerContiguous ? `(${vector} ^ (${block} * 2u))` : vector;
+
+  /** What round r does with its block, for whichever operand it belongs to. */
+  const perBlock = (round: number, work: (side: "a" | "b", block: string) => string): string => {
+    const at = `lane${round === 0 ? "" : ` + ${round * lanes}u`}`;
+    const [first, last] = [round * lanes, (round + 1) * lanes];
+    const [forA, forB] = [work("a", `(${at})`), work("b", `(${at} - ${blocksA}u)`)];
+    if (last <= blocksA) return forA;
+    const guardedB = last <= blocksA + blocksB ? `{ ${forB} }` : `if (${at} < ${blocksA + blocksB}u) { ${forB} }`;
+    return first >= blocksA ? guardedB : `if (${at} < ${blocksA}u) { ${forA} } else ${guardedB}`;
+  };
+  const sideOf = (side: "a" | "b") =>
+    side === "a" ? ({ operand: a, vectors: vectorsM, origin: "m0" } as const) : ({ operand: b, vectors: vectorsN, origin: "n0" } as const);
+  const fetch = rounds
+    .map((round) =>
+      perBlock(round, (side, block) => {
+        const { operand, vectors, origin } = sideOf(side);
+        const [vector, depthBlock] = place(operand, vectors, block);
+        const from = `base_${side}, ${origin} + 4u * ${vector}, k + 4u * ${depthBlock}`;
+        return `next_${round} = ${noTail ? `fetch_${side}(${from})` : `fetch_${side}_tail(${from}, k_end)`};`;
+      }),
+    )
+    .join("\n      ");
+  const put = rounds
+    .map((round) =>
+      perBlock(round, (side, block) => {
+        const { operand, vectors } = sideOf(side);
+        const [vector, depthBlock] = place(operand, vectors, block);
+        const at = `4u * ${depthBlock} * ${vectors}u + ${swizzled(operand, vector, depthBlock)}`;
+        return `let at = ${at}; ${range(4)
+          .map((j) => `tile_${side}[at + ${j * vectors}u] = next_${round}[${j}];`)
+          .join(" ")}`;
+      }),
+    )
+    .map((text) => `    { ${text} }`)
+    .join("\n");
+
+  const multiply = [
+    ...partsM.map((p) => `let a${p} = tile_a[(4u * block + j) * ${vectorsM}u + from_a${p}];`),
+    ...partsN.map((q) => `let b${q} = tile_b[(4u * block + j) * ${vectorsN}u + from_b${q}];`),
+    ...range(perRows).flatMap((i) => partsN.map((q) => `sum_${i}_${q} = fma(vec4<f32>(a${i >> 2}[${i & 3}]), b${q}, sum_${i}_${q});`)),
+  ].join("\n        ");
+  const sums = range(perRows).flatMap((i) => partsN.map((q) => `  var sum_${i}_${q} = vec4<f32>();`));
+  const stores = range(perRows).map(
+    (i) => `  {
+    let row = m0 + 4u * (lane_m + ${(i >> 2) * lanesM}u) + ${i & 3}u;
+    if (row < sizes.rows) {
+      let row_at = (layer * sizes.rows + row) * sizes.columns;
+${partsN.map((q) => `      store_y(row_at, n0 + 4u * (lane_n + ${q * lanesN}u), sum_${i}_${q});`).join("\n")}
+    }
+  }`,
+  );
+  return {
+    label: `matmul ${layoutOf(product)} register ${tileName(tile)}${partial ? `, ${splits.count} splits` : ""}`,
+    bindings: [a.binding, b.binding, y.binding],
+    workgroupSize: lanes,
+    groups: splits.count * batch * tilesM * tilesN,
+    sizes: { ...matrixSizes(product), tiles_m: tilesM, tiles_n: tilesN, batch, split_length: splits.length },
+    ...featuresOf(product),
+    code: /* wgsl */ `var<workgroup> tile_a: array<vec4<f32>, ${depth * vectorsM}>;
+var<workgroup> tile_b: array<vec4<f32>, ${depth * vectorsN}>;
+${a.code}${b.code}${y.code}
+fn main(group: u32, lane: u32) {
+  let tiles = sizes.tiles_m * sizes.tiles_n;
+  let layer = group / tiles;
+  let in_layer = group - layer * tiles;
+  let panel = in_layer / (${panelHeight}u * sizes.tiles_n);
+  let in_panel = in_layer - panel * ${panelHeight}u * sizes.tiles_n;
+  let height = min(sizes.tiles_m - panel * ${panelHeight}u, ${panelHeight}u);
+  let m0 = (panel * ${panelHeight}u + in_panel % height) * ${tile.rows}u;
+  let n0 = in_panel / height * ${tile.columns}u;
+  let matrix = ${partial ? "layer % sizes.batch" : "layer"};
+  let base_a = matrix * sizes.rows * sizes.inner;
+  let base_b = matrix * sizes.inner * sizes.columns;
+  let k_begin = ${partial ? "layer / sizes.batch * sizes.split_length" : "0u"};
+  let k_end = ${partial ? "min(k_begin + sizes.split_length, sizes.inner)" : "sizes.inner"};
+  let lane_n = lane % 8u + 8u * (lane / 32u % ${lanesN / 8}u);
+  let lane_m = lane / 8u % 4u + 4u * (lane / ${4 * lanesN}u);
+${sums.join("\n")}
+${rounds.map((round) => `  var next_${round} = mat4x4<f32>();`).join("\n")}
+  // Each round fetches the next tiles while it multiplies the present ones; the first has none to multiply, the last none to fetch.
+  for (var k = k_begin; k < k_end + ${depth}u; k += ${depth}u) {
+    if (k < k_end) {
+      ${fetch}
+    }
+    if (k > k_begin) {
+      for (var block = 0u; block < ${blocks}u; block++) {
+${partsM.map((p) => `        let from_a${p} = ${swizzled(a, `(lane_m + ${p * lanesM}u)`, "block")};`).join("\n")}
+${partsN.map((q) => `        let from_b${q} = ${swizzled(b, `(lane_n + ${q * lanesN}u)`, "block")};`).join("\n")}
+        // Compilers unroll it; written out it makes them slow.
+        for (var j = 0u; j < 4u; j++) {
+        ${multiply}
+        }
+      }
+    }
+    workgroupBarrier();
+    if (k < k_end) {
+${put}
+    }
+    workgroupBarrier();
+  }
+${stores.join("\n")}
+}`,
+  };
+};
+
+const fits = (tile: TileShape, { maxWorkgroupSize, maxWorkgroupBytes }: DeviceFacts): boolean =>
+  lanesOf(tile) <= maxWorkgroupSize && workgroupBytes(tile) <= maxWorkgroupBytes;
+
+export const tileShapes: readonly TileShape[] = [
+  { rows: 32, columns: 32, perRows: 4, perColumns: 4 },
+  { rows: 64, columns: 64, perRows: 4, perColumns: 4 },
+  { rows: 64, columns: 64, perRows: 8, perColumns: 8 },
+  { rows: 128, columns: 64, perRows: 8, perColumns: 8 },
+  { rows: 64, columns: 128, perRows: 8, perColumns: 8 },
+  { rows: 128, columns: 128, perRows: 8, perColumns: 8 },
+];
+
+export const registerTiled = (tile: TileShape): MatmulVariant => ({
+  name: `register-${tileName(tile)}`,
+  supports: ({ inner }, facts) => inner > 0 && fits(tile, facts),
+  plan: (product) => ({ passes: [registerTiledPass(product, tile, whole(product))] }),
+});
+
+/** Workgroups that keep a large GPU busy: more than the 132 cores of the largest, a few on each. */
+const wantedGroups = 384;
+
+/** Inner elements that are worth a workgroup of their own. */
+const minSplitLength = 128;
+
+/** As many splits as fill a GPU, as long as each is worth it. */
+export const splitsFor = (product: Product, tiles: number): Splits =>
+  splitInner(product, Math.max(1, Math.min(Math.ceil(wantedGroups / tiles), Math.floor(product.inner / minSplitLength), 64)), 4 * depth);
+
+/** Few results of long sums, as in weight gradients: the sums are cut, so that there is work for all. */
+export const splitRegisterTiled = (tile: TileShape): MatmulVariant => ({
+  name: `split-register-${tileName(tile)}`,
+  supports: (product, facts) =>
+    product.inner >= 2 * minSplitLength && fits(tile, facts) && splitsFor(product, tilesOf(product, tile)).count > 1,
+  plan: (product) => {
+    const splits = splitsFor(product, tilesOf(product, tile));
+    return splitPlan(product, splits, (cut) => registerTiledPass(product, tile, cut));
+  },
+});

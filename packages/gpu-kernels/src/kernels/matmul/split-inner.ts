@@ -1,0 +1,57 @@
+import type { KernelPlan, Pass } from "../../kernel.ts";
+import { featuresOf, type Product } from "./product.ts";
+
+/** The inner dimension cut into `count` pieces of `length` elements (the last may be shorter, none is empty). */
+export interface Splits {
+  readonly count: number;
+  readonly length: number;
+}
+
+export const whole = ({ inner }: Product): Splits => ({ count: 1, length: inner });
+
+/** Pieces of a multiple of `step` elements, about `wanted` of them. */
+export const splitInner = ({ inner }: Product, wanted: number, step: number): Splits => {
+  const length = Math.ceil(inner / wanted / step) * step;
+  return { count: Math.ceil(inner / length), length };
+};
+
+const workgroupSize = 64;
+
+/** Second pass: `y = Σ_s partial[s]`, in order of s, so the bits never depend on which workgroup was first. Reads and writes 4·(splits + 1) bytes per element. */
+export const sumPartialsPass = (product: Product, { count }: Splits): Pass => {
+  const { batch, rows, columns, resultDtype } = product;
+  const total = batch * rows * columns;
+  const vectors = Math.ceil(total / 4);
+  // Layers of partial sums begin at multiples of four elements only where their size is one.
+  const aligned = total % 4 === 0;
+  const load = aligned
+    ? "partial[s * sizes.vectors + at]"
+    : `vec4<f32>(${[0, 1, 2, 3].map((i) => `partial[s * sizes.total + 4u * at + ${i}u]`).join(", ")})`;
+  return {
+    label: "matmul sum of splits",
+    bindings: [
+      { name: "partial", type: aligned ? "array<vec4<f32>>" : "array<f32>", source: { scratch: 0 }, access: "read" },
+      { name: "y", type: `array<vec4<${resultDtype}>>`, source: { output: 0 }, access: "write" },
+    ],
+    workgroupSize,
+    groups: Math.ceil(vectors / workgroupSize),
+    sizes: { splits: count, vectors, total },
+    ...featuresOf({ ...product, dtype: "f32" }),
+    code: /* wgsl */ `fn main(group: u32, lane: u32) {
+  let at = group * ${workgroupSize}u + lane;
+  if (at >= sizes.vectors) { return; }
+  var sum = vec4<f32>();
+  for (var s = 0u; s < sizes.splits; s++) { sum += ${load}; }
+  y[at] = vec4<${resultDtype}>(sum);
+}`,
+  };
+};
+
+/** Both passes of a product whose inner dimension is cut, and the block of partial sums between them. */
+export const splitPlan = (product: Product, splits: Splits, pass: (splits: Splits) => Pass): KernelPlan =>
+  splits.count === 1
+    ? { passes: [pass(splits)] }
+    : {
+        scratch: [4 * splits.count * product.batch * product.rows * product.columns],
+        passes: [pass(splits), sumPartialsPass(product, splits)],
+      };

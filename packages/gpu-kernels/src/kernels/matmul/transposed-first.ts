@@ -1,0 +1,63 @@
+import type { Pass } from "../../kernel.ts";
+import { featuresOf, type MatmulVariant, type Product } from "./product.ts";
+
+const side = 16;
+
+/**
+ * `x[batch, n, k] → xᵀ[batch, k, n]` through tiles in workgroup memory, so that reads and writes both run along lines. A padded row
+ * keeps the columns of the tile off one bank. Reads and writes each element once.
+ */
+export const transposePass = (product: Product): Pass => {
+  const { batch, columns, inner, dtype } = product;
+  const [tilesN, tilesK] = [Math.ceil(columns / side), Math.ceil(inner / side)];
+  return {
+    label: "matmul transpose of b",
+    bindings: [
+      { name: "x", type: `array<${dtype}>`, source: { input: 1 }, access: "read" },
+      { name: "y", type: `array<${dtype}>`, source: { scratch: 0 }, access: "write" },
+    ],
+    workgroupSize: side * side,
+    groups: batch * tilesN * tilesK,
+    sizes: { columns, inner, tiles_n: tilesN, tiles_k: tilesK },
+    ...featuresOf({ ...product, resultDtype: "f32" }),
+    code: /* wgsl */ `var<workgroup> tile: array<${dtype}, ${side * (side + 1)}>;
+fn main(group: u32, lane: u32) {
+  let matrix = group / (sizes.tiles_n * sizes.tiles_k);
+  let n0 = (group / sizes.tiles_k) % sizes.tiles_n * ${side}u;
+  let k0 = group % sizes.tiles_k * ${side}u;
+  let fast = lane % ${side}u;
+  let slow = lane / ${side}u;
+  let base = matrix * sizes.columns * sizes.inner;
+  if (n0 + slow < sizes.columns && k0 + fast < sizes.inner) { tile[slow * ${side + 1}u + fast] = x[base + (n0 + slow) * sizes.inner + k0 + fast]; }
+  workgroupBarrier();
+  if (n0 + fast < sizes.columns && k0 + slow < sizes.inner) { y[base + (k0 + slow) * sizes.columns + n0 + fast] = tile[fast * ${side + 1}u + slow]; }
+}`,
+  };
+};
+
+/**
+ * NT as a transpose of b and then NN (the papers' TNN): pays where the variant behind it reads columns of b far better than rows, and the
+ * product is long enough to hide n · k elements more of traffic. Needs as much scratch memory as b.
+ */
+export const transposedFirst = (after: MatmulVariant): MatmulVariant => ({
+  name: `transpose-${after.name}`,
+  supports: (product, facts) =>
+    product.transposeB &&
+    product.inner > 0 &&
+    product.rows > 1 &&
+    facts.maxWorkgroupSize >= side * side &&
+    after.supports({ ...product, transposeB: false }, facts),
+  plan: (product, facts) => {
+    const { passes, scratch = [] } = after.plan({ ...product, transposeB: false }, facts);
+    const bytes = (product.dtype === "f16" ? 2 : 4) * product.batch * product.inner * product.columns;
+    const moved = (pass: Pass): Pass => ({
+      ...pass,
+      bindings: pass.bindings.map((binding) => {
+        const { source } = binding;
+        if ("input" in source && source.input === 1) return { ...binding, source: { scratch: 0 } };
+        return "scratch" in source ? { ...binding, source: { scratch: source.scratch + 1 } } : binding;
+      }),
+    });
+    return { scratch: [bytes, ...scratch], passes: [transposePass(product), ...passes.map(moved)] };
+  },
+});

@@ -1,0 +1,53 @@
+import { bytesPerElement, type DType } from "@skein/tensor-core";
+import { coordinates } from "./unit.ts";
+import { joinDims, type View } from "./view-copy.ts";
+
+interface BatchDim {
+  readonly size: number;
+  readonly inputStride: number;
+  readonly outputStride: number;
+}
+
+/** A transposition of two dimensions of a view, the others a batch. Sizes and strides in elements. */
+export interface Transposition {
+  /** The dimension that is innermost in the output. */
+  readonly rows: { readonly size: number; readonly inputStride: number };
+  /** The dimension that is innermost in the input. */
+  readonly columns: { readonly size: number; readonly outputStride: number };
+  readonly batch: readonly BatchDim[];
+  readonly offset: number;
+}
+
+/** Both sides must be so long, or the caches do as well as tiles. */
+const shortestSide = 4;
+
+/** The view as a transposition of matrices, if it is one and if that serves it. */
+export const transpositionOf = (view: View, dtype: DType): Transposition | undefined => {
+  const dims = joinDims(view.dims);
+  const inner = dims.at(-1)!;
+  const at = dims.findIndex(({ stride }) => stride === 1);
+  if (inner.stride <= 1 || at === -1) return undefined;
+  const outputStrides = dims.map((_, dim) => dims.slice(dim + 1).reduce((product, { size }) => product * size, 1));
+  const column = dims[at]!;
+  if (Math.min(inner.size, column.size) < shortestSide) return undefined;
+  const perWord = 4 / bytesPerElement[dtype];
+  // Words are read and written whole, so rows of both sides begin with a word.
+  const others = dims.filter((dim) => dim !== column);
+  if (view.offset % perWord !== 0 || inner.size % perWord !== 0 || others.some(({ stride }) => stride % perWord !== 0)) return undefined;
+  return {
+    rows: { size: inner.size, inputStride: inner.stride },
+    columns: { size: column.size, outputStride: outputStrides[at]! },
+    batch: dims.flatMap((dim, i) =>
+      dim === inner || dim === column ? [] : [{ size: dim.size, inputStride: dim.stride, outputStride: outputStrides[i]! }],
+    ),
+    offset: view.offset,
+  };
+};
+
+/** WGSL that takes the number of a matrix apart: `b<d>` for each batch dimension. */
+export const batchCode = (batch: readonly BatchDim[]): string =>
+  coordinates(
+    "matrix",
+    batch.map(({ size }) => size),
+    "b",
+  );

@@ -1,0 +1,33 @@
+import type { KernelNode, Padding, Pair, Shape } from "@skein/tensor-core";
+
+/** Sizes of a pooling; pairs are rows and columns. */
+export interface PoolingGeometry {
+  readonly batch: number;
+  readonly image: Pair;
+  readonly channels: number;
+  readonly positions: Pair;
+  readonly window: Pair;
+  readonly stride: Pair;
+  /** Padding above and on the left. */
+  readonly before: Pair;
+}
+
+/** Read the sizes off the shapes of the image and of the pooled image. */
+export const poolingGeometryOf = (x: Shape, y: Shape, params: KernelNode["params"]): PoolingGeometry => {
+  const [[top], [left]] = params["padding"] as Padding;
+  const window = params["window"] as Pair;
+  // A window that does not move may as well move by its own size: then none overlap.
+  const strideOf = (dim: 0 | 1): number => Math.max((params["stride"] as Pair)[dim], y[1 + dim] === 1 ? window[dim] : 1);
+  return {
+    batch: x[0]!,
+    image: [x[1]!, x[2]!],
+    channels: x[3]!,
+    positions: [y[1]!, y[2]!],
+    window,
+    stride: [strideOf(0), strideOf(1)],
+    before: [top, left],
+  };
+};
+
+/** No pixel lies in two windows. */
+export const isDisjoint = ({ window, stride }: PoolingGeometry): boolean => stride[0] >= window[0] && stride[1] >= window[1];

@@ -1,0 +1,81 @@
+import type { PoolingGeometry } from "./geometry.ts";
+
+// WGSL that the pooling kernels share. One invocation works on four neighbouring channels, or on one where they do not come in fours.
+
+/** Channels of one invocation: WGSL types of their values and of as many u32 and bools, and how many steps there are per pixel. */
+export interface Lanes {
+  readonly vectored: boolean;
+  readonly float: string;
+  readonly word: string;
+  readonly flag: string;
+  /** Vectors of a pixel. */
+  readonly perPixel: number;
+}
+
+export const lanesOf = (channels: number): Lanes =>
+  channels % 4 === 0
+    ? { vectored: true, float: "vec4<f32>", word: "vec4<u32>", flag: "vec4<bool>", perPixel: channels / 4 }
+    : { vectored: false, float: "f32", word: "u32", flag: "bool", perPixel: channels };
+
+/**
+ * `Place { image, row, column, channel }` and `place_of(at, …)` for a grid of `rows × columns` positions per image, the channel counted in vectors.
+ */
+export const placeFunction = (name: string, rows: number, columns: number, { perPixel }: Lanes): string => `
+fn ${name}(at: u32) -> vec4<u32> {
+  let pixel = at / ${perPixel}u;
+  let line = pixel / ${columns}u;
+  return vec4<u32>(line / ${rows}u, line % ${rows}u, pixel % ${columns}u, at % ${perPixel}u);
+}
+`;
+
+/** Pixels of the window at `(i, j)` that lie in the image, as `first_y`, `end_y`, `first_x`, `end_x`. */
+export const windowBounds = ({ image, window, stride, before }: PoolingGeometry, i: string, j: string): string =>
+  (
+    [
+      ["y", 0, i],
+      ["x", 1, j],
+    ] as const
+  )
+    .map(
+      ([name, dim, at]) => `  let corner_${name} = i32(${at} * ${stride[dim]}u) - ${before[dim]};
+  let first_${name} = u32(max(corner_${name}, 0));
+  let end_${name} = u32(clamp(corner_${name} + ${window[dim]}, 0, ${image[dim]}));`,
+    )
+    .join("\n");
+
+/** Index of the vector at `(image n, row, column, channel)` of images of `rows × columns`. */
+export const vectorIndex = (
+  n: string,
+  row: string,
+  column: string,
+  channel: string,
+  [rows, columns]: readonly [number, number],
+  { perPixel }: Lanes,
+): string => `((${n} * ${rows}u + ${row}) * ${columns}u + ${column}) * ${perPixel}u + ${channel}`;
+
+/**
+ * `beats(value, best) -> flag`: the rule of a maximum. A larger value, or the first NaN; equal ones do not. Bits, because WGSL leaves comparisons with NaN open.
+ */
+export const beatsFunction = ({ float, word, flag }: Lanes): string => `
+fn is_nan(x: ${float}) -> ${flag} { return (bitcast<${word}>(x) & ${word}(0x7fffffffu)) > ${word}(0x7f800000u); }
+fn beats(value: ${float}, best: ${float}) -> ${flag} {
+  return select(value > best, ${flag}(true), is_nan(value)) & !is_nan(best);
+}
+`;
+
+/** First and end of the windows over row `y` (column `x`) of the image, as `first_i`, `end_i`, `first_j`, `end_j`; windows behind the last left out. */
+export const windowsOver = ({ positions, window, stride, before }: PoolingGeometry, y: string, x: string): string =>
+  (
+    [
+      ["i", 0, y],
+      ["j", 1, x],
+    ] as const
+  )
+    .map(([name, dim, at]) => {
+      const last = `(${at} + ${before[dim]}u)`;
+      // ⌈(at + before − window + 1) / stride⌉, not below 0.
+      const first = `(max(${last} + ${stride[dim]}u, ${window[dim]}u) - ${window[dim]}u) / ${stride[dim]}u`;
+      return `  let first_${name} = ${first};
+  let end_${name} = min(${last} / ${stride[dim]}u + 1u, ${positions[dim]}u);`;
+    })
+    .join("\n");

@@ -1,0 +1,41 @@
+import type { DType } from "@skein/tensor-core";
+import type { DeviceFacts, KernelPlan } from "../../kernel.ts";
+import { ScratchBlocks } from "../scratch-blocks.ts";
+import { elementBits } from "./extreme.ts";
+import { foldPasses } from "./fold-passes.ts";
+import { type Fold, laneType, type Sink, type Source } from "./fold.ts";
+import { keyFunction, keyKindOf } from "./order-keys.ts";
+import type { ReductionStep } from "./steps.ts";
+
+/** The greatest key and the first position that has it: an order without ties, so that joins may come in any order. */
+const argFold = (which: "max" | "min"): Fold => ({
+  label: `arg${which}`,
+  fields: [
+    { name: "key", type: "u32", start: "0u" },
+    { name: "place", type: "u32", start: "0xffffffffu" },
+  ],
+  join: () => ({
+    before: "let better = (b.key > a.key) | ((b.key == a.key) & (b.place < a.place));",
+    fields: ["select(a.key, b.key, better)", "select(a.place, b.place, better)"],
+  }),
+});
+
+const placedSource = (dtype: DType, flip: boolean): Source => ({
+  bindings: (lanes) => [elementBits(dtype, lanes).binding],
+  code: (lanes, along) => {
+    const place = lanes === 1 ? "place" : along ? "vec4<u32>(place) + vec4<u32>(0u, 1u, 2u, 3u)" : "vec4<u32>(place)";
+    return `${keyFunction(keyKindOf[dtype]!, flip, lanes)}${elementBits(dtype, lanes).code}fn lift(at: u32, place: u32, column: u32) -> State { return State(key_of(bits_at(at)), ${place}); }\n`;
+  },
+});
+
+const placeSink: Sink = {
+  bindings: (lanes) => [{ name: "y", type: `array<${laneType("i32", lanes)}>`, source: { output: 0 }, access: "write" }],
+  code: (lanes) => `fn store(at: u32, s: Result) { y[at] = ${laneType("i32", lanes)}(s.place); }\n`,
+};
+
+/** Position of the greatest or least element along the middle of [outer, size, inner]; the first among equals, and of NaNs. */
+export const argExtremePlan = (which: "max" | "min", dtype: DType, step: ReductionStep, facts: DeviceFacts): KernelPlan => {
+  const blocks = new ScratchBlocks();
+  const passes = foldPasses(argFold(which), placedSource(dtype, which === "min"), placeSink, [step], blocks, facts);
+  return { scratch: blocks.bytes, passes };
+};

@@ -1,0 +1,82 @@
+import type { Pass } from "../../kernel.ts";
+import { type Fold, foldText, type Lanes, type Sink, type Source, treeText, workgroupSize } from "./fold.ts";
+import { turn, turnText } from "./loop.ts";
+import type { ReductionStep } from "./steps.ts";
+
+/** A workgroup lies over a matrix as `across` registers of columns times `down` rows. */
+export interface ColumnTile {
+  readonly lanes: Lanes;
+  readonly across: number;
+  readonly down: number;
+  /** Tiles beside each other. */
+  readonly blocks: number;
+}
+
+/** Registers beside each other in a workgroup: a kilobyte of a row, so that every load fills whole cache lines. */
+const widest = 64;
+
+export const columnTile = (inner: number): ColumnTile => {
+  const lanes = inner % 4 === 0 ? 4 : 1;
+  const registers = inner / lanes;
+  const most = lanes === 4 ? widest : 2 * widest;
+  const blocks = Math.ceil(registers / most);
+  const across = Math.ceil(registers / blocks);
+  return { lanes, across, down: Math.floor(workgroupSize / across), blocks };
+};
+
+export interface ColumnGeometry extends ColumnTile {
+  /** Workgroups that share a column, and rows of each. */
+  readonly parts: number;
+  readonly chunk: number;
+}
+
+const longestChain = 64 * turn;
+
+/** @param groupsWanted workgroups that several share a column for. */
+export const columnGeometry = ({ outer, size, inner }: ReductionStep, groupsWanted: number): ColumnGeometry => {
+  const tile = columnTile(inner);
+  const wanted = Math.ceil(groupsWanted / (outer * tile.blocks));
+  const most = Math.max(1, Math.floor(size / (tile.down * turn)));
+  const least = Math.ceil(size / (tile.down * longestChain));
+  const chunk = Math.max(1, Math.ceil(size / Math.max(1, least, Math.min(wanted, most))));
+  return { ...tile, parts: Math.max(1, Math.ceil(size / chunk)), chunk };
+};
+
+/**
+ * Fold the middle of a dense [outer, size, inner], inner > 1: invocations beside each other take columns beside each other, those below each
+ * other take rows in turn and join at the end. The states of part p go to `p · outer · inner …`. Reads everything once.
+ */
+export const columnsPass = (
+  fold: Fold,
+  source: Source,
+  sink: Sink,
+  { outer, size, inner }: ReductionStep,
+  { lanes, across, down, blocks, parts, chunk }: ColumnGeometry,
+): Pass => {
+  const code = `${foldText(fold, lanes, false)}${source.code(lanes, false)}${turnText(source, lanes)}${sink.code(lanes)}${treeText(fold, "State", lanes, down, across)}
+fn main(group: u32, lane: u32) {
+  let rank = lane / ${across}u;
+  let column = ${blocks === 1 ? "" : `group % ${blocks}u * ${across}u + `}lane % ${across}u;
+  let part = ${parts === 1 ? "0u" : `(group / ${blocks}u) % sizes.parts`};
+  let line = group / ${blocks}u${parts === 1 ? "" : " / sizes.parts"};
+  let first = part * sizes.chunk;
+  let stop = select(0u, min(first + sizes.chunk, sizes.size), rank < ${down}u && column < sizes.registers);
+  let base = line * sizes.size * sizes.registers + column;
+  let step = ${down}u * sizes.registers;
+  var s = start_State();
+  var row = first + rank;
+  for (; row + ${(turn - 1) * down}u < stop; row += ${turn * down}u) { s = join_State(s, lift_turn(base + row * sizes.registers, step, row, ${down}u, column)); }
+  for (; row < stop; row += ${down}u) { s = join_State(s, lift(base + row * sizes.registers, row, column)); }
+  let result = tree(lane, rank, s);
+  if (rank == 0u && column < sizes.registers) { store((part * ${outer}u + line) * sizes.registers + column, result); }
+}
+`;
+  return {
+    label: `${fold.label} columns, ${across} by ${down}${parts > 1 ? `, ${parts} parts` : ""}`,
+    bindings: [...source.bindings(lanes, false), ...sink.bindings(lanes)],
+    workgroupSize,
+    groups: outer * parts * blocks,
+    code,
+    sizes: { size, registers: inner / lanes, chunk, parts },
+  };
+};

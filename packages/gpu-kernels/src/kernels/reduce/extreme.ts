@@ -1,0 +1,91 @@
+import type { DType } from "@skein/tensor-core";
+import type { Binding, DeviceFacts, KernelPlan, Pass } from "../../kernel.ts";
+import { bitsFunction, elementsPerWord } from "../../storage.ts";
+import { ScratchBlocks } from "../scratch-blocks.ts";
+import { foldPasses } from "./fold-passes.ts";
+import { type Fold, type Lanes, laneType, type Sink, type Source, workgroupSize } from "./fold.ts";
+import { type KeyKind, keyFunction, keyKindOf, leastKey, unkeyFunction } from "./order-keys.ts";
+import type { ReductionStep } from "./steps.ts";
+
+/** The greatest key; the least element is the greatest of flipped keys. */
+const extremeFold = (which: "max" | "min", kind: KeyKind): Fold => ({
+  label: `reduce-${which}`,
+  fields: [{ name: "key", type: "u32", start: leastKey(kind) }],
+  join: () => ({ fields: ["max(a.key, b.key)"] }),
+});
+
+/** The binding of elements as bits, and `fn bits_at(at: u32)`: the bits of `lanes` elements. */
+export const elementBits = (dtype: DType, lanes: Lanes): { readonly binding: Binding; readonly code: string } => {
+  const packed = elementsPerWord(dtype) > 1;
+  const type = packed ? "array<u32>" : `array<${laneType("u32", lanes)}>`;
+  const code = !packed
+    ? `fn bits_at(at: u32) -> ${laneType("u32", lanes)} { return x[at]; }\n`
+    : lanes === 1
+      ? `${bitsFunction("x", dtype)}fn bits_at(at: u32) -> u32 { return bits_x(at); }\n`
+      : "fn bits_at(at: u32) -> vec4<u32> { return (vec4<u32>(x[at]) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u); }\n";
+  return { binding: { name: "x", type, source: { input: 0 }, access: "read" }, code };
+};
+
+const elementSource = (dtype: DType, kind: KeyKind, flip: boolean): Source => ({
+  bindings: (lanes) => [elementBits(dtype, lanes).binding],
+  code: (lanes) =>
+    `${keyFunction(kind, flip, lanes)}${elementBits(dtype, lanes).code}fn lift(at: u32, place: u32, column: u32) -> State { return State(key_of(bits_at(at))); }\n`,
+});
+
+const valueSink = (kind: Exclude<KeyKind, "magnitude">, flip: boolean): Sink => ({
+  bindings: (lanes) => [{ name: "y", type: `array<${laneType("u32", lanes)}>`, source: { output: 0 }, access: "write" }],
+  code: (lanes) => {
+    const store =
+      lanes === 1
+        ? "fn store(at: u32, s: Result) { y[at] = bits_of(s.key); }\n"
+        : "fn store(at: u32, s: Result) { y[at] = vec4<u32>(bits_of(s.key.x), bits_of(s.key.y), bits_of(s.key.z), bits_of(s.key.w)); }\n";
+    return unkeyFunction(kind, flip) + store;
+  },
+});
+
+/** Four keys of bytes into a word. */
+const packPass = (count: number, kind: "byte" | "bool", flip: boolean, keys: Binding["source"]): Pass => ({
+  label: "pack bytes",
+  bindings: [
+    { name: "keys", type: "array<vec4<u32>>", source: keys, access: "read" },
+    { name: "y", type: "array<u32>", source: { output: 0 }, access: "write" },
+  ],
+  workgroupSize,
+  groups: Math.ceil(count / 4 / workgroupSize),
+  code: `${unkeyFunction(kind, flip)}
+fn main(group: u32, lane: u32) {
+  let at = group * ${workgroupSize}u + lane;
+  if (4u * at >= sizes.count) { return; }
+  let k = keys[at];
+  y[at] = (bits_of(k.x) & 255u) | ((bits_of(k.y) & 255u) << 8u) | ((bits_of(k.z) & 255u) << 16u) | ((bits_of(k.w) & 255u) << 24u);
+}
+`,
+  sizes: { count },
+});
+
+/**
+ * Greatest or least over `steps`, as the greatest of keys, so that NaN is met as the reference meets it and the bits of the winner come back.
+ * Everything read once; bytes need a further pass, since whoever writes them owns whole words.
+ */
+export const extremePlan = (
+  which: "max" | "min",
+  dtype: DType,
+  steps: readonly ReductionStep[],
+  count: number,
+  facts: DeviceFacts,
+): KernelPlan => {
+  const kind = keyKindOf[dtype] as Exclude<KeyKind, "magnitude">;
+  const flip = which === "min";
+  const blocks = new ScratchBlocks();
+  const fold = extremeFold(which, kind);
+  const source = elementSource(dtype, kind, flip);
+  if (kind !== "byte" && kind !== "bool")
+    return { scratch: blocks.bytes, passes: foldPasses(fold, source, valueSink(kind, flip), steps, blocks, facts) };
+  const keys = blocks.take(4 * Math.ceil(count / 4));
+  const keySink: Sink = {
+    bindings: (lanes) => [{ name: "y", type: `array<${laneType("u32", lanes)}>`, source: keys, access: "write" }],
+    code: () => "fn store(at: u32, s: Result) { y[at] = s.key; }\n",
+  };
+  const passes = [...foldPasses(fold, source, keySink, steps, blocks, facts), packPass(count, kind, flip, keys)];
+  return { scratch: blocks.bytes, passes };
+};

@@ -1,0 +1,126 @@
+import type { Binding, BindingSource } from "../../kernel.ts";
+
+/** Elements that an invocation handles in one register. */
+export type Lanes = 1 | 4;
+
+/** Invocations of a workgroup; every device allows so many. */
+export const workgroupSize = 256;
+
+/** A word of a partial result. */
+export interface Field {
+  readonly name: string;
+  readonly type: "f32" | "u32";
+  /** The value that changes nothing when it is joined. */
+  readonly start: string;
+}
+
+/** What is kept of the elements seen so far, and how two such states become one. Associative up to rounding. */
+export interface Fold {
+  readonly label: string;
+  readonly fields: readonly Field[];
+  /** Fields of the joined state, as expressions over `a.<field>` and `b.<field>`; `before` is put in front of them. */
+  readonly join: (lanes: Lanes) => { readonly before?: string; readonly fields: readonly string[] };
+}
+
+/** Where states come from: `fn lift(at: u32, place: u32, column: u32) -> State` of the elements `lanes · at …`. */
+export interface Source {
+  readonly bindings: (lanes: Lanes, along: boolean) => readonly Binding[];
+  /**
+   * @param along the elements of a register follow each other along the folded dimension, the first at `place`; otherwise they are neighbours
+   * at one `place`. `column` counts registers across the folded dimension.
+   */
+  readonly code: (lanes: Lanes, along: boolean) => string;
+  /** `fn lift_turn`, see `turnText`, where many elements are folded in a better way than by joining them. */
+  readonly turn?: (lanes: Lanes) => string;
+}
+
+/** Where states go: `fn store(at: u32, s: Result)`, the states `lanes · at …`. */
+export interface Sink {
+  readonly bindings: (lanes: Lanes) => readonly Binding[];
+  readonly code: (lanes: Lanes) => string;
+}
+
+export const laneType = (type: string, lanes: Lanes): string => (lanes === 1 ? type : `vec4<${type}>`);
+
+/** `struct <name>`, `fn start_<name>() -> <name>` and `fn join_<name>(a, b) -> <name>`. */
+const structText = ({ fields, join }: Fold, name: string, lanes: Lanes): string => {
+  const joined = join(lanes);
+  return `struct ${name} { ${fields.map((field) => `${field.name}: ${laneType(field.type, lanes)}`).join(", ")} }
+fn start_${name}() -> ${name} { return ${name}(${fields.map(({ type, start }) => `${laneType(type, lanes)}(${start})`).join(", ")}); }
+fn join_${name}(a: ${name}, b: ${name}) -> ${name} {
+  ${joined.before ?? ""}
+  return ${name}(${joined.fields.join(", ")});
+}
+`;
+};
+
+/**
+ * Types and functions of a fold: `State` of `lanes` elements, `Result` of one where `narrow`s, else the same, and
+ * `fn narrow(s: State) -> Result`.
+ */
+export const foldText = (fold: Fold, lanes: Lanes, narrows: boolean): string => {
+  const state = structText(fold, "State", lanes);
+  if (!narrows || lanes === 1) return `${state}alias Result = State;\nfn narrow(s: State) -> State { return s; }\n`;
+  const part = (lane: string): string => `Result(${fold.fields.map(({ name }) => `s.${name}.${lane}`).join(", ")})`;
+  return `${state}${structText(fold, "Result", 1)}fn narrow(s: State) -> Result {
+  return join_Result(join_Result(${part("x")}, ${part("y")}), join_Result(${part("z")}, ${part("w")}));
+}
+fn keep(s: State, valid: vec4<bool>) -> State {
+  let none = start_State();
+  return State(${fold.fields.map(({ name }) => `select(none.${name}, s.${name}, valid)`).join(", ")});
+}
+`;
+};
+
+/**
+ * `fn tree(lane: u32, rank: u32, own: Result) -> Result`: join the states of `count` invocations that lie `stride` apart; the one of rank 0
+ * gets the result. The order of joins depends on `count` alone. Called by the whole workgroup.
+ */
+export const treeText = (fold: Fold, joinName: "State" | "Result", lanes: Lanes, count: number, stride: number): string => {
+  if (count === 1) return "fn tree(lane: u32, rank: u32, own: Result) -> Result { return own; }\n";
+  const put = (value: string): string => fold.fields.map(({ name }) => `tree_${name}[lane] = ${value}.${name};`).join(" ");
+  let half = 1;
+  while (2 * half < count) half *= 2;
+  const steps: string[] = [];
+  for (let step = half; step >= 1; step /= 2) {
+    const other = `lane + ${step * stride}u`;
+    // What the last step joins is in registers; nobody reads it from memory.
+    steps.push(`  workgroupBarrier();
+  if (rank < ${step}u && rank + ${step}u < ${count}u) {
+    s = join_${joinName}(s, Result(${fold.fields.map(({ name }) => `tree_${name}[${other}]`).join(", ")}));
+    ${step > 1 ? put("s") : ""}
+  }`);
+  }
+  return `${fold.fields.map(({ name, type }) => `var<workgroup> tree_${name}: array<${laneType(type, lanes)}, ${workgroupSize}>;`).join("\n")}
+fn tree(lane: u32, rank: u32, own: Result) -> Result {
+  var s = own;
+  ${put("own")}
+${steps.join("\n")}
+  return s;
+}
+`;
+};
+
+/** States between passes: a block of memory for each field. */
+export type StateBlocks = readonly BindingSource[];
+
+const stateBindings = (fold: Fold, blocks: StateBlocks, lanes: Lanes, prefix: string, access: "read" | "write"): Binding[] =>
+  fold.fields.map(({ name, type }, i) => ({
+    name: `${prefix}_${name}`,
+    type: `array<${laneType(type, lanes)}>`,
+    source: blocks[i]!,
+    access,
+  }));
+
+/** States that an earlier pass left. */
+export const stateSource = (fold: Fold, blocks: StateBlocks): Source => ({
+  bindings: (lanes) => stateBindings(fold, blocks, lanes, "from", "read"),
+  code: () =>
+    `fn lift(at: u32, place: u32, column: u32) -> State { return State(${fold.fields.map(({ name }) => `from_${name}[at]`).join(", ")}); }\n`,
+});
+
+/** States for a later pass. */
+export const stateSink = (fold: Fold, blocks: StateBlocks): Sink => ({
+  bindings: (lanes) => stateBindings(fold, blocks, lanes, "to", "write"),
+  code: () => `fn store(at: u32, s: Result) { ${fold.fields.map(({ name }) => `to_${name}[at] = s.${name};`).join(" ")} }\n`,
+});

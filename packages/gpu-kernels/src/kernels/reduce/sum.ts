@@ -1,0 +1,32 @@
+import type { BindingSource, DeviceFacts, KernelPlan } from "../../kernel.ts";
+import { ScratchBlocks } from "../scratch-blocks.ts";
+import { foldPasses } from "./fold-passes.ts";
+import { type Fold, laneType, type Sink, type Source } from "./fold.ts";
+import type { ReductionStep } from "./steps.ts";
+
+/** Integers of both signs are words that wrap. */
+export type SumType = "f32" | "u32";
+
+export const sumFold = (type: SumType): Fold => ({
+  label: "sum",
+  fields: [{ name: "total", type, start: type === "f32" ? "0.0" : "0u" }],
+  join: () => ({ fields: ["a.total + b.total"] }),
+});
+
+/** Single words of memory as states of a fold with one field. */
+export const wordSource = (type: SumType, source: BindingSource): Source => ({
+  bindings: (lanes) => [{ name: "x", type: `array<${laneType(type, lanes)}>`, source, access: "read" }],
+  code: () => "fn lift(at: u32, place: u32, column: u32) -> State { return State(x[at]); }\n",
+});
+
+const totalSink = (type: SumType, source: BindingSource): Sink => ({
+  bindings: (lanes) => [{ name: "y", type: `array<${laneType(type, lanes)}>`, source, access: "write" }],
+  code: () => "fn store(at: u32, s: Result) { y[at] = s.total; }\n",
+});
+
+/** `y[outer, inner] = Σ x[outer, size, inner]`, step by step: a flop per element; everything read once. */
+export const sumPlan = (type: SumType, steps: readonly ReductionStep[], facts: DeviceFacts): KernelPlan => {
+  const blocks = new ScratchBlocks();
+  const passes = foldPasses(sumFold(type), wordSource(type, { input: 0 }), totalSink(type, { output: 0 }), steps, blocks, facts);
+  return { scratch: blocks.bytes, passes };
+};

@@ -1,0 +1,19 @@
+import type { Pass } from "../../kernel.ts";
+
+/** One number for each row in several outputs: what sums over rows without entries come to. */
+export const fillRows = (label: string, rows: number, values: readonly { readonly output: number; readonly bits: number }[]): Pass => ({
+  label: `${label} of empty rows`,
+  bindings: values.map(({ output }, i) => ({ name: `y${i}`, type: "array<u32>", source: { output }, access: "write" })),
+  workgroupSize: 64,
+  groups: Math.ceil(rows / 64),
+  code: `fn main(group: u32, lane: u32) {
+  let row = group * 64u + lane;
+  if (row >= sizes.rows) { return; }
+${values.map(({ bits }, i) => `  y${i}[row] = ${bits}u;`).join("\n")}
+}`,
+  sizes: { rows },
+});
+
+/** Bits of a quiet NaN and of -inf. */
+export const nanBits = 0x7fc0_0000;
+export const negativeInfinityBits = 0xff80_0000;

@@ -1,0 +1,180 @@
+import type { TensorSpec } from "@skein/tensor-core";
+import type { DeviceFacts, KernelPlan, Pass } from "../../kernel.ts";
+import { blocksForTiles, type ColumnSums, type ColumnTerms, partialBinding, partialBytes, sumBlocks, tileSums } from "./column-sums.ts";
+import { powerOfTwoAbove } from "../power-of-two.ts";
+import { type RowLayout, rowLayout, shuffledLanes } from "./row-layout.ts";
+import { rowPass } from "./row-passes.ts";
+import { planWith, rowsOf } from "./row-plan.ts";
+import { type RowProgram, vectorWidth } from "./row-program.ts";
+
+/** `layer-norm` (centred: a mean is subtracted, β is added) or `rms-norm`. */
+export interface NormKind {
+  readonly centred: boolean;
+  readonly columns: number;
+}
+
+/** x̂ of vector `id`. */
+const normal = ({ centred }: NormKind, id: string): string => (centred ? `(x${id} - center) * rstd` : `x${id} * rstd`);
+
+const rowInputs = ({ centred }: NormKind): RowProgram["inputs"] => [
+  ...(centred ? [{ name: "means", per: "row" as const, source: { input: 2 } }] : []),
+  { name: "rstds", per: "row", source: { input: centred ? 3 : 2 } },
+];
+
+const prologue = ({ centred }: NormKind): string => `${centred ? "let center = values(means[row]); " : ""}let rstd = rstds[row];`;
+
+/** `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)` with h = g·γ; without Σh where nothing was centred. Both sums go into two numbers per row. */
+export const normBackwardProgram = (kind: NormKind): RowProgram => {
+  const { centred, columns } = kind;
+  const gradient = (id: string): string => `let h${id} = g${id} * gamma[c${id}];`;
+  return {
+    label: centred ? "layer-norm-backward" : "rms-norm-backward",
+    inputs: [
+      { name: "x", per: "element", source: { input: 0 } },
+      { name: "g", per: "element", source: { input: centred ? 4 : 3 } },
+      { name: "gamma", per: "column", source: { input: 1 } },
+      ...rowInputs(kind),
+    ],
+    outputs: [{ name: "dx", per: "element", source: { output: 0 } }],
+    prologue: prologue(kind),
+    statistics: {
+      fields: ["sum", "product"],
+      begin: "var seen_sum = values(); var seen_product = values();",
+      accumulate: (ids) =>
+        `{ ${ids.map(gradient).join(" ")} ${centred ? `seen_sum += ${ids.map((id) => `h${id}`).join(" + ")}; ` : ""}seen_product += ${ids.map((id) => `h${id} * (${normal(kind, id)})`).join(" + ")}; }`,
+      settle: "State(total(seen_sum), total(seen_product))",
+      join: centred
+        ? "  let sums = row_sum2(lane, vec2<f32>(own.sum, own.product));\n  return State(sums.x, sums.y);"
+        : "  return State(0.0, row_sum(lane, own.product));",
+    },
+    row: `let factor = -rstd * rstd * state.product / ${columns}.0;${centred ? ` let term = values(-rstd * state.sum / ${columns}.0);` : ""}`,
+    finish: (id) =>
+      `{ ${gradient(id)} dx[at${id}] = h${id} * rstd + ${centred ? `((x${id} - center) * factor + term)` : `x${id} * factor`}; }`,
+  };
+};
+
+/** Floats of one operand in a lane's registers: x, g, γ and the sums are all there. */
+const floatsPerLane = 16;
+
+/** Lanes of a row and blocks of rows; nothing where a row does not fit in registers. */
+export const blockLayout = (
+  rows: number,
+  columns: number,
+  facts: DeviceFacts,
+): { layout: RowLayout; rowsEach: number; blocks: number } | undefined => {
+  const width = vectorWidth(columns);
+  const vectors = columns / width;
+  const perLane = floatsPerLane / width;
+  const shuffled = shuffledLanes(facts);
+  let lanes = powerOfTwoAbove(Math.ceil(vectors / perLane));
+  if (!facts.software) lanes = Math.max(lanes, Math.min(8, powerOfTwoAbove(vectors)));
+  const workgroupSize = Math.max(lanes, 256);
+  if (workgroupSize > Math.min(512, facts.maxWorkgroupSize)) return undefined;
+  const together = workgroupSize / lanes;
+  const wanted = Math.min(Math.ceil(rows / together), Math.max(Math.ceil(rows / 16), facts.software ? 8 : 128), 1024);
+  const rowsEach = Math.ceil(rows / together / wanted);
+  return {
+    layout: { width, columns: vectors, lanes, workgroupSize, shuffled, parts: 1, kind: "resident" },
+    rowsEach,
+    blocks: Math.ceil(rows / together / rowsEach),
+  };
+};
+
+/** dx of a block of rows and the block's column sums, in one reading of x and g. */
+const blockPass = (kind: NormKind, layout: RowLayout, rowsEach: number, sums: ColumnSums, rows: number): Pass => {
+  const program = normBackwardProgram(kind);
+  const { lanes, workgroupSize, columns } = layout;
+  const together = workgroupSize / lanes;
+  const count = Math.ceil(columns / lanes);
+  const tail = columns % lanes > 0 ? String(count - 1) : undefined;
+  const ids = Array.from({ length: count }, (_, i) => String(i));
+  const full = ids.filter((id) => id !== tail);
+  const terms = kind.centred ? ["scale", "shift"] : ["scale"];
+  const guarded = (id: string, text: string): string => (id === tail ? `if (in_tail) { ${text} }` : text);
+  const { begin, accumulate, settle } = program.statistics!;
+  // A loop whose length the compiler does not know: unrolled, its barriers take seconds to compile on software adapters.
+  const combine =
+    together === 1
+      ? ""
+      : `for (var half = sizes.together / 2u; half > 0u; half /= 2u) {
+${terms
+  .map(
+    (term) => `    workgroupBarrier();
+    if (cluster >= half && cluster < 2u * half) { ${ids.map((id, i) => `handed[${(i * workgroupSize) / 2}u + lane - half * ${lanes}u] = ${term}${id};`).join(" ")} }
+    workgroupBarrier();
+    if (cluster < half) { ${ids.map((id, i) => `${term}${id} += handed[${(i * workgroupSize) / 2}u + lane];`).join(" ")} }`,
+  )
+  .join("\n")}
+  }`;
+  const store = (term: string, at: number): string =>
+    ids.map((id) => guarded(id, `block_sums[(group * ${terms.length}u + ${at}u) * ${columns}u + c${id}] = ${term}${id};`)).join(" ");
+  const body = `  let cluster = lane / ${lanes}u;
+  let own = lane % ${lanes}u;
+${ids.map((id, i) => `  let c${id} = own + ${i * lanes}u;`).join("\n")}
+${tail === undefined ? "" : `  let in_tail = c${tail} < ${columns}u;`}
+${ids.map((id) => terms.map((term) => `  var ${term}${id} = values();`).join("")).join("\n")}
+  for (var turn = 0u; turn < ${rowsEach}u; turn++) {
+    let wanted = (group * ${rowsEach}u + turn) * ${together}u + cluster;
+    let live = wanted < sizes.rows;
+    let row = min(wanted, sizes.rows - 1u);
+    let base = row * ${columns}u;
+    ${program.prologue}
+${ids.map((id) => `    let at${id} = base + c${id}; var x${id}: values; var g${id}: values; ${guarded(id, `x${id} = x[at${id}]; g${id} = g[at${id}];`)}`).join("\n")}
+    ${begin}
+    ${full.length > 0 ? accumulate(full) : ""}
+    ${tail === undefined ? "" : `if (in_tail) { ${accumulate([tail])} }`}
+    let state = join(lane, ${settle});
+    ${program.row}
+    if (live) {
+${ids
+  .map((id) =>
+    guarded(id, `${program.finish!(id)} scale${id} += g${id} * (${normal(kind, id)});${kind.centred ? ` shift${id} += g${id};` : ""}`),
+  )
+  .join("\n")}
+    }
+  }
+  ${combine}
+  if (cluster == 0u) { ${terms.map(store).join(" ")} }`;
+  const pass = rowPass(program, layout, sums.blocks, rows, `${lanes} lanes, ${rowsEach * together} rows a block`, body, [
+    partialBinding(sums, "write"),
+  ]);
+  return together === 1
+    ? pass
+    : { ...pass, sizes: { rows, together }, code: `var<workgroup> handed: array<values, ${(count * workgroupSize) / 2}>;\n${pass.code}` };
+};
+
+/** x̂·g and g of each element, for rows that do not fit in registers. */
+const columnTerms = (kind: NormKind): ColumnTerms => ({
+  bindings: [
+    { name: "x", per: "element", source: { input: 0 } },
+    { name: "g", per: "element", source: { input: kind.centred ? 4 : 3 } },
+    ...rowInputs(kind).map(({ name, source }) => ({ name, per: "row" as const, source })),
+  ],
+  prologue: `${prologue(kind)} let x0 = x[at]; let g0 = g[at];`,
+  terms: [`g0 * (${normal(kind, "0")})`, ...(kind.centred ? ["g0"] : [])],
+});
+
+/**
+ * Gradients of a normalisation: dx per row, and the sums over rows for γ (and β) in two steps of fixed order. Rows up to 4096
+ * entries are read once; longer ones twice more.
+ */
+export const normBackwardPlan = (centred: boolean, x: TensorSpec, facts: DeviceFacts): KernelPlan => {
+  const { rows, columns } = rowsOf(x);
+  const width = vectorWidth(columns);
+  const label = centred ? "layer-norm-backward" : "rms-norm-backward";
+  const outputs = centred ? [1, 2] : [1];
+  const sumsOf = (blocks: number, partials: number): ColumnSums => ({ width, columns: columns / width, blocks, partials, outputs });
+  if (rows === 0) return { scratch: [16], passes: [sumBlocks(label, sumsOf(0, 0))] };
+  const kind: NormKind = { centred, columns };
+  const block = blockLayout(rows, columns, facts);
+  if (block !== undefined) {
+    const sums = sumsOf(block.blocks, 0);
+    return { scratch: [partialBytes(sums)], passes: [blockPass(kind, block.layout, block.rowsEach, sums, rows), sumBlocks(label, sums)] };
+  }
+  const { scratch = [], passes } = planWith(normBackwardProgram(kind), rowLayout(rows, columns, facts, true), rows);
+  const sums = sumsOf(blocksForTiles(rows, columns / width, facts), scratch.length);
+  return {
+    scratch: [...scratch, partialBytes(sums)],
+    passes: [...passes, tileSums(label, columnTerms(kind), sums, rows), sumBlocks(label, sums)],
+  };
+};

@@ -1,0 +1,197 @@
+import type { Pass } from "../../kernel.ts";
+import type { RowLayout } from "./row-layout.ts";
+import { elementNames, operandBindings, programFunctions, type RowProgram, vectorFunctions } from "./row-program.ts";
+import { rowReductions } from "./row-reduce.ts";
+
+/** WGSL of a pass over rows from the body of `main`, with everything that the body calls. */
+export const rowPass = (
+  program: RowProgram,
+  layout: RowLayout,
+  groups: number,
+  rows: number,
+  variant: string,
+  body: string,
+  extra: readonly Pass["bindings"][number][] = [],
+): Pass => {
+  const subgroups = layout.shuffled > 1;
+  const functions = programFunctions(program);
+  const code = [
+    "var<private> never: u32 = 0u;",
+    vectorFunctions(layout.width),
+    rowReductions(functions + body, layout),
+    functions,
+    `fn main(group: u32, lane: u32${subgroups ? ", subgroup_lane: u32, subgroup_size: u32" : ""}) {`,
+    body,
+    "}",
+  ].join("\n");
+  return {
+    label: `${program.label} ${variant}`,
+    bindings: [...operandBindings(program, body, layout.width), ...extra],
+    workgroupSize: layout.workgroupSize,
+    groups,
+    code,
+    sizes: { rows },
+    ...(subgroups ? { features: ["subgroups"] } : {}),
+  };
+};
+
+/** `live`, `row` and `base` of a lane whose workgroup takes whole rows. Lanes behind the last row repeat it, so that barriers stay uniform. */
+const wholeRows = ({ lanes, workgroupSize, columns }: RowLayout): string =>
+  `  let wanted = group * ${workgroupSize / lanes}u + lane / ${lanes}u;
+  let live = wanted < sizes.rows;
+  let row = min(wanted, sizes.rows - 1u);
+  let base = row * ${columns}u;
+  let own = lane % ${lanes}u;`;
+
+const rowGroups = ({ lanes, workgroupSize }: RowLayout, rows: number): number => Math.ceil(rows / (workgroupSize / lanes));
+
+/** Load vector `id` at column `column`. */
+const load = (program: RowProgram, id: string, column: string): string =>
+  [
+    `let c${id} = ${column};`,
+    `let at${id} = base + c${id};`,
+    ...elementNames(program).map((name) => `let ${name}${id} = ${name}[at${id}];`),
+  ].join(" ");
+
+/** Rows in registers: read once, written once. Bytes: inputs + outputs, the minimum. */
+export const residentPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
+  const { lanes, columns } = layout;
+  const full = Math.floor(columns / lanes);
+  const ids = Array.from({ length: full }, (_, i) => String(i));
+  const tail = columns % lanes > 0 ? "t" : undefined;
+  const names = elementNames(program);
+  const { prologue = "", statistics, row = "", perRow = "", finish, finishResident = finish } = program;
+  const collect =
+    statistics?.resident?.(ids, tail) ??
+    (statistics === undefined
+      ? ""
+      : [
+          statistics.begin,
+          ids.length > 0 ? statistics.accumulate(ids) : "",
+          tail === undefined ? "" : `if (in_tail) { ${statistics.accumulate([tail])} }`,
+          `let state = join(lane, ${statistics.settle});`,
+        ].join("\n"));
+  const body = [
+    wholeRows(layout),
+    prologue,
+    ...ids.map((id, i) => load(program, id, `own + ${i * lanes}u`)),
+    ...(tail === undefined
+      ? []
+      : [
+          `let ct = own + ${full * lanes}u; let in_tail = ct < ${columns}u; let att = base + ct;`,
+          ...names.map((name) => `var ${name}t: values;`),
+          `if (in_tail) { ${names.map((name) => `${name}t = ${name}[att];`).join(" ")} }`,
+        ]),
+    collect,
+    row,
+    "if (!live) { return; }",
+    perRow === "" ? "" : `if (own == 0u) { ${perRow} }`,
+    ...ids.map((id) => finishResident!(id)),
+    tail === undefined ? "" : `if (in_tail) { ${finishResident!(tail)} }`,
+  ].join("\n");
+  return rowPass(program, layout, rowGroups(layout, rows), rows, `in registers, ${lanes} lanes`, body);
+};
+
+const unrolled = ["0", "1", "2", "3"];
+
+/** `apply` for all vectors of a lane between columns `begin` and `end`, several loads at a time. */
+const forward = (
+  program: RowProgram,
+  { lanes }: RowLayout,
+  begin: string,
+  end: string,
+  apply: (ids: readonly string[]) => string,
+): string => {
+  const last = unrolled.length - 1;
+  return `  var c = ${begin} + own;
+  for (; c + ${last * lanes}u < ${end}; c += ${unrolled.length * lanes}u) {
+${unrolled.map((id, i) => `    ${load(program, id, `c + ${i * lanes}u`)}`).join("\n")}
+    ${apply(unrolled)}
+  }
+  for (; c < ${end}; c += ${lanes}u) { ${load(program, "0", "c")} ${apply(["0"])} }`;
+};
+
+/** As `forward`, last vectors first: what was read last is still in the cache. */
+const backward = (program: RowProgram, { lanes }: RowLayout, begin: string, end: string, apply: (id: string) => string): string => {
+  const count = unrolled.length;
+  return `  var left = (${end} - ${begin} + ${lanes - 1}u - own) / ${lanes}u;
+  for (; left % ${count}u != 0u; left--) { ${load(program, "0", `${begin} + own + (left - 1u) * ${lanes}u`)} ${apply("0")} }
+  for (; left > 0u; left -= ${count}u) {
+${unrolled.map((id, i) => `    ${load(program, id, `${begin} + own + (left - ${i + 1}u) * ${lanes}u`)}`).join("\n")}
+    ${unrolled.map((id) => apply(id)).join("\n    ")}
+  }`;
+};
+
+/** A row by its lanes, read for the statistics and, where elements are written, once more. */
+export const streamedPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
+  const { prologue = "", statistics, row = "", perRow = "", finish } = program;
+  const body = [
+    wholeRows(layout),
+    prologue,
+    statistics!.begin,
+    `{\n${forward(program, layout, "0u", `${layout.columns}u`, statistics!.accumulate)}\n}`,
+    `let state = join(lane, ${statistics!.settle});`,
+    row,
+    "if (!live) { return; }",
+    perRow === "" ? "" : `if (own == 0u) { ${perRow} }`,
+    finish === undefined ? "" : backward(program, layout, "0u", `${layout.columns}u`, finish),
+  ].join("\n");
+  return rowPass(program, layout, rowGroups(layout, rows), rows, `streamed, ${layout.lanes} lanes`, body);
+};
+
+/** `row`, `base`, and the columns from `begin` to `end` of a workgroup that takes one of `parts` of a row. */
+const partOf = ({ parts, columns, lanes }: RowLayout): string => {
+  const each = Math.ceil(columns / parts / lanes) * lanes;
+  return `  let row = group / ${parts}u;
+  let part = group % ${parts}u;
+  let base = row * ${columns}u;
+  let own = lane;
+  let begin = min(part * ${each}u, ${columns}u);
+  let end = min(begin + ${each}u, ${columns}u);`;
+};
+
+/** Statistics of a part of a row, to `partials[row · parts + part]`. */
+export const partialPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
+  const { begin, accumulate, settle, fields } = program.statistics!;
+  const packed = [0, 1, 2, 3].map((i) => (fields[i] === undefined ? "0.0" : `joined.${fields[i]}`)).join(", ");
+  const body = [
+    partOf(layout),
+    program.prologue ?? "",
+    begin,
+    `{\n${forward(program, layout, "begin", "end", accumulate)}\n}`,
+    `let joined = join(lane, ${settle});`,
+    `if (lane == 0u) { partials[group] = vec4<f32>(${packed}); }`,
+  ].join("\n");
+  return rowPass(program, layout, rows * layout.parts, rows, `statistics of 1/${layout.parts} row`, body, [
+    { name: "partials", type: "array<vec4<f32>>", source: { scratch: 0 }, access: "write" },
+  ]);
+};
+
+/** Results of a part of a row from the statistics of all its parts; of the whole row where there is only one result per row. */
+export const applyPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
+  const { prologue = "", statistics, row = "", perRow = "", finish } = program;
+  const unpacked = statistics?.fields.map((_, i) => `packed.${"xyzw"[i]}`).join(", ");
+  const groupsPerRow = finish === undefined ? 1 : layout.parts;
+  const body = [
+    partOf({ ...layout, parts: groupsPerRow }),
+    prologue,
+    statistics === undefined
+      ? ""
+      : `${statistics.begin}
+  var part_state = ${statistics.settle};
+  if (lane < ${layout.parts}u) { let packed = partials[row * ${layout.parts}u + lane]; part_state = State(${unpacked}); }
+  let state = join(lane, part_state);`,
+    row,
+    perRow === "" ? "" : `if (lane == 0u && part == 0u) { ${perRow} }`,
+    finish === undefined ? "" : backward(program, layout, "begin", "end", finish),
+  ].join("\n");
+  return rowPass(
+    program,
+    layout,
+    rows * groupsPerRow,
+    rows,
+    `results of 1/${layout.parts} row`,
+    body,
+    statistics === undefined ? [] : [{ name: "partials", type: "array<vec4<f32>>", source: { scratch: 0 }, access: "read" }],
+  );
+};

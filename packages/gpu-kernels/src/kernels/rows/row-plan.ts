@@ -1,0 +1,28 @@
+import { elementCount, type TensorSpec } from "@skein/tensor-core";
+import type { DeviceFacts, KernelPlan } from "../../kernel.ts";
+import { type RowLayout, rowLayout } from "./row-layout.ts";
+import { applyPass, partialPass, residentPass, streamedPass } from "./row-passes.ts";
+import type { RowProgram } from "./row-program.ts";
+
+/** How many rows (along the last dimension) a value has, and their length. */
+export const rowsOf = ({ shape }: TensorSpec): { rows: number; columns: number } => ({
+  rows: elementCount(shape.slice(0, -1)),
+  columns: shape.at(-1)!,
+});
+
+/** The passes of a program under a layout: one, or two where a row is split over workgroups. */
+export const planWith = (program: RowProgram, layout: RowLayout, rows: number): KernelPlan => {
+  if (layout.kind === "resident") return { passes: [residentPass(program, layout, rows)] };
+  if (program.statistics === undefined) return { passes: [applyPass(program, layout, rows)] };
+  if (layout.parts === 1) return { passes: [streamedPass(program, layout, rows)] };
+  return {
+    scratch: [16 * rows * layout.parts],
+    passes: [partialPass(program, layout, rows), applyPass(program, layout, rows)],
+  };
+};
+
+/** Run a program over the rows of `spec`, which has elements. */
+export const rowPlan = (program: RowProgram, spec: TensorSpec, facts: DeviceFacts): KernelPlan => {
+  const { rows, columns } = rowsOf(spec);
+  return planWith(program, rowLayout(rows, columns, facts, program.finish !== undefined), rows);
+};

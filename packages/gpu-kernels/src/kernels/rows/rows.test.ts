@@ -1,0 +1,437 @@
+import { NdArray, operators, type Params, type ReferenceArray, type Shape, type TensorSpec } from "@skein/tensor-core";
+import { firstDifference, normal, type Tolerance, uniform } from "@skein/testing";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hasAdapter, openBackend } from "../../../test/gpu.ts";
+import { nodeOf, runPlan } from "../../../test/run-plan.ts";
+import type { WebGpuBackend } from "../../index.ts";
+import type { DeviceFacts, KernelPlan } from "../../kernel.ts";
+import { kernels } from "../../kernel-table.ts";
+import { layerNormProgram, rmsNormProgram } from "./norm.ts";
+import { normBackwardProgram } from "./norm-backward.ts";
+import { type RowLayout, rowLayout } from "./row-layout.ts";
+import { planWith, rowsOf } from "./row-plan.ts";
+import { type RowProgram, vectorWidth } from "./row-program.ts";
+import {
+  crossEntropyBackwardProgram,
+  crossEntropyProgram,
+  logSoftmaxBackwardProgram,
+  logSoftmaxProgram,
+  softmaxBackwardProgram,
+  softmaxProgram,
+} from "./softmax.ts";
+
+/** WebGPU's default limits and no optional feature. */
+const minimal: DeviceFacts = {
+  adapter: "minimal",
+  software: false,
+  f16: false,
+  subgroups: false,
+  minSubgroupSize: 4,
+  maxSubgroupSize: 128,
+  timestamps: false,
+  subgroupMatrices: [],
+  maxWorkgroupSize: 256,
+  maxWorkgroupBytes: 16_384,
+  maxBindings: 8,
+  maxBindingBytes: 2 ** 27,
+  maxBufferBytes: 2 ** 28,
+  bindingAlignment: 256,
+};
+
+const large: DeviceFacts = { ...minimal, adapter: "large", subgroups: true, minSubgroupSize: 32, maxWorkgroupSize: 1024 };
+
+const spec = (shape: Shape, dtype: TensorSpec["dtype"] = "f32"): TensorSpec => ({ dtype, shape });
+
+/** Standard normal values with every seventh entry twenty times as large. */
+const outliers = (shape: Shape, seed = 1): NdArray => {
+  const array = normal(shape, seed);
+  for (let i = 3; i < array.data.length; i += 7) array.data[i] = 20 * array.data[i]!;
+  return array;
+};
+
+interface Call {
+  readonly op: string;
+  readonly params: Params;
+  readonly inputs: readonly NdArray[];
+}
+
+/** Operands of an operator over rows [rows, columns], valid ones: labels name classes, statistics are plausible. */
+const callOf = (op: string, rows: number, columns: number): Call => {
+  const shape = [rows, columns];
+  const x = outliers(shape);
+  const g = normal(shape, 2);
+  const gamma = uniform([columns], 0.5, 1.5, 7);
+  const means = normal([rows], 3);
+  const rstds = uniform([rows], 0.3, 0.5, 4);
+  const labels = uniform([rows], 0, columns, 3, "i32");
+  const inputs: { readonly [name: string]: readonly NdArray[] } = {
+    softmax: [x],
+    "log-softmax": [x],
+    "softmax-backward": [uniform(shape, 0, 2 / columns), g],
+    "log-softmax-backward": [uniform(shape, -20, -2), g],
+    "cross-entropy": [x, labels],
+    "cross-entropy-backward": [x, labels, uniform([rows], 60, 80), normal([rows], 2)],
+    "layer-norm": [x, gamma, normal([columns], 8)],
+    "rms-norm": [x, gamma],
+    "layer-norm-backward": [x, gamma, means, rstds, g],
+    "rms-norm-backward": [x, gamma, rstds, g],
+  };
+  return { op, params: op.endsWith("-norm") ? { epsilon: 1e-5 } : {}, inputs: inputs[op]! };
+};
+
+const ops = [
+  "softmax",
+  "log-softmax",
+  "softmax-backward",
+  "log-softmax-backward",
+  "cross-entropy",
+  "cross-entropy-backward",
+  "layer-norm",
+  "rms-norm",
+  "layer-norm-backward",
+  "rms-norm-backward",
+] as const;
+
+const specsOf = ({ op, inputs, params }: Call): { inputs: TensorSpec[]; outputs: readonly TensorSpec[] } => {
+  const specs = inputs.map(({ dtype, shape }) => spec(shape, dtype));
+  return { inputs: specs, outputs: operators[op]!.infer(specs, params) };
+};
+
+const planOf = (call: Call, facts: DeviceFacts): KernelPlan => {
+  const { inputs, outputs } = specsOf(call);
+  return kernels[call.op]!.plan(
+    nodeOf(call.op, inputs, outputs, call.params),
+    facts,
+    {},
+    inputs.map(() => false),
+  );
+};
+
+const programOf = ({ op, inputs, params }: Call): RowProgram => {
+  const { columns } = rowsOf(inputs[0]!);
+  const epsilon = params["epsilon"] as number;
+  const programs: { readonly [name: string]: () => RowProgram } = {
+    softmax: () => softmaxProgram,
+    "log-softmax": () => logSoftmaxProgram,
+    "softmax-backward": () => softmaxBackwardProgram,
+    "log-softmax-backward": () => logSoftmaxBackwardProgram,
+    "cross-entropy": () => crossEntropyProgram(columns),
+    "cross-entropy-backward": () => crossEntropyBackwardProgram(columns),
+    "layer-norm": () => layerNormProgram(epsilon),
+    "rms-norm": () => rmsNormProgram(epsilon, columns),
+    "layer-norm-backward": () => normBackwardProgram({ centred: true, columns }),
+    "rms-norm-backward": () => normBackwardProgram({ centred: false, columns }),
+  };
+  return programs[op]!();
+};
+
+const sameBits = (a: readonly Float32Array[], b: readonly Float32Array[]): boolean =>
+  a.every((array, i) => Buffer.compare(new Uint8Array(array.buffer), new Uint8Array(b[i]!.buffer)) === 0);
+
+/** Bytes of workgroup memory that a shader declares. */
+const workgroupBytes = (code: string, columns: number): number => {
+  const words: { readonly [type: string]: number } = { f32: 1, "vec2<f32>": 2, "vec4<f32>": 4, values: vectorWidth(columns) };
+  return [...code.matchAll(/var<workgroup> \w+: array<(.+), (\d+)>;/g)].reduce(
+    (sum, [, type, count]) => sum + 4 * words[type!]! * Number(count),
+    0,
+  );
+};
+
+describe("plans of row kernels", () => {
+  const shapes = [
+    [1, 1],
+    [3, 3],
+    [70_000, 10],
+    [65_536, 128],
+    [4096, 768],
+    [64, 1000],
+    [3, 4099],
+    [512, 16_384],
+    [8, 50_257],
+    [1, 1_000_000],
+    [2000, 50_257],
+    [70_000, 512],
+  ] as const;
+  const columnOperand = (columns: number): TensorSpec => spec([columns]);
+  const specsFor = (op: string, rows: number, columns: number): TensorSpec[] => {
+    const [x, row, labels, gamma] = [spec([rows, columns]), spec([rows]), spec([rows], "i32"), columnOperand(columns)];
+    const inputs: { readonly [name: string]: TensorSpec[] } = {
+      softmax: [x],
+      "log-softmax": [x],
+      "softmax-backward": [x, x],
+      "log-softmax-backward": [x, x],
+      "cross-entropy": [x, labels],
+      "cross-entropy-backward": [x, labels, row, row],
+      "layer-norm": [x, gamma, gamma],
+      "rms-norm": [x, gamma],
+      "layer-norm-backward": [x, gamma, row, row, x],
+      "rms-norm-backward": [x, gamma, row, x],
+    };
+    return inputs[op]!;
+  };
+  const factsOf = [minimal, { ...minimal, software: true }, large, { ...large, software: true }, { ...large, minSubgroupSize: 8 }];
+
+  test.each(ops)("%s stays within every limit", (op) => {
+    for (const [rows, columns] of shapes)
+      for (const facts of factsOf) {
+        const params = op.endsWith("-norm") ? { epsilon: 1e-5 } : {};
+        const inputs = specsFor(op, rows, columns);
+        const outputs = operators[op]!.infer(inputs, params);
+        const { passes } = kernels[op]!.plan(nodeOf(op, inputs, outputs, params), facts, {}, []);
+        for (const pass of passes) {
+          const where = `${pass.label} of [${rows}, ${columns}]`;
+          expect(pass.groups, where).toBeGreaterThan(0);
+          expect(pass.workgroupSize, where).toBeLessThanOrEqual(facts.maxWorkgroupSize);
+          expect(pass.bindings.length, where).toBeLessThanOrEqual(facts.maxBindings);
+          expect(workgroupBytes(pass.code, columns), where).toBeLessThanOrEqual(facts.maxWorkgroupBytes);
+          expect(pass.features ?? [], where).toEqual(facts.subgroups ? (pass.features ?? []) : []);
+          expect(pass.code.length, where).toBeLessThan(20_000);
+        }
+      }
+  });
+
+  test("a row that fits in registers is read by one pass", () => {
+    for (const columns of [1, 7, 128, 768, 4096, 8192]) {
+      expect(rowLayout(4096, columns, minimal, true)).toMatchObject({ kind: "resident", parts: 1 });
+      expect(kernels["layer-norm-backward"]!.plan(nodeOf("layer-norm-backward", specsFor("layer-norm-backward", 4096, Math.min(columns, 4096)), [], {}), minimal, {}, []).passes).toHaveLength(2); // biome-ignore format: one call
+    }
+  });
+
+  test("a subgroup takes a row without workgroup memory where it can", () => {
+    const layout = rowLayout(4096, 768, large, true);
+    expect(layout.lanes).toBe(32);
+    expect(planWith(softmaxProgram, layout, 4096).passes[0]!.code).not.toContain("workgroup");
+  });
+
+  test("few long rows are spread over many workgroups", () => {
+    expect(planWith(softmaxProgram, rowLayout(1, 1_000_000, minimal, true), 1).passes[0]!.groups).toBeGreaterThan(100);
+    expect(planWith(softmaxProgram, rowLayout(4096, 50_257, minimal, true), 4096).passes).toHaveLength(1);
+  });
+});
+
+describe.skipIf(!hasAdapter)("row kernels on a device", () => {
+  let backend: WebGpuBackend;
+  let factsToRun: { readonly [name: string]: DeviceFacts };
+  beforeAll(async () => {
+    backend = await openBackend();
+    const { facts } = backend;
+    factsToRun = {
+      own: facts,
+      "minimal, as a GPU": minimal,
+    };
+  });
+  afterAll(() => backend.close());
+
+  const reference = ({ op, inputs, params }: Call, outputs: readonly TensorSpec[]): Float64Array[] => {
+    const operands = inputs.map((array): ReferenceArray => ({ spec: spec(array.shape, array.dtype), data: Float64Array.from(array.data) }));
+    return operators[op]!.reference(operands, params, outputs) as Float64Array[];
+  };
+
+  const run = async (call: Call, plan: KernelPlan): Promise<Float32Array[]> => {
+    const buffers = await runPlan(backend.device, plan, call.inputs, specsOf(call).outputs);
+    return buffers.map((buffer) => new Float32Array(buffer));
+  };
+
+  const check = async (
+    call: Call,
+    plan: KernelPlan,
+    expected: readonly Float64Array[],
+    tolerance: Tolerance,
+    name: string,
+  ): Promise<void> => {
+    const actual = await run(call, plan);
+    expected.forEach((output, i) => {
+      if (actual[i] === undefined) return;
+      expect(
+        firstDifference(actual[i], output, tolerance),
+        `${name}: ${plan.passes.map(({ label }) => label).join(", ")}, output ${i}`,
+      ).toBeUndefined();
+    });
+  };
+
+  const tolerance: Tolerance = { absolute: 3e-5, relative: 3e-5 };
+  const shapes = [
+    [9, 1],
+    [130, 10],
+    [7, 258],
+    [5, 768],
+    [3, 2051],
+    [2, 50_257],
+  ] as const;
+
+  test.each(ops)("%s equals the reference for short, odd and long rows", async (op) => {
+    for (const [rows, columns] of shapes) {
+      const call = callOf(op, rows, columns);
+      const expected = reference(call, specsOf(call).outputs);
+      for (const [name, facts] of Object.entries(factsToRun))
+        await check(call, planOf(call, facts), expected, tolerance, `${name} [${rows}, ${columns}]`);
+    }
+  });
+
+  // Every layout computes every program, whatever the rule would choose.
+  const layouts = (columns: number): RowLayout[] => {
+    const width = vectorWidth(columns);
+    const shared = { width, columns: columns / width, parts: 1 };
+    const { subgroups, minSubgroupSize } = backend.facts;
+    const shuffles = subgroups ? [1, minSubgroupSize] : [1];
+    const wide: RowLayout[] = [
+      { ...shared, shuffled: 1, lanes: 1, workgroupSize: 64, kind: "streamed" },
+      { ...shared, shuffled: 1, lanes: 256, workgroupSize: 256, kind: "streamed" },
+    ];
+    return shuffles.flatMap((shuffled): RowLayout[] => [
+      ...(shuffled === 1 ? wide : []),
+      { ...shared, shuffled, lanes: 32, workgroupSize: 64, kind: "resident" },
+      { ...shared, shuffled, lanes: 4, workgroupSize: 16, kind: "streamed" },
+      { ...shared, shuffled, lanes: 32, workgroupSize: 32, parts: 3, kind: "streamed" },
+    ]);
+  };
+
+  /** One that keeps a row in registers, and one that splits it. */
+  const twoLayouts = (columns: number): RowLayout[] =>
+    layouts(columns).filter(({ kind, parts, shuffled }) => shuffled === 1 && (kind === "resident" || parts > 1));
+
+  test.each(ops)("%s is the same in every layout, run after run", async (op) => {
+    for (const [rows, columns] of [
+      [5, 260],
+      [3, 1033],
+    ] as const) {
+      const call = callOf(op, rows, columns);
+      const program = programOf(call);
+      const expected = reference(call, specsOf(call).outputs).slice(0, program.outputs.length);
+      for (const layout of layouts(columns)) {
+        if (layout.kind === "resident" && program.finish === undefined) continue;
+        if (program.statistics === undefined && layout.workgroupSize !== layout.lanes && layout.kind === "streamed") continue;
+        const plan = planWith(program, layout, rows);
+        await check(call, plan, expected, tolerance, `[${rows}, ${columns}]`);
+        expect(sameBits(await run(call, plan), await run(call, plan))).toBe(true);
+      }
+    }
+  });
+
+  test.each(["softmax", "layer-norm", "layer-norm-backward", "cross-entropy"])(
+    "%s over more workgroups than one dimension of a grid has",
+    async (op) => {
+      const rows = 70_000;
+      const call = callOf(op, rows, 4);
+      const expected = reference(call, specsOf(call).outputs);
+      await check(call, planOf(call, minimal), expected, tolerance, "rule");
+      const layout: RowLayout = { width: 4, columns: 1, lanes: 2, shuffled: 1, workgroupSize: 2, parts: 1, kind: "streamed" };
+      const plan = planWith(programOf(call), layout, rows);
+      expect(plan.passes[0]!.groups).toBe(rows);
+      await check(call, plan, expected.slice(0, op === "layer-norm-backward" ? 1 : 3), tolerance, "one row a workgroup");
+    },
+  );
+
+  test.each(["layer-norm-backward", "rms-norm-backward"])("%s sums columns over many rows", async (op) => {
+    for (const [rows, columns] of [
+      [70_001, 3],
+      [3000, 132],
+      [40, 4100],
+    ] as const) {
+      const call = callOf(op, rows, columns);
+      const expected = reference(call, specsOf(call).outputs);
+      // A sum over so many rows of terms of both signs rounds by the size of its terms, not of the sum.
+      const wide = { absolute: 1e-5 * Math.sqrt(rows), relative: 3e-5 };
+      for (const [name, facts] of Object.entries(factsToRun)) {
+        const plan = planOf(call, facts);
+        await check(call, plan, expected, wide, `${name} [${rows}, ${columns}]`);
+        expect(sameBits(await run(call, plan), await run(call, plan))).toBe(true);
+      }
+    }
+  });
+
+  const filled = (rows: number, columns: number, value: (row: number, column: number) => number): NdArray =>
+    NdArray.from(
+      Float32Array.from({ length: rows * columns }, (_, i) => value(Math.floor(i / columns), i % columns)),
+      [rows, columns],
+    );
+
+  const odd: readonly (readonly [string, (row: number, column: number) => number])[] = [
+    ["−∞ everywhere", () => -Infinity],
+    ["all but one −∞", (_, column) => (column === 37 ? -3 : -Infinity)],
+    ["one +∞", (_, column) => (column === 250 ? Infinity : 1)],
+    ["one NaN", (row, column) => (column === (row * 97) % 300 ? NaN : 1)],
+    ["a NaN with a sign among −∞", (_, column) => (column === 299 ? -NaN : -Infinity)],
+    ["NaN beside +∞", (_, column) => (column % 2 === 0 ? NaN : Infinity)],
+    ["equal", () => 3],
+    ["far apart", (_, column) => (column === 5 ? 1e30 : -1e30)],
+    ["one far above", (row, column) => (column === row ? 100 : -100)],
+    ["zeros of both signs", (_, column) => (column % 2 === 0 ? 0 : -0)],
+  ];
+
+  test.each(odd)("softmax and its kin on rows that hold: %s", async (_, value) => {
+    const rows = 3;
+    const columns = 301;
+    const x = filled(rows, columns, value);
+    const labels = NdArray.from([0, 37, columns], [rows], "i32");
+    for (const op of ["softmax", "log-softmax", "cross-entropy"]) {
+      const call: Call = { op, params: {}, inputs: op === "cross-entropy" ? [x, labels] : [x] };
+      const expected = reference(call, specsOf(call).outputs);
+      for (const facts of Object.values(factsToRun)) await check(call, planOf(call, facts), expected, tolerance, op);
+      for (const layout of twoLayouts(columns))
+        if (layout.kind === "streamed" || op !== "cross-entropy")
+          await check(call, planWith(programOf(call), layout, rows), expected, tolerance, op);
+    }
+  });
+
+  test.each([-3.4028234663852886e38, 3.4028234663852886e38])(
+    "rows of nothing but %f, as a mask leaves them, are uniform",
+    async (value) => {
+      const columns = 301;
+      for (const [op, entry] of [
+        ["softmax", 1 / columns],
+        ["log-softmax", -Math.log(columns)],
+      ] as const) {
+        const call: Call = { op, params: {}, inputs: [filled(2, columns, () => value)] };
+        const expected = [new Float64Array(2 * columns).fill(entry)];
+        for (const facts of Object.values(factsToRun)) await check(call, planOf(call, facts), expected, tolerance, op);
+        for (const layout of twoLayouts(columns)) await check(call, planWith(programOf(call), layout, 2), expected, tolerance, op);
+      }
+    },
+  );
+
+  test("norms of rows far from zero, of equal entries, and with one outlier keep their digits", async () => {
+    const rows = 4;
+    const columns = 1030;
+    const samples: readonly NdArray[] = [
+      uniform([rows, columns], 1000, 1002),
+      filled(rows, columns, () => 3),
+      filled(rows, columns, (row, column) => (column === 0 ? 1e4 : Math.sin(column + row))),
+      filled(rows, columns, (row, column) => (column === columns - 1 ? -1e4 : Math.cos(column * row))),
+    ];
+    for (const [i, x] of samples.entries()) {
+      const call: Call = { op: "layer-norm", params: { epsilon: 1e-5 }, inputs: [x, uniform([columns], 0.5, 1.5), normal([columns], 2)] };
+      const expected = reference(call, specsOf(call).outputs);
+      const wide = i === 0 ? { absolute: 1e-3, relative: 1e-3 } : i === 1 ? { absolute: 3e-4, relative: 3e-5 } : tolerance;
+      for (const facts of Object.values(factsToRun)) await check(call, planOf(call, facts), expected, wide, `sample ${i}`);
+      for (const layout of twoLayouts(columns)) await check(call, planWith(programOf(call), layout, rows), expected, wide, `sample ${i}`);
+    }
+  });
+
+  test("a label outside the classes makes its row NaN, and no other", async () => {
+    const [rows, columns] = [6, 9];
+    const labels = NdArray.from([0, -1, 9, 8, 2 ** 31 - 1, 3], [rows], "i32");
+    const x = outliers([rows, columns]);
+    const forward: Call = { op: "cross-entropy", params: {}, inputs: [x, labels] };
+    const backward: Call = { op: "cross-entropy-backward", params: {}, inputs: [x, labels, uniform([rows], 60, 80), normal([rows], 2)] };
+    for (const call of [forward, backward])
+      for (const facts of Object.values(factsToRun))
+        await check(call, planOf(call, facts), reference(call, specsOf(call).outputs), tolerance, call.op);
+  });
+
+  test("no rows, and rows without entries", async () => {
+    for (const op of ["layer-norm-backward", "rms-norm-backward"]) {
+      const call = callOf(op, 0, 5);
+      const sums = (await run(call, planOf(call, backend.facts))).slice(1);
+      for (const sum of sums) expect([...sum]).toEqual([0, 0, 0, 0, 0]);
+    }
+    const empty = NdArray.zeros("f32", [3, 0]);
+    const none = NdArray.zeros("f32", [0]);
+    const calls: Call[] = [
+      { op: "cross-entropy", params: {}, inputs: [empty, NdArray.zeros("i32", [3])] },
+      { op: "layer-norm", params: { epsilon: 1e-5 }, inputs: [empty, none, none] },
+      { op: "rms-norm", params: { epsilon: 1e-5 }, inputs: [empty, none] },
+    ];
+    for (const call of calls) await check(call, planOf(call, backend.facts), reference(call, specsOf(call).outputs), tolerance, call.op);
+  });
+});

@@ -1,0 +1,159 @@
+import type { RowProgram } from "./row-program.ts";
+
+/** WGSL for a row's largest entry and its sum of exponentials, without overflow, in one reading. */
+const exponentials = `const lowest = -3.4028234663852886e38;
+fn infinity(sign: u32) -> f32 { return bitcast<f32>(0x7f800000u | sign | never); }
+fn not_a_number() -> f32 { return bitcast<f32>(0x7fc00000u | never); }
+fn is_number(v: f32) -> bool { return (bitcast<u32>(v) & 0x7f800000u) != 0x7f800000u; }
+fn magnitudes(v: values) -> words { return bitcast<words>(v) & words(0x7fffffffu); }
+// Maxima pass over NaN as they like; a lane that saw one says +inf, which makes the whole row NaN just as well.
+fn largest_of(v: values, magnitude: words) -> f32 { return select(highest(v), infinity(0u), highest_word(magnitude) > 0x7f800000u); }
+// Where everything so far is -inf there is nothing to subtract.
+fn shift_of(largest: values) -> values { return select(largest, values(), largest < values(lowest)); }
+fn shift_of_one(largest: f32) -> f32 { return select(largest, 0.0, largest < lowest); }
+`;
+
+/** `f` folded over names, as a balanced tree. */
+const fold = (names: readonly string[], f: (a: string, b: string) => string): string => {
+  if (names.length === 1) return names[0]!;
+  const middle = Math.ceil(names.length / 2);
+  return f(fold(names.slice(0, middle), f), fold(names.slice(middle), f));
+};
+
+const maximum = (a: string, b: string): string => `max(${a}, ${b})`;
+
+/**
+ * `largest` and `total = Σ exp(x − largest)` of each row. A lane keeps both for what it has seen and rescales the sum when the largest grows
+ * (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"), once for several vectors.
+ */
+export const sumOfExponentials: NonNullable<RowProgram["statistics"]> = {
+  fields: ["largest", "total"],
+  begin: "var seen_largest = values(infinity(0x80000000u)); var seen_total = values(); var magnitude = words();",
+  accumulate: (ids) =>
+    `{ let next = max(seen_largest, ${fold(
+      ids.map((id) => `x${id}`),
+      maximum,
+    )}); let shift = shift_of(next);
+    magnitude = max(magnitude, ${fold(
+      ids.map((id) => `magnitudes(x${id})`),
+      maximum,
+    )});
+    seen_total = seen_total * exp(seen_largest - shift) + (${ids.map((id) => `exp(x${id} - shift)`).join(" + ")}); seen_largest = next; }`,
+  settle: "settle(seen_largest, seen_total, magnitude)",
+  join: `  let largest = row_max(lane, own.largest);
+  return State(largest, row_sum(lane, own.total * exp(own.largest - shift_of_one(largest))));`,
+};
+
+const functions = `${exponentials}fn settle(largest: values, sum: values, magnitude: words) -> State {
+  let one = largest_of(largest, magnitude);
+  return State(one, total(sum * exp(largest - values(shift_of_one(one)))));
+}
+`;
+
+/** Registers: x becomes exp(x − largest), so that each exponential is taken once. */
+const residentExponentials = (ids: readonly string[], tail: string | undefined): string => {
+  const all = tail === undefined ? ids : [...ids, tail];
+  const guarded = (id: string, text: string): string => (id === tail ? `if (in_tail) { ${text} }` : text);
+  return `var seen_largest = values(infinity(0x80000000u)); var magnitude = words();
+${all.map((id) => guarded(id, `seen_largest = max(seen_largest, x${id}); magnitude = max(magnitude, magnitudes(x${id}));`)).join("\n")}
+let row_largest = row_max(lane, largest_of(seen_largest, magnitude));
+let shift = values(shift_of_one(row_largest));
+var seen_total = values();
+${all.map((id) => `var e${id} = values(); ${guarded(id, `e${id} = exp(x${id} - shift); seen_total += e${id};`)}`).join("\n")}
+let state = State(row_largest, row_sum(lane, total(seen_total)));`;
+};
+
+/** `exp(x − max x) / Σ exp(x − max x)`. A row that holds NaN or +inf, or nothing but -inf, is NaN. */
+export const softmaxProgram: RowProgram = {
+  label: "softmax",
+  inputs: [{ name: "x", per: "element", source: { input: 0 } }],
+  outputs: [{ name: "y", per: "element", source: { output: 0 } }],
+  functions,
+  statistics: { ...sumOfExponentials, resident: residentExponentials },
+  row: "let scale = select(not_a_number(), 1.0 / state.total, is_number(state.largest));",
+  finish: (id) => `y[at${id}] = exp(x${id} - values(state.largest)) * scale;`,
+  finishResident: (id) => `y[at${id}] = e${id} * scale;`,
+};
+
+/** `x − log Σ exp(x)`, as two subtractions: the logarithm of the sum would be lost beside a large maximum. */
+export const logSoftmaxProgram: RowProgram = {
+  label: "log-softmax",
+  inputs: softmaxProgram.inputs,
+  outputs: softmaxProgram.outputs,
+  functions,
+  statistics: sumOfExponentials,
+  row: "let log_total = select(not_a_number(), log(state.total), is_number(state.largest));",
+  finish: (id) => `y[at${id}] = (x${id} - values(state.largest)) - values(log_total);`,
+};
+
+/** A sum over the row: one `values` accumulator per term. */
+const sumOf = (term: (id: string) => string): NonNullable<RowProgram["statistics"]> => ({
+  fields: ["sum"],
+  begin: "var seen = values();",
+  accumulate: (ids) => `seen += ${ids.map(term).join(" + ")};`,
+  settle: "State(total(seen))",
+  join: "  return State(row_sum(lane, own.sum));",
+});
+
+const backwardInputs: RowProgram["inputs"] = [
+  { name: "y", per: "element", source: { input: 0 } },
+  { name: "g", per: "element", source: { input: 1 } },
+];
+const backwardOutputs: RowProgram["outputs"] = [{ name: "dx", per: "element", source: { output: 0 } }];
+
+/** `y · (g − Σ g·y)`. */
+export const softmaxBackwardProgram: RowProgram = {
+  label: "softmax-backward",
+  inputs: backwardInputs,
+  outputs: backwardOutputs,
+  statistics: sumOf((id) => `y${id} * g${id}`),
+  finish: (id) => `dx[at${id}] = y${id} * (g${id} - values(state.sum));`,
+};
+
+/** `g − exp(y) · Σ g`. */
+export const logSoftmaxBackwardProgram: RowProgram = {
+  label: "log-softmax-backward",
+  inputs: backwardInputs,
+  outputs: backwardOutputs,
+  statistics: sumOf((id) => `g${id}`),
+  finish: (id) => `dx[at${id}] = g${id} - exp(y${id}) * state.sum;`,
+};
+
+/** `logsumexp(logits) − logits[label]` and the logsumexp, one reading of the logits. A label that names no class gives NaN. */
+export const crossEntropyProgram = (classes: number): RowProgram => ({
+  label: "cross-entropy",
+  inputs: [
+    { name: "x", per: "element", source: { input: 0 } },
+    { name: "labels", per: "row", type: "i32", source: { input: 1 } },
+  ],
+  outputs: [
+    { name: "losses", per: "row", source: { output: 0 } },
+    { name: "log_sums", per: "row", source: { output: 1 } },
+  ],
+  functions,
+  statistics: sumOfExponentials,
+  row: "let log_total = select(not_a_number(), log(state.total), is_number(state.largest));",
+  perRow: `let label = u32(labels[row]);
+  let entry = base * vector_width + min(label, ${classes - 1}u);
+  let logit = entry_of(x[entry / vector_width], entry % vector_width);
+  log_sums[row] = state.largest + log_total;
+  losses[row] = select(not_a_number(), (state.largest - logit) + log_total, label < ${classes}u);`,
+});
+
+/** `(exp(logits − logsumexp) − onehot(label)) · g`; a row whose label names no class is NaN. */
+export const crossEntropyBackwardProgram = (classes: number): RowProgram => ({
+  label: "cross-entropy-backward",
+  inputs: [
+    { name: "x", per: "element", source: { input: 0 } },
+    { name: "labels", per: "row", type: "i32", source: { input: 1 } },
+    { name: "log_sums", per: "row", source: { input: 2 } },
+    { name: "g", per: "row", source: { input: 3 } },
+  ],
+  outputs: [{ name: "dx", per: "element", source: { output: 0 } }],
+  functions: "fn not_a_number() -> f32 { return bitcast<f32>(0x7fc00000u | never); }\n",
+  row: `let label = u32(labels[row]);
+  let log_sum = values(log_sums[row]);
+  let gradient = select(not_a_number(), g[row], label < ${classes}u);`,
+  finish: (id) =>
+    `dx[at${id}] = (exp(x${id} - log_sum) - select(values(), values(1.0), entries + words(c${id} * vector_width) == words(label))) * gradient;`,
+});

@@ -1,0 +1,104 @@
+import type { BindingSource, DeviceFacts, Pass } from "../../kernel.ts";
+import { type Lanes, laneType, workgroupSize } from "../reduce/fold.ts";
+import { workgroupsWanted } from "../reduce/rows.ts";
+import type { ReductionStep } from "../reduce/steps.ts";
+import type { SumType } from "../reduce/sum.ts";
+import type { ScratchBlocks } from "../scratch-blocks.ts";
+
+/** Running sums along the middle of a dense [outer, size, inner], inner > 1. */
+export interface ColumnScan extends ReductionStep {
+  readonly type: SumType;
+  readonly reverse: boolean;
+}
+
+/** A column is cut into `segments` of `length`; each invocation runs down one segment of a register of columns. */
+interface Segments {
+  readonly lanes: Lanes;
+  readonly length: number;
+  readonly segments: number;
+}
+
+/** Bounds the rounding of sums that one invocation adds up, and the passes of small tensors. */
+const [shortest, longest] = [32, 512];
+
+const segmentsOf = ({ outer, size, inner }: ColumnScan, facts: DeviceFacts): Segments => {
+  const lanes = inner % 4 === 0 ? 4 : 1;
+  const wanted = (workgroupsWanted(facts) * workgroupSize) / 4;
+  const length = Math.min(longest, Math.max(shortest, Math.floor((size * outer * inner) / lanes / wanted)));
+  return { lanes, length, segments: Math.ceil(size / length) };
+};
+
+/** Runs down segments and, where `target` is `sums`, only tells their sums. */
+const segmentPass = (
+  { type, outer, size, inner, reverse }: ColumnScan,
+  { lanes, length, segments }: Segments,
+  from: BindingSource,
+  to: BindingSource,
+  target: "sums" | "result",
+  before?: BindingSource,
+): Pass => {
+  const vector = laneType(type, lanes);
+  const registers = inner / lanes;
+  const count = outer * segments * registers;
+  const row = (offset: number): string => (reverse ? `sizes.size - 1u - (i + ${offset}u)` : `i + ${offset}u`);
+  const load = (offset: number): string => `x[base + (${row(offset)}) * sizes.registers]`;
+  const store = (offset: number, value: string): string =>
+    target === "sums" ? "" : `y[base + (${row(offset)}) * sizes.registers] = ${value};`;
+  return {
+    label: `cumsum columns, ${target === "sums" ? "sums of segments" : `${segments} segments`}`,
+    bindings: [
+      { name: "x", type: `array<${vector}>`, source: from, access: "read" },
+      ...(before === undefined ? [] : [{ name: "before", type: `array<${vector}>`, source: before, access: "read" } as const]),
+      { name: "y", type: `array<${vector}>`, source: to, access: "write" },
+    ],
+    workgroupSize,
+    groups: Math.ceil(count / workgroupSize),
+    code: `fn main(group: u32, lane: u32) {
+  let at = group * ${workgroupSize}u + lane;
+  if (at >= ${count}u) { return; }
+  let column = at % sizes.registers;
+  let segment = (at / sizes.registers) % ${segments}u;
+  let base = at / (sizes.registers * ${segments}u) * sizes.size * sizes.registers + column;
+  let end = min((segment + 1u) * ${length}u, sizes.size);
+  var sum = ${vector}();
+  ${before === undefined ? "" : "if (segment > 0u) { sum = before[at - sizes.registers]; }"}
+  var i = segment * ${length}u;
+  for (; i + 4u <= end; i += 4u) {
+    let a = ${load(0)};
+    let b = a + ${load(1)};
+    let third = ${load(2)};
+    let c = b + third;
+    let d = b + (third + ${load(3)});
+    ${store(0, "sum + a")} ${store(1, "sum + b")} ${store(2, "sum + c")} ${store(3, "sum + d")}
+    sum += d;
+  }
+  for (; i < end; i++) {
+    sum += ${load(0)};
+    ${store(0, "sum")}
+  }
+  ${target === "sums" ? "y[at] = sum;" : ""}
+}
+`,
+    sizes: { size, registers },
+  };
+};
+
+/** Running sums of columns: one pass over short ones, else sums of segments, their running sums by the same means, and running sums within segments. */
+export const columnScanPasses = (
+  scan: ColumnScan,
+  from: BindingSource,
+  to: BindingSource,
+  blocks: ScratchBlocks,
+  facts: DeviceFacts,
+): Pass[] => {
+  const { outer, inner } = scan;
+  const cut = segmentsOf(scan, facts);
+  if (cut.segments === 1) return [segmentPass(scan, cut, from, to, "result")];
+  const words = outer * cut.segments * inner;
+  const [sums, before] = [blocks.take(words), blocks.take(words)];
+  return [
+    segmentPass(scan, cut, from, sums, "sums"),
+    ...columnScanPasses({ ...scan, size: cut.segments, reverse: false }, sums, before, blocks, facts),
+    segmentPass(scan, cut, from, to, "result", before),
+  ];
+};

@@ -1,0 +1,150 @@
+import type { BindingSource, Pass } from "../../kernel.ts";
+import { powerOfTwoAbove } from "../power-of-two.ts";
+import { type Lanes, laneType, workgroupSize } from "../reduce/fold.ts";
+import type { SumType } from "../reduce/sum.ts";
+import type { ScratchBlocks } from "../scratch-blocks.ts";
+import { workgroupScan } from "./workgroup-scan.ts";
+
+/** Running sums along rows: [rows, size], each position included. */
+export interface RowScan {
+  readonly type: SumType;
+  readonly rows: number;
+  readonly size: number;
+  /** From the end of each row. */
+  readonly reverse: boolean;
+}
+
+/** How tiles lie over rows: `registers` registers of `lanes` elements for each of `perRow` invocations. */
+interface Tile {
+  readonly lanes: Lanes;
+  readonly perRow: number;
+  readonly registers: 1 | 4;
+  /** Tiles of a row. */
+  readonly tiles: number;
+}
+
+const tileOf = ({ rows, size }: RowScan): Tile => {
+  const lanes = size % 4 === 0 || rows === 1 ? 4 : 1;
+  const vectors = Math.ceil(size / lanes);
+  // Four registers for one scan over invocations, unless that leaves most of them idle.
+  const registers = vectors > workgroupSize || (vectors >= 16 && rows * vectors > 65_536) ? 4 : 1;
+  const perRow = Math.min(workgroupSize, powerOfTwoAbove(Math.ceil(vectors / registers)));
+  return { lanes, perRow, registers, tiles: Math.ceil(vectors / (perRow * registers)) };
+};
+
+const each = (registers: number, line: (j: number) => string): string => Array.from({ length: registers }, (_, j) => line(j)).join("\n");
+
+/** `fn load(row, v)`, register v of a row in the order of the scan, zeros behind its end; `row`, `tile`, `rank` of an invocation. */
+const loadText = ({ type, rows, size, reverse }: RowScan, { lanes, perRow, tiles }: Tile): string => {
+  const vector = laneType(type, lanes);
+  const masked = lanes === 4 && size % 4 !== 0;
+  const at = reverse ? "sizes.vectors - 1u - v" : "v";
+  return `fn place(row: u32, v: u32) -> u32 { return row * sizes.vectors + ${at}; }
+fn load(row: u32, v: u32) -> ${vector} {
+  if (v >= sizes.vectors || row >= ${rows}u) { return ${vector}(); }
+  ${masked ? `let element = 4u * (${at}) + vec4<u32>(0u, 1u, 2u, 3u);` : ""}
+  let found = ${masked ? `select(${vector}(), x[place(row, v)], element < vec4<u32>(sizes.size))` : "x[place(row, v)]"};
+  return found${reverse && lanes === 4 ? ".wzyx" : ""};
+}
+fn row_of(group: u32, lane: u32) -> u32 { return ${
+    perRow === workgroupSize ? (tiles === 1 ? "group" : `group / ${tiles}u`) : `group * ${workgroupSize / perRow}u + lane / ${perRow}u`
+  }; }
+fn tile_of(group: u32) -> u32 { return ${tiles === 1 ? "0u" : `group % ${tiles}u`}; }
+`;
+};
+
+const binding = (name: string, type: string, source: BindingSource, access: "read" | "write") =>
+  ({ name, type: `array<${type}>`, source, access }) as const;
+
+const groupsOf = ({ rows }: RowScan, { perRow, tiles }: Tile): number => Math.ceil((rows * perRow) / workgroupSize) * tiles;
+
+const sizesOf = ({ size }: RowScan, { lanes }: Tile): { readonly size: number; readonly vectors: number } => ({
+  size,
+  vectors: Math.ceil(size / lanes),
+});
+
+/** The sum of every tile. */
+const sumsPass = (scan: RowScan, tile: Tile, from: BindingSource, sums: BindingSource): Pass => {
+  const { lanes, registers } = tile;
+  const vector = laneType(scan.type, lanes);
+  const steps: string[] = [];
+  for (let step = workgroupSize / 2; step >= 1; step /= 2)
+    steps.push(`  workgroupBarrier();
+  if (lane < ${step}u) { sum += parts[lane + ${step}u]; parts[lane] = sum; }`);
+  return {
+    label: "cumsum rows, sums of tiles",
+    bindings: [binding("x", vector, from, "read"), binding("sums", scan.type, sums, "write")],
+    workgroupSize,
+    groups: groupsOf(scan, tile),
+    code: `${loadText(scan, tile)}var<workgroup> parts: array<${scan.type}, ${workgroupSize}>;
+fn main(group: u32, lane: u32) {
+  let row = row_of(group, lane);
+  let first = tile_of(group) * ${registers * workgroupSize}u + lane;
+${each(registers, (j) => `  let x${j} = load(row, first + ${j * workgroupSize}u);`)}
+  let v = ${registers === 1 ? "x0" : "(x0 + x1) + (x2 + x3)"};
+  var sum = ${lanes === 1 ? "v" : "(v.x + v.y) + (v.z + v.w)"};
+  parts[lane] = sum;
+${steps.join("\n")}
+  if (lane == 0u) { sums[group] = sum; }
+}
+`,
+    sizes: sizesOf(scan, tile),
+  };
+};
+
+/** Running sums within tiles, on top of `before`, the running sums of the tiles' sums. */
+const scanPass = (scan: RowScan, tile: Tile, from: BindingSource, to: BindingSource, before: BindingSource | undefined): Pass => {
+  const { lanes, perRow, registers, tiles } = tile;
+  const vector = laneType(scan.type, lanes);
+  const totals = laneType(scan.type, registers);
+  const last = (name: string): string => (lanes === 1 ? name : `${name}.w`);
+  const part = (name: string, j: number): string => (registers === 1 ? name : `${name}.${"xyzw"[j]}`);
+  const prefix =
+    lanes === 1
+      ? ""
+      : `fn prefix(v: ${vector}) -> ${vector} { let a = v.x + v.y; let b = v.z + v.w; return ${vector}(v.x, a, a + v.z, a + b); }\n`;
+  const own = (j: number): string => (lanes === 1 ? `load(row, first + ${j * perRow}u)` : `prefix(load(row, first + ${j * perRow}u))`);
+  const write = (j: number): string =>
+    `  if (first + ${j * perRow}u < sizes.vectors && row < ${scan.rows}u) { y[place(row, first + ${j * perRow}u)] = (s${j} + (carry + ${part("ahead", j)}))${
+      scan.reverse && lanes === 4 ? ".wzyx" : ""
+    }; }${j < registers - 1 ? ` carry += ${part("all", j)};` : ""}`;
+  return {
+    label: `cumsum rows, ${tiles === 1 ? `${perRow} invocations each` : `${tiles} tiles each`}`,
+    bindings: [
+      binding("x", vector, from, "read"),
+      ...(before === undefined ? [] : [binding("before", scan.type, before, "read")]),
+      binding("y", vector, to, "write"),
+    ],
+    workgroupSize,
+    groups: groupsOf(scan, tile),
+    code: `${loadText(scan, tile)}${workgroupScan(totals, workgroupSize, perRow)}${prefix}
+fn main(group: u32, lane: u32) {
+  let row = row_of(group, lane);
+  let tile = tile_of(group);
+  let first = tile * ${registers * perRow}u + lane % ${perRow}u;
+${each(registers, (j) => `  let s${j} = ${own(j)};`)}
+  let ahead = scan(lane, ${totals}(${Array.from({ length: registers }, (_, j) => last(`s${j}`)).join(", ")}));
+  ${registers > 1 ? "let all = scan_total(lane);" : ""}
+  var carry = ${scan.type}();
+  ${before === undefined ? "" : "if (tile > 0u) { carry = before[group - 1u]; }"}
+${each(registers, write)}
+}
+`,
+    sizes: sizesOf(scan, tile),
+  };
+};
+
+/**
+ * Running sums of rows: one pass where a row fits a tile of 4096, else sums of tiles, their running sums by the same means, and running
+ * sums within tiles (reduce, then scan: the order of additions depends on the shape alone). Reads twice, writes once.
+ */
+export const rowScanPasses = (scan: RowScan, from: BindingSource, to: BindingSource, blocks: ScratchBlocks): Pass[] => {
+  const tile = tileOf(scan);
+  if (tile.tiles === 1) return [scanPass(scan, tile, from, to, undefined)];
+  const [sums, before] = [blocks.take(scan.rows * tile.tiles), blocks.take(scan.rows * tile.tiles)];
+  return [
+    sumsPass(scan, tile, from, sums),
+    ...rowScanPasses({ ...scan, size: tile.tiles, reverse: false }, sums, before, blocks),
+    scanPass(scan, tile, from, to, before),
+  ];
+};

@@ -1,0 +1,63 @@
+import type { DeviceFacts, KernelPlan, Pass } from "../../kernel.ts";
+import { workgroupSize } from "../reduce/fold.ts";
+import { ScratchBlocks } from "../scratch-blocks.ts";
+import { byRankPass, longestRanked } from "./by-rank.ts";
+import { mergePass } from "./merge.ts";
+import { radixSelectPasses } from "./radix-select.ts";
+import { rowSelectPass } from "./row-select.ts";
+import { elementsBinding, type Selection, type Winners, winText } from "./selection.ts";
+import { sortTile, tileSortPass } from "./tile-sort.ts";
+
+/** Everything wins, in order of position. */
+const copyPass = ({ rows, size }: Selection): Pass => {
+  const win = winText(undefined);
+  return {
+    label: "top-k, everything",
+    bindings: [elementsBinding(), ...win.bindings],
+    workgroupSize,
+    groups: Math.ceil((rows * size) / workgroupSize),
+    code: `${win.code}fn main(group: u32, lane: u32) {
+  let at = group * ${workgroupSize}u + lane;
+  if (at < sizes.count) { win(at, x[at], 0u, at % sizes.size); }
+}
+`,
+    sizes: { count: rows * size, size },
+  };
+};
+
+const take = ({ rows, k }: Selection, blocks: ScratchBlocks): Winners => ({ keys: blocks.take(rows * k), places: blocks.take(rows * k) });
+
+/** Sort [rows, k] items into the results, greatest first. */
+const sortPasses = (selection: Selection, from: Winners | "elements", blocks: ScratchBlocks): Pass[] => {
+  const { k } = selection;
+  if (k <= sortTile) return [tileSortPass(selection, from, k, undefined)];
+  let here = take(selection, blocks);
+  let there = from === "elements" ? take(selection, blocks) : from;
+  const passes = [tileSortPass(selection, from, k, here)];
+  for (let run = sortTile; run < k; run *= 2) {
+    passes.push(mergePass(selection, run, here, 2 * run < k ? there : undefined));
+    [here, there] = [there, here];
+  }
+  return passes;
+};
+
+/** Rows that one workgroup each selects from rather than many workgroups. */
+const selectsAlone = ({ rows, size }: Selection, facts: DeviceFacts): boolean => size <= 4096 || rows >= (facts.software ? 8 : 256);
+
+/** The k greatest of each row, in order of rank or of position; see the passes for what each way costs. */
+export const topKPlan = (selection: Selection, sorted: boolean, facts: DeviceFacts): KernelPlan => {
+  const { size, k } = selection;
+  const blocks = new ScratchBlocks();
+  const select = (to: Winners | undefined): Pass[] =>
+    selectsAlone(selection, facts) ? [rowSelectPass(selection, to)] : radixSelectPasses(selection, to, blocks, facts);
+  const passes = (): Pass[] => {
+    if (size <= longestRanked) return [byRankPass(selection, sorted)];
+    if (!sorted) return k === size ? [copyPass(selection)] : select(undefined);
+    if (size <= sortTile) return [tileSortPass(selection, "elements", size, undefined)];
+    if (k === size) return sortPasses(selection, "elements", blocks);
+    const winners = take(selection, blocks);
+    return [...select(winners), ...sortPasses(selection, winners, blocks)];
+  };
+  const list = passes();
+  return { scratch: blocks.bytes, passes: list };
+};

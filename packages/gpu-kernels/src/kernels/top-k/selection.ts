@@ -1,0 +1,49 @@
+import type { Binding, BindingSource } from "../../kernel.ts";
+
+/** The `k` greatest of each row of [rows, size]: NaN greatest, lower positions first among equals. */
+export interface Selection {
+  readonly rows: number;
+  readonly size: number;
+  readonly k: number;
+  readonly by: "value" | "magnitude";
+}
+
+/** Winners between passes: keys and positions within their rows, [rows, k]. */
+export interface Winners {
+  readonly keys: BindingSource;
+  readonly places: BindingSource;
+}
+
+/** The elements as bits, so that they come back as they were. */
+export const elementsBinding = (vector = false): Binding => ({
+  name: "x",
+  type: vector ? "array<vec4<u32>>" : "array<u32>",
+  source: { input: 0 },
+  access: "read",
+});
+
+const words = (name: string, source: BindingSource, access: "read" | "write"): Binding => ({ name, type: "array<u32>", source, access });
+
+/** `fn win(at: u32, bits: u32, key: u32, place: u32)`: put a winner at `row · k + rank`, into the results or where it will be sorted. */
+export const winText = (to: Winners | undefined): { readonly bindings: readonly Binding[]; readonly code: string } =>
+  to === undefined
+    ? {
+        bindings: [words("values", { output: 0 }, "write"), words("indices", { output: 1 }, "write")],
+        code: "fn win(at: u32, bits: u32, key: u32, place: u32) { values[at] = bits; indices[at] = place; }\n",
+      }
+    : {
+        bindings: [words("to_keys", to.keys, "write"), words("to_places", to.places, "write")],
+        code: "fn win(at: u32, bits: u32, key: u32, place: u32) { to_keys[at] = key; to_places[at] = place; }\n",
+      };
+
+/** Winners to be read. */
+export const winnerBindings = ({ keys, places }: Winners): readonly Binding[] => [
+  words("from_keys", keys, "read"),
+  words("from_places", places, "read"),
+];
+
+/** `fn before(key_a, place_a, key_b, place_b) -> bool`: the order of winners, without ties. */
+export const beforeText = `fn before(key_a: u32, place_a: u32, key_b: u32, place_b: u32) -> bool {
+  return key_a > key_b || (key_a == key_b && place_a < place_b);
+}
+`;

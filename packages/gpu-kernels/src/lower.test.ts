@@ -1,0 +1,120 @@
+import {
+  add,
+  concat,
+  exp,
+  kernelNodeOf,
+  matmul,
+  optimize,
+  planMemory,
+  reshape,
+  softmax,
+  sum,
+  type Tensor,
+  trace,
+  type TensorSpec,
+} from "@skein/tensor-core";
+import { describe, expect, test } from "vitest";
+import type { Choices, DeviceFacts } from "./kernel.ts";
+import { kernels } from "./kernel-table.ts";
+import { checkSupport, type DispatchStep, lower, type Lowered, regionsOf } from "./lower.ts";
+import { gridGroups } from "./shader.ts";
+
+/** WebGPU's default limits and no optional feature. */
+const facts: DeviceFacts = {
+  adapter: "a test",
+  software: false,
+  f16: false,
+  subgroups: false,
+  minSubgroupSize: 4,
+  maxSubgroupSize: 128,
+  timestamps: false,
+  subgroupMatrices: [],
+  maxWorkgroupSize: 256,
+  maxWorkgroupBytes: 16_384,
+  maxBindings: 8,
+  maxBindingBytes: 2 ** 27,
+  maxBufferBytes: 2 ** 28,
+  bindingAlignment: 256,
+};
+
+const spec = (shape: readonly number[], dtype: TensorSpec["dtype"] = "f32"): TensorSpec => ({ dtype, shape });
+
+const lowered = (
+  fn: (...args: Tensor[]) => Tensor | Tensor[],
+  specs: readonly TensorSpec[],
+  choices: Choices = {},
+  donate: number[] = [],
+): Lowered => {
+  const graph = optimize(trace(fn, specs as never).graph, { fuse: { maxOperands: facts.maxBindings } });
+  const plan = planMemory(graph, { donate, alignment: 256, viewAlignment: 256, maxSlabBytes: facts.maxBufferBytes });
+  return lower(graph, plan, facts, choices);
+};
+
+const dispatches = ({ steps }: Lowered): DispatchStep[] => steps.filter((step) => step.kind === "dispatch");
+
+describe("lowering", () => {
+  test.each([1, 65_535, 65_536, 10_000_000])("a pass of %i workgroups has a grid that holds them, guarded when it holds more", (rows) => {
+    // One workgroup takes one row of this length.
+    const graph = optimize(trace((x: Tensor) => softmax(x), [spec([rows, 1024])] as never).graph);
+    const { passes } = kernels["softmax"]!.plan(kernelNodeOf(graph, graph.nodes[1]!), facts, {}, []);
+    expect(passes[0]!.groups).toBe(rows);
+    const [step] = dispatches(lowered((x) => softmax(x), [spec([rows, 1024])], { workPerSubmission: Infinity }));
+    const [slice] = step!.slices;
+    const groups = gridGroups(slice!.grid);
+    expect(groups).toBeGreaterThanOrEqual(rows);
+    expect(slice!.grid.every((size) => size <= 65_535)).toBe(true);
+    expect(step!.code.includes(`if (local_group >= ${rows}u) { return; }`)).toBe(groups > rows);
+  });
+
+  test("long dispatches become slices that cover every workgroup once", () => {
+    const whole = dispatches(lowered((x) => exp(x), [spec([1_000_003])], { workPerSubmission: Infinity }))[0]!;
+    const total = gridGroups(whole.slices[0]!.grid);
+    for (const workPerSubmission of [1e3, 1e5, 3e6]) {
+      const [step] = dispatches(lowered((x) => exp(x), [spec([1_000_003])], { workPerSubmission }));
+      const words = step!.slices.map((slice) => slice.words!);
+      expect(words.length).toBeGreaterThan(1);
+      expect(step!.work / words.length).toBeLessThanOrEqual(workPerSubmission * (1 + words.length / total) + step!.work / total);
+      let next = 0;
+      for (const [first, groups] of words) {
+        expect(first).toBe(next);
+        next += groups;
+      }
+      expect(next).toBe(total);
+      expect(step!.bindingKinds.at(-1)).toBe("uniform");
+      expect(step!.code).toContain("slice.first");
+    }
+  });
+
+  test("a dispatch within the bound is whole and has no slice", () => {
+    const [step] = dispatches(lowered((x) => exp(x), [spec([1000])]));
+    expect(step!.slices).toHaveLength(1);
+    expect(step!.code).not.toContain("slice");
+  });
+
+  test("bindings begin where the device wants them, lie inside their regions, and are never empty", () => {
+    const result = lowered(
+      (x, y, z) => [softmax(add(x, 1)), matmul(y, x), sum(z), concat([reshape(x, [12]), reshape(y, [15])], 0)],
+      [spec([3, 4]), spec([5, 3]), spec([0, 7])],
+    );
+    const { scratch, constants } = regionsOf(result.slabBytes.length, 3, 4);
+    for (const { variables } of dispatches(result))
+      for (const { at } of variables) {
+        expect(at.offset % facts.bindingAlignment).toBe(0);
+        expect(at.bytes).toBeGreaterThan(0);
+        expect(at.bytes % 16).toBe(0);
+        if (at.region < scratch) expect(at.offset + at.bytes).toBeLessThanOrEqual(result.slabBytes[at.region]!);
+        if (at.region === scratch) expect(at.offset + at.bytes).toBeLessThanOrEqual(result.scratchBytes);
+        if (at.region === constants) expect(at.offset + at.bytes).toBeLessThanOrEqual(result.constantBytes);
+      }
+  });
+
+  test("nodes whose results have no elements run nothing", () => {
+    expect(lowered((x) => softmax(add(x, 1)), [spec([0, 5])]).steps).toEqual([]);
+  });
+
+  test("what a device cannot bind is told with both numbers", () => {
+    const graph = optimize(trace((x: Tensor) => exp(x), [spec([2 ** 25 + 1])] as never).graph);
+    expect(() => checkSupport(graph, facts)).toThrow(/134217732 bytes.*bind 134217728 \(maxStorageBufferBindingSize\)/);
+    expect(() => checkSupport(graph, { ...facts, maxBindingBytes: 2 ** 28 })).not.toThrow();
+  });
+});

@@ -1,0 +1,13 @@
+import type { Kernel } from "../kernel.ts";
+import { poolPass } from "../kernels/pooling/forward.ts";
+import { poolingGeometryOf } from "../kernels/pooling/geometry.ts";
+
+/** Mean of each window; see `kernels/pooling/forward.ts`. */
+export const avgPool2dKernel: Kernel = {
+  op: "avg-pool2d",
+  plan: ({ inputs: [x], outputs: [y], params }, facts) => ({
+    passes: [
+      poolPass(poolingGeometryOf(x!.shape, y!.shape, params), params["countPadding"] === true ? "mean of window" : "mean of pixels", facts),
+    ],
+  }),
+};

@@ -1,0 +1,14 @@
+import { rowMajorStrides } from "@skein/tensor-core";
+import type { Kernel } from "../kernel.ts";
+import { viewCopyPass } from "../kernels/movement/view-copy.ts";
+
+/** A copy from a view that does not step along stretched dimensions. */
+export const broadcastToKernel: Kernel = {
+  op: "broadcast-to",
+  plan: ({ inputs: [x], outputs: [y] }) => {
+    const lead = y!.shape.length - x!.shape.length;
+    const own = rowMajorStrides(x!.shape);
+    const dims = y!.shape.map((size, dim) => ({ size, stride: dim < lead || x!.shape[dim - lead] === 1 ? 0 : own[dim - lead]! }));
+    return { passes: [viewCopyPass({ dims, offset: 0 }, y!.dtype, "broadcast-to")] };
+  },
+};

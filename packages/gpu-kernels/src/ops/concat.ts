@@ -1,0 +1,20 @@
+import { elementCount } from "@skein/tensor-core";
+import type { Kernel } from "../kernel.ts";
+import { concatPasses } from "../kernels/movement/concat.ts";
+
+/** The operands that the memory plan did not have computed where they belong, several in one pass. */
+export const concatKernel: Kernel = {
+  op: "concat",
+  plan: ({ inputs, outputs: [y], params }, facts, _, placed) => {
+    const dim = params["dim"] as number;
+    let end = 0;
+    const columns = inputs.map(({ shape }, input) => {
+      const begin = end;
+      const width = elementCount(shape.slice(dim));
+      end += width;
+      return { input, begin, width };
+    });
+    const rows = elementCount(y!.shape.slice(0, dim));
+    return { passes: concatPasses({ rows, rowWidth: end, columns }, y!.dtype, placed, facts.maxBindings - 1) };
+  },
+};

@@ -1,0 +1,7 @@
+import type { Kernel } from "../kernel.ts";
+import { fillPass } from "../kernels/generators/fill.ts";
+
+export const constantKernel: Kernel = {
+  op: "constant",
+  plan: ({ outputs, params }) => ({ passes: [fillPass(outputs[0]!, Number(params["value"]))] }),
+};

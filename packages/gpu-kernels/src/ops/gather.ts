@@ -1,0 +1,19 @@
+import { elementCount, invalidValue } from "@skein/tensor-core";
+import { fillWord } from "../fill-word.ts";
+import type { Kernel } from "../kernel.ts";
+import { gatherPass } from "../kernels/indexing/gather.ts";
+
+export const gatherKernel: Kernel = {
+  op: "gather",
+  plan: ({ inputs: [x, indices], params }) => {
+    const { dtype, shape } = x!;
+    const dim = params["dim"] as number;
+    const sizes = {
+      outer: elementCount(shape.slice(0, dim)),
+      size: shape[dim]!,
+      inner: elementCount(shape.slice(dim + 1)),
+      count: elementCount(indices!.shape),
+    };
+    return { passes: [gatherPass(sizes, dtype, fillWord(params["outside"] === "zero" ? 0 : invalidValue[dtype], dtype))] };
+  },
+};

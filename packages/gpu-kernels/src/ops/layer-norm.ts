@@ -1,0 +1,14 @@
+import type { Kernel } from "../kernel.ts";
+import { fillRows, nanBits } from "../kernels/rows/fill-rows.ts";
+import { layerNormProgram } from "../kernels/rows/norm.ts";
+import { rowPlan, rowsOf } from "../kernels/rows/row-plan.ts";
+
+export const layerNormKernel: Kernel = {
+  op: "layer-norm",
+  plan: ({ inputs: [x], params }, facts) => {
+    const { rows, columns } = rowsOf(x!);
+    if (columns > 0) return rowPlan(layerNormProgram(params["epsilon"] as number), x!, facts);
+    const values = [1, 2].map((output) => ({ output, bits: nanBits }));
+    return { passes: [fillRows("layer-norm", rows, values)] };
+  },
+};

@@ -1,0 +1,7 @@
+import type { Kernel } from "../kernel.ts";
+import { oneHotPass } from "../kernels/generators/one-hot.ts";
+
+export const oneHotKernel: Kernel = {
+  op: "one-hot",
+  plan: ({ outputs }) => ({ passes: [oneHotPass(outputs[0]!)] }),
+};

@@ -1,0 +1,8 @@
+import type { Kernel } from "../kernel.ts";
+import { rowPlan } from "../kernels/rows/row-plan.ts";
+import { softmaxProgram } from "../kernels/rows/softmax.ts";
+
+export const softmaxKernel: Kernel = {
+  op: "softmax",
+  plan: ({ inputs: [x] }, facts) => rowPlan(softmaxProgram, x!, facts),
+};

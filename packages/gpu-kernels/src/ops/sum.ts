@@ -1,0 +1,9 @@
+import type { Kernel } from "../kernel.ts";
+import { reductionSteps } from "../kernels/reduce/steps.ts";
+import { sumPlan } from "../kernels/reduce/sum.ts";
+
+export const sumKernel: Kernel = {
+  op: "sum",
+  plan: ({ inputs: [x], params }, facts) =>
+    sumPlan(x!.dtype === "f32" ? "f32" : "u32", reductionSteps(x!.shape, params["dims"] as number[]), facts),
+};

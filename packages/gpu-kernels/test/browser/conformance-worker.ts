@@ -1,0 +1,50 @@
+import { type CheckOptions, checkGradientValues, checkValues, conformanceCases } from "@skein/testing";
+import { evaluate, multiply, NdArray, type Tensor } from "@skein/tensor-core";
+import { createWebGpuBackend, DeviceLostError, type WebGpuBackend } from "../../src/index.ts";
+
+/** What the test calls in here. */
+export interface ConformanceWorker {
+  /** Open the backend. @returns its adapter's name. */
+  openBackend(): Promise<string>;
+  /** Check one row, values and gradients. @returns what is wrong with it. */
+  checkRow(index: number): Promise<string | undefined>;
+}
+
+interface Opened {
+  readonly backend: WebGpuBackend;
+  readonly options: CheckOptions;
+}
+
+/** WebGPU lets a device take numbers below the normal range for 0, and SwiftShader does. */
+const flushesSubnormals = async (backend: WebGpuBackend): Promise<boolean> => {
+  const product = await evaluate((x: Tensor, y: Tensor) => multiply(x, y), backend)(NdArray.from([1e-40]), NdArray.from([1]));
+  return product.item() === 0;
+};
+
+const open = async (): Promise<Opened> => {
+  if (navigator.gpu === undefined) throw new Error("this browser has no WebGPU");
+  const backend = await createWebGpuBackend({ gpu: navigator.gpu });
+  return { backend, options: { subnormals: (await flushesSubnormals(backend)) ? "flushed" : "kept" } };
+};
+
+const serve = (): ConformanceWorker => {
+  let opened: Opened | undefined;
+  return {
+    openBackend: async () => (opened ??= await open()).backend.facts.adapter,
+    checkRow: async (index) => {
+      const row = conformanceCases[index]!;
+      try {
+        const { backend, options } = (opened ??= await open());
+        await checkValues(row, backend, options);
+        if (row.gradient !== undefined) await checkGradientValues(row, backend);
+        return undefined;
+      } catch (error) {
+        // The next row gets a device of its own.
+        if (error instanceof DeviceLostError) opened = undefined;
+        return error instanceof Error ? error.message : String(error);
+      }
+    },
+  };
+};
+
+Object.assign(globalThis, serve());

@@ -1,0 +1,211 @@
+import {
+  add,
+  allGather,
+  allReduce,
+  allToAll,
+  axisIndex,
+  broadcastFromRoot,
+  cast,
+  type CollectiveHandle,
+  type CollectiveRequest,
+  type Communicator,
+  interpretWorld,
+  jit,
+  multiply,
+  type NdArray,
+  type ReferenceArray,
+  reduceScatter,
+  sendReceive,
+  type Tensor,
+  trace,
+} from "@skein/tensor-core";
+import { firstDifference, normal } from "@skein/testing";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DeviceLostError, type HostMemory, type WebGpuBackend } from "../src/index.ts";
+import { hasAdapter, openBackend } from "./gpu.ts";
+
+const worldSize = 2;
+
+/** What all ranks of one thread share: the n-th request of each rank belongs together, and is computed when the last has come. */
+class Meeting {
+  private readonly requests = new Map<number, CollectiveRequest[]>();
+  private readonly done = new Map<number, PromiseWithResolvers<void>>();
+
+  finished(id: number): PromiseWithResolvers<void> {
+    let promise = this.done.get(id);
+    if (promise === undefined) this.done.set(id, (promise = Promise.withResolvers<void>()));
+    return promise;
+  }
+
+  bring(id: number, rank: number, request: CollectiveRequest): void {
+    const all = this.requests.get(id) ?? [];
+    all[rank] = request;
+    this.requests.set(id, all);
+    if (all.filter(Boolean).length < worldSize) return;
+    const inputs = all.map(({ input }) => input.slice());
+    all.forEach((one, own) => one.output.set(resultOf(one, own, inputs)));
+    setTimeout(() => this.finished(id).resolve(), 1);
+  }
+}
+
+const floats = (bytes: Uint8Array): Float32Array => new Float32Array(bytes.slice().buffer);
+
+const resultOf = (
+  { kind, reduction, root = 0, from, output }: CollectiveRequest,
+  rank: number,
+  inputs: readonly Uint8Array[],
+): Uint8Array => {
+  const fold = (): Uint8Array => {
+    const [a, b] = inputs.map(floats) as [Float32Array, Float32Array];
+    return new Uint8Array(a.map((value, i) => (reduction === "max" ? Math.max(value, b[i]!) : value + b[i]!)).buffer);
+  };
+  const chunk = (bytes: Uint8Array, i: number): Uint8Array =>
+    bytes.slice((i * bytes.length) / worldSize, ((i + 1) * bytes.length) / worldSize);
+  const joined = (parts: readonly Uint8Array[]): Uint8Array => Uint8Array.from(parts.flatMap((part) => [...part]));
+  if (kind === "all-reduce") return fold();
+  if (kind === "reduce-scatter") return chunk(fold(), rank);
+  if (kind === "all-gather") return joined(inputs);
+  if (kind === "all-to-all") return joined(inputs.map((input) => chunk(input, rank)));
+  if (kind === "broadcast") return inputs[root]!;
+  return from === undefined ? new Uint8Array(output.length) : inputs[from]!;
+};
+
+const communicatorOf = (meeting: Meeting, rank: number): Communicator => {
+  let next = 0;
+  return {
+    rank,
+    worldSize,
+    start: (request): CollectiveHandle => {
+      const id = next++;
+      meeting.bring(id, rank, request);
+      return { id };
+    },
+    wait: ({ id }) => meeting.finished(id).promise,
+    bytesSent: () => 0,
+  };
+};
+
+/** Counts what is out. */
+class CountedMemory implements HostMemory {
+  held = 0;
+  allocate(bytes: number): Uint8Array {
+    this.held += bytes;
+    return new Uint8Array(bytes).fill(0x55);
+  }
+  release(bytes: Uint8Array): void {
+    this.held -= bytes.byteLength;
+  }
+}
+
+describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
+  const memories = [new CountedMemory(), new CountedMemory()];
+  let backends: WebGpuBackend[];
+  beforeAll(async () => {
+    backends = await Promise.all(memories.map((hostMemory) => openBackend({ hostMemory })));
+  });
+  afterAll(() => backends.forEach((backend) => backend.close()));
+
+  const toReference = (array: NdArray): ReferenceArray => ({
+    spec: { dtype: array.dtype, shape: array.shape },
+    data: Float64Array.from(array.toNumbers()),
+  });
+
+  /** Run `fn` on both ranks at once and compare every output with the world's reference. */
+  const check = async (fn: (x: Tensor) => readonly Tensor[], inputs: readonly NdArray[], runs = 1): Promise<void> => {
+    const { graph } = trace(fn, [inputs[0]] as never, { mesh: { data: worldSize } });
+    const expected = interpretWorld(
+      graph,
+      inputs.map((input) => [toReference(input)]),
+    );
+    const meeting = new Meeting();
+    await Promise.all(
+      backends.map(async (backend, rank) => {
+        const f = jit(fn, backend, { communicators: { data: communicatorOf(meeting, rank) } });
+        for (let run = 0; run < runs; run++) {
+          const outputs = await f(inputs[rank]! as never);
+          for (const [i, output] of (outputs as never[]).entries()) {
+            const difference = firstDifference((await backend.download(output)).toNumbers(), expected[rank]![i]!.data, {
+              absolute: 1e-5,
+              relative: 1e-5,
+            });
+            expect(difference, `rank ${rank}, run ${run}, output ${i}`).toBeUndefined();
+            backend.free(output);
+          }
+        }
+        f.release();
+      }),
+    );
+    expect(memories.map(({ held }) => held)).toEqual([0, 0]);
+  };
+
+  const inputs = [normal([4, 6], 1), normal([4, 6], 2)];
+
+  test.each([
+    ["all-reduce", (x: Tensor) => [allReduce(add(x, 1), "data")]],
+    ["all-reduce, largest", (x: Tensor) => [allReduce(x, "data", "max")]],
+    ["reduce-scatter", (x: Tensor) => [multiply(reduceScatter(x, "data"), 2)]],
+    ["all-gather", (x: Tensor) => [multiply(allGather(x, "data"), 2)]],
+    ["all-to-all", (x: Tensor) => [allToAll(x, "data")]],
+    ["broadcast", (x: Tensor) => [broadcastFromRoot(x, "data", 1)]],
+    ["send and receive", (x: Tensor) => [sendReceive(x, "data", [[1, 0]])]],
+    ["the rank's number", (x: Tensor) => [multiply(x, cast(axisIndex("data"), "f32"))]],
+  ])("%s", async (_, fn) => {
+    await check(fn, inputs);
+  });
+
+  test("several at once, while other work goes on, run after run", async () => {
+    await check(
+      (x) => {
+        const a = allReduce(multiply(x, 2), "data");
+        const b = allGather(add(x, 3), "data");
+        const between = multiply(add(x, x), x);
+        return [add(a, between), b, allReduce(add(between, a), "data")];
+      },
+      inputs,
+      5,
+    );
+  });
+
+  test("tensors without elements", async () => {
+    await check((x) => [allReduce(multiply(x, 2), "data"), allGather(x, "data")], [normal([0, 3]), normal([0, 3])]);
+  });
+
+  test("a group that fails rejects the run, and gives its memory back", async () => {
+    const broken: Communicator = {
+      rank: 0,
+      worldSize,
+      start: () => ({ id: 0 }),
+      wait: async () => {
+        throw new Error("rank 1 is gone");
+      },
+      bytesSent: () => 0,
+    };
+    const [backend] = backends as [WebGpuBackend];
+    const x = backend.upload(inputs[0]!);
+    const f = jit((y: Tensor) => [allReduce(multiply(y, 2), "data"), allGather(y, "data")], backend, { communicators: { data: broken } });
+    await expect(f(x)).rejects.toThrow("rank 1 is gone");
+    const held = backend.bytesInUse();
+    await expect(f(x)).rejects.toThrow("rank 1 is gone");
+    expect(backend.bytesInUse()).toBe(held);
+    expect(memories[0]!.held).toBe(0);
+    expect((await backend.download(x)).toNumbers()).toEqual(inputs[0]!.toNumbers());
+  });
+
+  test("a device that is lost while a collective is under way rejects the run", async () => {
+    const backend = await openBackend();
+    const gate = Promise.withResolvers<void>();
+    const slow: Communicator = {
+      rank: 0,
+      worldSize,
+      start: () => {
+        backend.device.gpu.destroy();
+        setTimeout(gate.resolve, 20);
+        return { id: 0 };
+      },
+      wait: async () => gate.promise,
+      bytesSent: () => 0,
+    };
+    const f = jit((y: Tensor) => add(allReduce(multiply(y, 2), "data"), 1), backend, { communicators: { data: slow } });
+    await expect(f(inputs[0]! as never)).rejects.toThrow(DeviceLostError);
+  });
+});

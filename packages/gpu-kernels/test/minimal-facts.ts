@@ -1,0 +1,19 @@
+import type { DeviceFacts } from "../src/kernel.ts";
+
+/** A GPU with WebGPU's default limits and no optional feature: what every kernel must run on. */
+export const minimalFacts: DeviceFacts = {
+  adapter: "minimal",
+  software: false,
+  f16: false,
+  subgroups: false,
+  minSubgroupSize: 4,
+  maxSubgroupSize: 128,
+  timestamps: false,
+  subgroupMatrices: [],
+  maxWorkgroupSize: 256,
+  maxWorkgroupBytes: 16_384,
+  maxBindings: 8,
+  maxBindingBytes: 2 ** 27,
+  maxBufferBytes: 2 ** 28,
+  bindingAlignment: 256,
+};

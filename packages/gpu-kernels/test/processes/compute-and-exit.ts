@@ -1,0 +1,14 @@
+import { add, jit, NdArray, type Tensor } from "@skein/tensor-core";
+import { createWebGpuBackend } from "../../src/index.ts";
+import { openNodeGpu } from "../../src/node.ts";
+
+// A whole program: computes, idles, closes, and is done. Prints what it computed and the processor time of two idle seconds.
+const backend = await createWebGpuBackend({ gpu: await openNodeGpu() });
+const f = jit((x: Tensor) => add(x, 1), backend);
+const values = (await backend.download(await f(NdArray.from([1, 2, 3])))).toNumbers();
+await new Promise((resolve) => setTimeout(resolve, 200));
+const before = process.cpuUsage();
+await new Promise((resolve) => setTimeout(resolve, 2000));
+const { user, system } = process.cpuUsage(before);
+backend.close();
+process.stdout.write(JSON.stringify({ values, idleCpuSeconds: (user + system) / 1e6, closedAt: Date.now() }));

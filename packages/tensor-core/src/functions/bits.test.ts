@@ -1,0 +1,41 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Tensor } from "../graph/tensor.ts";
+import { evaluate } from "../jit.ts";
+import { NdArray } from "../nd-array.ts";
+import { referenceBackend } from "../reference/reference-backend.ts";
+import { packBits, unpackBits } from "./bits.ts";
+
+const reference = referenceBackend();
+const run = (fn: (x: Tensor) => Tensor, x: NdArray): Promise<NdArray> => evaluate(fn, reference)(x) as Promise<NdArray>;
+
+describe("bits", () => {
+  test("lie with the first element in the lowest bit of the first word, rows apart", async () => {
+    const x = NdArray.from([1, 0, 1, ...new Array<number>(29).fill(0), 1, ...new Array<number>(32).fill(1), 0], [2, 33], "bool");
+    const words = await run(packBits, x);
+    expect(words.shape).toEqual([2, 2]);
+    expect(words.toNumbers()).toEqual([5, 1, 2 ** 32 - 1, 0]);
+  });
+
+  test("come back as they were", async () => {
+    const rows = fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 70 }));
+    await fc.assert(
+      fc.asyncProperty(rows, fc.infiniteStream(fc.boolean()), async ([count, size], stream) => {
+        const values = Array.from({ length: count * size }, () => (stream.next().value ? 1 : 0));
+        const x = NdArray.from(values, [count, size], "bool");
+        const y = await run((own) => unpackBits(packBits(own), size), x);
+        expect(y).toEqual(x);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("of other dtypes, of scalars and of counts that do not fit are refused", async () => {
+    await expect(run(packBits, NdArray.from([1], [1], "u8"))).rejects.toThrow(/takes bool/);
+    await expect(run(packBits, NdArray.scalar(1, "bool"))).rejects.toThrow(/takes bool/);
+    const words = NdArray.from([1, 2], [2], "u32");
+    await expect(run((own) => unpackBits(own, 65), words)).rejects.toThrow(/65 bits lie in u32 \[..., 3\]/);
+    await expect(run((own) => unpackBits(own, 32), words)).rejects.toThrow(/32 bits lie in u32 \[..., 1\]/);
+    await expect(run((own) => unpackBits(own, 1.5), words)).rejects.toThrow(/not a size/);
+  });
+});

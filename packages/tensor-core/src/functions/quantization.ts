@@ -1,0 +1,120 @@
+import { ArgumentError, ShapeError } from "../errors.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { formatSpec, type Shape } from "../shape.ts";
+import {
+  add,
+  bitwiseAnd,
+  bitwiseOr,
+  cast,
+  divide,
+  equal,
+  floor,
+  isFinite,
+  lessEqual,
+  maximum,
+  minimum,
+  multiply,
+  negate,
+  round,
+  shiftLeft,
+  shiftRight,
+  subtract,
+  where,
+} from "./elementwise.ts";
+import { concat, pad, slice } from "./movement.ts";
+import { uniform } from "./random.ts";
+import { reduceMax, reduceMin } from "./reduce.ts";
+
+export interface QuantizeOptions {
+  /** Bits per code. Default: 8. */
+  readonly bits?: 8 | 4 | 2;
+  /** u32[2]. With it codes are rounded up or down at random, such that the expectation is exact; without it to the nearest. */
+  readonly key?: Tensor;
+}
+
+export interface DequantizeOptions {
+  /** What the codes were made with. Default: 8. */
+  readonly bits?: 8 | 4 | 2;
+  /** Size of the last dimension. Default: as many as fit the codes. */
+  readonly count?: number;
+}
+
+const codesPerByte = (op: string, bits: number): number => {
+  if (bits !== 8 && bits !== 4 && bits !== 2) throw new ArgumentError(`${op}: ${bits} bits per code are not possible; use 8, 4 or 2`);
+  return 8 / bits;
+};
+
+const lastDim = (x: Tensor, from: number, to: number): Tensor => {
+  const outer = x.shape.slice(0, -1);
+  return slice(x, [...outer.map(() => 0), from], [...outer, to]);
+};
+
+/** u8 codes: lay part k of `parts` equal parts of each row into bits `bits·k` and up of the bytes: neighbours in memory stay neighbours. */
+const packCodes = (codes: Tensor, bits: number, parts: number): Tensor => {
+  if (parts === 1) return codes;
+  const count = codes.shape.at(-1)!;
+  const size = Math.ceil(count / parts);
+  const missing = codes.shape.map((_, dim): readonly [number, number] => [0, dim === codes.rank - 1 ? parts * size - count : 0]);
+  const padded = pad(codes, missing);
+  const planes = Array.from({ length: parts }, (_, k) => shiftLeft(cast(lastDim(padded, k * size, (k + 1) * size), "u32"), bits * k));
+  return cast(
+    planes.reduce((byte, plane) => bitwiseOr(byte, plane)),
+    "u8",
+  );
+};
+
+const unpackCodes = (codes: Tensor, bits: number, parts: number, count: number): Tensor => {
+  if (parts === 1) return codes;
+  const bytes = cast(codes, "u32");
+  const planes = Array.from({ length: parts }, (_, k) => cast(bitwiseAnd(shiftRight(bytes, bits * k), 2 ** bits - 1), "u8"));
+  return lastDim(concat(planes, codes.rank - 1), 0, count);
+};
+
+/**
+ * Whole multiples of one step per row (last dimension), symmetric around 0: `x ≈ (code − 2^(bits−1)) · scale` with
+ * `scale = max|x| / (2^(bits−1) − 1)`. A row of zeros has scale 0; one with a NaN or an infinity becomes NaN.
+ *
+ * Error per element: at most scale/2 to the nearest; below scale, and 0 in expectation, with a key. With 4 or 2 bits the codes of
+ * equal parts of a row share bytes.
+ *
+ * @param x f32 [..., n].
+ * @returns codes u8 [..., ⌈n·bits/8⌉] and scale f32 [..., 1]. No gradient flows back.
+ * Bytes: x is read three times, codes are written once.
+ * Source: Alistarh et al. 2017, arXiv 1610.02132, with the greatest absolute value in place of the norm.
+ */
+export const quantize = (x: Tensor, { bits = 8, key }: QuantizeOptions = {}): { readonly codes: Tensor; readonly scale: Tensor } => {
+  const parts = codesPerByte("quantize", bits);
+  if (x.dtype !== "f32" || x.rank === 0)
+    throw new ShapeError("quantize", `${formatSpec(x)} was given, it takes f32 [..., n]; cast or reshape it`);
+  const most = 2 ** (bits - 1) - 1;
+  const along = { dims: -1, keepDims: true };
+  const greatest = maximum(reduceMax(x, along), negate(reduceMin(x, along)));
+  const scale = where(isFinite(greatest), where(lessEqual(greatest, 0), 0, divide(greatest, most)), NaN);
+  const steps = divide(x, where(equal(scale, 0), 1, scale));
+  const whole = key === undefined ? round(steps) : floor(add(steps, uniform(key, x.shape)));
+  // A quotient may be rounded beyond the last step.
+  const inside = minimum(maximum(whole, -most), most);
+  return { codes: packCodes(cast(add(inside, most + 1), "u8"), bits, parts), scale };
+};
+
+/**
+ * The values that `quantize` encoded, to within its error: `(code − 2^(bits−1)) · scale`.
+ *
+ * @param codes u8 [..., ⌈count·bits/8⌉]. @param scale f32 [..., 1].
+ * @returns f32 [..., count].
+ */
+export const dequantize = (codes: Tensor, scale: Tensor, { bits = 8, count }: DequantizeOptions = {}): Tensor => {
+  const parts = codesPerByte("dequantize", bits);
+  if (codes.dtype !== "u8" || codes.rank === 0)
+    throw new ShapeError("dequantize", `codes ${formatSpec(codes)} were given, they are u8 [..., n]; pass what quantize returned`);
+  const bytes = codes.shape.at(-1)!;
+  const size = count ?? bytes * parts;
+  if (Math.ceil(size / parts) !== bytes) {
+    const fitting: Shape = [...codes.shape.slice(0, -1), Math.ceil(size / parts)];
+    throw new ShapeError(
+      "dequantize",
+      `codes ${formatSpec(codes)} were given, ${size} codes of ${bits} bits lie in u8 [${fitting.join(", ")}]; pass the count and bits that were quantized`,
+    );
+  }
+  return multiply(subtract(cast(unpackCodes(codes, bits, parts, size), "f32"), 2 ** (bits - 1)), scale);
+};

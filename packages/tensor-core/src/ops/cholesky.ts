@@ -1,0 +1,39 @@
+import { choleskyGradient } from "../functions/decomposition.ts";
+import { defineOperator, type Operator } from "../graph/operator.ts";
+import { byteLength } from "../shape.ts";
+import { needSquares, squaresOf } from "./matrices.ts";
+
+/**
+ * Lower Cholesky factors of symmetric matrices: `a = l lᵀ`, l lower triangular with a positive diagonal. Only the lower triangle of `a` is
+ * read; the upper one of `l` is zero. Where a pivot is not positive the matrix is not definite: from that pivot p on, the entries `l[i][j]`
+ * with i ≥ j ≥ p are NaN.
+ *
+ * Gradient: Murray 2016, arXiv 1602.07527, section 3.1.
+ */
+export const choleskyOperator: Operator = defineOperator({
+  name: "cholesky",
+  infer: ([a]) => {
+    needSquares("cholesky", a!);
+    return [a!];
+  },
+  vjp: ({ outputs: [l], cotangents: [g] }) => [choleskyGradient(l!, g!)],
+  cost: ([a]) => {
+    const { batch, size } = squaresOf(a!);
+    return { flops: (batch * size * (size + 1) * (2 * size + 1)) / 6, bytesRead: byteLength(a!), bytesWritten: byteLength(a!) };
+  },
+  reference: ([a]) => {
+    const { batch, size } = squaresOf(a!.spec);
+    const l = new Float64Array(batch * size * size);
+    for (let matrix = 0; matrix < batch; matrix++) {
+      const at = (i: number, j: number): number => (matrix * size + i) * size + j;
+      for (let i = 0; i < size; i++) {
+        for (let j = 0; j <= i; j++) {
+          let sum = a!.data[at(i, j)]!;
+          for (let k = 0; k < j; k++) sum -= l[at(i, k)]! * l[at(j, k)]!;
+          l[at(i, j)] = i > j ? sum / l[at(j, j)]! : sum > 0 ? Math.sqrt(sum) : NaN;
+        }
+      }
+    }
+    return [l];
+  },
+});
