@@ -85,7 +85,9 @@ const rows: Row[] = [];
 try {
   for (const name of names) {
     process.stderr.write(`measuring ${name} …\n`);
-    rows.push(...(await suites[name]!({ folder, versions })));
+    const measured = await suites[name]!({ folder, versions });
+    for (const { benchmark, peer, ratio } of measured) process.stderr.write(`  ${benchmark} beside ${peer}: ${ratio?.toFixed(2) ?? "–"}\n`);
+    rows.push(...measured);
   }
 } finally {
   rmSync(folder, { recursive: true });

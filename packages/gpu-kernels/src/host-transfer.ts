@@ -16,7 +16,10 @@ export const plainHostMemory: HostMemory = {
 export const readBuffer = async (device: Device, staging: GPUBuffer, target: Uint8Array): Promise<void> => {
   if (target.byteLength === 0) return;
   const bytes = Math.ceil(target.byteLength / 4) * 4;
-  await device.settle(staging.mapAsync(1, 0, bytes)); // MAP_READ
-  target.set(new Uint8Array(staging.getMappedRange(0, bytes), 0, target.byteLength));
-  staging.unmap();
+  try {
+    await device.settle(staging.mapAsync(1, 0, bytes)); // MAP_READ
+    target.set(new Uint8Array(staging.getMappedRange(0, bytes), 0, target.byteLength));
+  } finally {
+    if (staging.mapState !== "unmapped") staging.unmap(); // a failure may come after the mapping, and the buffer is used again
+  }
 };

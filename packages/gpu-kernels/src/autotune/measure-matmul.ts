@@ -28,7 +28,7 @@ export interface MeasureOptions {
 
 /** What is never the fastest on this device and not worth its time: what explains the others, and on a processor whatever has many barriers. */
 const isCandidate = (name: string, { software }: Pick<DeviceFacts, "software">): boolean =>
-  software ? /direct|subgroup-8x4|matrix-vector/.test(name) : !/^(naive|tiled.*|transpose-direct.*)$/.test(name);
+  software ? /naive|direct|subgroup-8x4|matrix-vector/.test(name) : !/^(naive|tiled.*|transpose-direct.*)$/.test(name);
 
 /**
  * Shapes of training: squares, batches of activations against weights, their gradients (long inner dimensions), few rows, and

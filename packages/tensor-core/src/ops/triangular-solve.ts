@@ -4,7 +4,7 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, formatShape, formatSpec, sameShape } from "../shape.ts";
 import { needSquares, squaresOf } from "./matrices.ts";
 
-export type TriangularSolveParams = { readonly lower: boolean; readonly transpose: boolean; readonly unitDiagonal: boolean };
+type TriangularSolveParams = { readonly lower: boolean; readonly transpose: boolean; readonly unitDiagonal: boolean };
 
 /**
  * `x` with `op(l) x = b` for triangular l [..., n, n] and b [..., n, m] over equal leading dimensions; op(l) is l or lᵀ. Only the triangle

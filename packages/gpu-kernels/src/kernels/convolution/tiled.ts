@@ -23,8 +23,6 @@ export interface Tile {
 
 export const tileThreads = ({ rows, columns, rowsEach, columnsEach }: Tile): number => (rows / rowsEach) * (columns / columnsEach);
 
-export const tileBytes = ({ rows, columns, inner }: Tile): number => 4 * inner * (rows + columns);
-
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 /** Text for each share of `count` pieces of work that lane `lane` of `threads` has; `body` gets the WGSL index of the piece. */

@@ -71,7 +71,11 @@ export const blockLayout = (
   const workgroupSize = Math.max(lanes, 256);
   if (workgroupSize > Math.min(512, facts.maxWorkgroupSize)) return undefined;
   const together = workgroupSize / lanes;
-  const wanted = Math.min(Math.ceil(rows / together), Math.max(Math.ceil(rows / 16), facts.software ? 8 : 128), 1024);
+  // Enough blocks to keep the device busy, few enough that handing sums on inside and between them is a small part of the work.
+  const blocksWanted = facts.software
+    ? Math.min(64, Math.max(8, Math.ceil(rows / 512)))
+    : Math.min(512, Math.max(128, Math.ceil(rows / 16)));
+  const wanted = Math.min(Math.ceil(rows / together), blocksWanted);
   const rowsEach = Math.ceil(rows / together / wanted);
   return {
     layout: { width, columns: vectors, lanes, workgroupSize, shuffled, parts: 1, kind: "resident" },

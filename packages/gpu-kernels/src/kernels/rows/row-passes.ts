@@ -122,15 +122,17 @@ ${unrolled.map((id, i) => `    ${load(program, id, `${begin} + own + (left - ${i
   }`;
 };
 
-/** A row by its lanes, read for the statistics and, where elements are written, once more. */
+/** A row by its lanes, read for the statistics, if there are any, and for what is written per element. */
 export const streamedPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
   const { prologue = "", statistics, row = "", perRow = "", finish } = program;
   const body = [
     wholeRows(layout),
     prologue,
-    statistics!.begin,
-    `{\n${forward(program, layout, "0u", `${layout.columns}u`, statistics!.accumulate)}\n}`,
-    `let state = join(lane, ${statistics!.settle});`,
+    statistics === undefined
+      ? ""
+      : `${statistics.begin}
+{\n${forward(program, layout, "0u", `${layout.columns}u`, statistics.accumulate)}\n}
+let state = join(lane, ${statistics.settle});`,
     row,
     "if (!live) { return; }",
     perRow === "" ? "" : `if (own == 0u) { ${perRow} }`,

@@ -13,8 +13,8 @@ export const rowsOf = ({ shape }: TensorSpec): { rows: number; columns: number }
 /** The passes of a program under a layout: one, or two where a row is split over workgroups. */
 export const planWith = (program: RowProgram, layout: RowLayout, rows: number): KernelPlan => {
   if (layout.kind === "resident") return { passes: [residentPass(program, layout, rows)] };
-  if (program.statistics === undefined) return { passes: [applyPass(program, layout, rows)] };
   if (layout.parts === 1) return { passes: [streamedPass(program, layout, rows)] };
+  if (program.statistics === undefined) return { passes: [applyPass(program, layout, rows)] };
   return {
     scratch: [16 * rows * layout.parts],
     passes: [partialPass(program, layout, rows), applyPass(program, layout, rows)],

@@ -300,7 +300,6 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
       const expected = reference(call, specsOf(call).outputs).slice(0, program.outputs.length);
       for (const layout of layouts(columns)) {
         if (layout.kind === "resident" && program.finish === undefined) continue;
-        if (program.statistics === undefined && layout.workgroupSize !== layout.lanes && layout.kind === "streamed") continue;
         const plan = planWith(program, layout, rows);
         await check(call, plan, expected, tolerance, `[${rows}, ${columns}]`);
         expect(sameBits(await run(call, plan), await run(call, plan))).toBe(true);
