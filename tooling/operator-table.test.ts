@@ -10,6 +10,9 @@ test("the operator table is the one that the code gives; write it anew with: nod
 
 test("the table has no hole: every operator has a row, and every dtype that one backend takes runs on all", () => {
   expect(missingOperators()).toEqual([]);
-  const holes = [...supportedDtypes()].filter(([, cells]) => new Set(Object.values(cells).map((list) => list.join())).size > 1 || Object.values(cells).some((list) => list.length === 0));
+  const holes = [...supportedDtypes()].filter(
+    ([, cells]) =>
+      new Set(Object.values(cells).map((list) => list.join())).size > 1 || Object.values(cells).some((list) => list.length === 0),
+  );
   expect(holes).toEqual([]);
 });

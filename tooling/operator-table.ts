@@ -10,31 +10,14 @@ import { repository } from "./check.ts";
 export const tablePage = "packages/gpu-kernels/README.md";
 const [begin, end] = ["<!-- operators: begin -->", "<!-- operators: end -->"];
 
-/** WebGPU's default limits and no optional feature: what every adapter has. */
-const leastDevice: gpu.DeviceFacts = {
-  adapter: "any adapter",
-  software: false,
-  f16: false,
-  subgroups: false,
-  minSubgroupSize: 4,
-  maxSubgroupSize: 128,
-  timestamps: false,
-  subgroupMatrices: [],
-  maxWorkgroupSize: 256,
-  maxWorkgroupBytes: 16_384,
-  maxBindings: 8,
-  maxBindingBytes: 2 ** 27,
-  maxBufferBytes: 2 ** 28,
-  bindingAlignment: 256,
-};
-
 const backends: { readonly [name: string]: (graph: Graph) => readonly string[] } = {
   cpu: (graph) => cpu.reasonsAgainst(cpu.prepareForCpu(graph)),
-  webgpu: (graph) => gpu.reasonsAgainst(gpu.prepareForWebGpu(graph, leastDevice), leastDevice),
+  webgpu: (graph) => gpu.reasonsAgainst(gpu.prepareForWebGpu(graph, gpu.leastDevice), gpu.leastDevice),
 };
 
 /** Carried out by the executable, or taken apart before a backend sees it. */
-const withoutRows = (name: string): boolean => ["input", "collective-start", "collective-done"].includes(name) || operators[name]!.collective !== undefined;
+const withoutRows = (name: string): boolean =>
+  ["input", "collective-start", "collective-done"].includes(name) || operators[name]!.collective !== undefined;
 
 const graphOf = (row: ConformanceCase): Graph =>
   trace((...inputs: Tensor[]) => flattenTree<Tensor>(row.fn(...inputs)).leaves, row.inputs as never).graph;
@@ -48,11 +31,15 @@ export const supportedDtypes = (): ReadonlyMap<string, { readonly [backend: stri
     const graph = graphOf(row);
     const result = graph.outputs[0]!;
     const dtype = row.inputs[0]?.dtype ?? graph.nodes[result.node]!.specs[result.output]!.dtype;
-    for (const [name, reasons] of Object.entries(backends)) if (!cells[name]!.has(dtype) && reasons(graph).length === 0) cells[name]!.add(dtype);
+    for (const [name, reasons] of Object.entries(backends))
+      if (!cells[name]!.has(dtype) && reasons(graph).length === 0) cells[name]!.add(dtype);
   }
   const ordered = [...found].sort(([a], [b]) => a.localeCompare(b));
   return new Map(
-    ordered.map(([op, cells]) => [op, Object.fromEntries(Object.entries(cells).map(([name, set]) => [name, dtypes.filter((dtype) => set.has(dtype))]))]),
+    ordered.map(([op, cells]) => [
+      op,
+      Object.fromEntries(Object.entries(cells).map(([name, set]) => [name, dtypes.filter((dtype) => set.has(dtype))])),
+    ]),
   );
 };
 
@@ -64,7 +51,9 @@ export const missingOperators = (): string[] => {
 
 export const operatorTable = (): string => {
   const names = Object.keys(backends);
-  const lines = [...supportedDtypes()].map(([op, cells]) => `| \`${op}\` | ${names.map((name) => cells[name]!.join(" ") || "–").join(" | ")} |`);
+  const lines = [...supportedDtypes()].map(
+    ([op, cells]) => `| \`${op}\` | ${names.map((name) => cells[name]!.join(" ") || "–").join(" | ")} |`,
+  );
   return [`| operator | ${names.join(" | ")} |`, `| --- | ${names.map(() => "---").join(" | ")} |`, ...lines].join("\n");
 };
 

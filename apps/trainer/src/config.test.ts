@@ -60,7 +60,11 @@ describe("one line names place, value, rule and cure", () => {
       good.replace("kind: adamw", "kind: adamw\n  weigthDecay: 0.1"),
       'jobs/x.yaml:11:3: unknown key "optimizer.weigthDecay"; did you mean "weightDecay"?',
     ],
-    ["a key far from any", `${good}zebra: 1\n`, 'jobs/x.yaml:13:1: unknown key "zebra"; use one of: name, seed, ranks, backend, precision, batch'],
+    [
+      "a key far from any",
+      `${good}zebra: 1\n`,
+      'jobs/x.yaml:13:1: unknown key "zebra"; use one of: name, seed, ranks, backend, precision, batch',
+    ],
     [
       "a misspelt kind",
       good.replace("kind: cnn", "kind: cnnn"),

@@ -46,9 +46,15 @@ export const formatDiagnosis = ({ node, hardware: { webgpu, rates }, job }: Diag
     lines.push(["webgpu", `${facts.adapter}${facts.software ? " (software: a processor that pretends to be a GPU)" : ""}`]);
     if (rates !== undefined) lines.push(["", ratesLine(rates.webgpu)]);
     for (const [feature, use] of Object.entries(wishedFeatures) as [WishedFeature, string][]) {
-      lines.push(["", isOn(facts, feature) ? `${feature}: on, ${use}` : `${feature}: off, this adapter does not offer it; ${without[feature]}`]);
+      lines.push([
+        "",
+        isOn(facts, feature) ? `${feature}: on, ${use}` : `${feature}: off, this adapter does not offer it; ${without[feature]}`,
+      ]);
     }
-    lines.push(["", `largest tensor of a kernel ${formatBytes(facts.maxBindingBytes)}, largest buffer ${formatBytes(facts.maxBufferBytes)}`]);
+    lines.push([
+      "",
+      `largest tensor of a kernel ${formatBytes(facts.maxBindingBytes)}, largest buffer ${formatBytes(facts.maxBufferBytes)}`,
+    ]);
   }
   if (job !== undefined) {
     lines.push([`job ${job.name}`, `auto would choose ${job.choice.backend}: ${job.choice.reason}`]);

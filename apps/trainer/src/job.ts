@@ -62,6 +62,8 @@ export type CompressionJob =
   | { readonly kind: "identity" }
   | { readonly kind: "top-k"; readonly density: number; readonly errorFeedback: boolean };
 
-export type PrecisionJob = { readonly kind: "f32" } | { readonly kind: "mixed-f16"; readonly initialScale: number; readonly growthInterval: number };
+export type PrecisionJob =
+  | { readonly kind: "f32" }
+  | { readonly kind: "mixed-f16"; readonly initialScale: number; readonly growthInterval: number };
 
 export type BucketsJob = { readonly kind: "per-tensor" } | { readonly kind: "fixed-size"; readonly bytes: number };

@@ -7,7 +7,15 @@ import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels
 import { positionOf } from "@skein/data";
 import type { Span } from "@skein/tensor-core";
 import type { BackendName } from "./backend.ts";
-import { type Checkpoint, commitCheckpoint, discardPartial, hasCheckpoint, type Manifest, newestCheckpoint, type SavedFile } from "./checkpoint.ts";
+import {
+  type Checkpoint,
+  commitCheckpoint,
+  discardPartial,
+  hasCheckpoint,
+  type Manifest,
+  newestCheckpoint,
+  type SavedFile,
+} from "./checkpoint.ts";
 import { writeChromeTrace } from "./chrome-trace.ts";
 import { describeError, explainDiskFull, reviveError } from "./errors.ts";
 import type { EvaluationSums } from "./evaluate.ts";
@@ -207,7 +215,9 @@ const graceMilliseconds = 5000;
  * process with it, so only those that hang are ended by force.
  */
 const endWorkers = async (workers: readonly Worker[]): Promise<void> => {
-  const ended = workers.map((worker) => (worker.threadId === -1 ? Promise.resolve() : new Promise<void>((resolve) => worker.once("exit", () => resolve()))));
+  const ended = workers.map((worker) =>
+    worker.threadId === -1 ? Promise.resolve() : new Promise<void>((resolve) => worker.once("exit", () => resolve())),
+  );
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, graceMilliseconds);

@@ -40,7 +40,24 @@ export const jobHashOf = ({
   compression,
   buckets,
 }: Job): string =>
-  sha256(JSON.stringify({ seed, ranks, backend, precision, batch, epochs, steps, data, model, optimizer, learningRate, clipNorm, compression, buckets }));
+  sha256(
+    JSON.stringify({
+      seed,
+      ranks,
+      backend,
+      precision,
+      batch,
+      epochs,
+      steps,
+      data,
+      model,
+      optimizer,
+      learningRate,
+      clipNorm,
+      compression,
+      buckets,
+    }),
+  );
 
 const requireFull = (train: Records, batch: number): void => {
   if (batch > train.count)

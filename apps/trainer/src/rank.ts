@@ -104,7 +104,19 @@ const trainOn = async (input: RankInput, backend: Backend, post: (message: RankM
   const firstStep = resume?.step ?? 0;
   const step = await trainLoop(
     await firstState(input, rank, parts, backend),
-    { job, parts, backend, communicators, rank, train, totalSteps, firstStep, stop: new StopSignal(input.stop), tracer, beforeStep: troubleOf(input, backend) },
+    {
+      job,
+      parts,
+      backend,
+      communicators,
+      rank,
+      train,
+      totalSteps,
+      firstStep,
+      stop: new StopSignal(input.stop),
+      tracer,
+      beforeStep: troubleOf(input, backend),
+    },
     {
       stepped: ({ step: done, position, loss, seconds, skipped }) => {
         if (tracer !== undefined) tracer.recording = done < firstStep + tracedSteps;

@@ -26,7 +26,13 @@ export interface LoopInput {
 
 /** What happens beside the steps; the loop itself touches neither disk nor messages. */
 export interface LoopEvents {
-  stepped(done: { readonly step: number; readonly position: DataPosition; readonly loss: number; readonly seconds: number; readonly skipped: boolean }): void;
+  stepped(done: {
+    readonly step: number;
+    readonly position: DataPosition;
+    readonly loss: number;
+    readonly seconds: number;
+    readonly skipped: boolean;
+  }): void;
   save(state: DeviceState, step: number): Promise<void>;
   evaluate(state: DeviceState, step: number): Promise<EvaluationSums>;
 }

@@ -96,7 +96,11 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
     ]);
     await launchTo(join(folder, "left-alone"), {});
     expect(checkpointBytes(output, 30)).toEqual(checkpointBytes(join(folder, "left-alone"), 30));
-    expect(metricLines(output).filter(({ type }) => type === "step").map(({ step }) => step)).toEqual(Array.from({ length: 30 }, (_, i) => i + 1));
+    expect(
+      metricLines(output)
+        .filter(({ type }) => type === "step")
+        .map(({ step }) => step),
+    ).toEqual(Array.from({ length: 30 }, (_, i) => i + 1));
 
     await expect(launchTo(join(folder, "given-up"), { loseDeviceAt: 3, maxRestarts: 0 })).rejects.toThrow(/was lost/);
   });
@@ -104,7 +108,16 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
   test("doctor names adapter, features, rates and what auto would choose", async () => {
     const { code, stdout } = await skeinTrain(folder, "doctor", "job.yaml");
     expect(code).toBe(0);
-    for (const text of ["products", "shader-f16: o", "subgroups: o", "timestamp-query: o", "chromium-experimental-subgroup-matrix: o", "job tiny", "auto would choose", "the job asks for cpu"])
+    for (const text of [
+      "products",
+      "shader-f16: o",
+      "subgroups: o",
+      "timestamp-query: o",
+      "chromium-experimental-subgroup-matrix: o",
+      "job tiny",
+      "auto would choose",
+      "the job asks for cpu",
+    ])
       expect(stdout).toContain(text);
     const json = JSON.parse((await skeinTrain(folder, "doctor", "job.yaml", "--json")).stdout) as {
       job: { choice: { seconds: { cpu: number; webgpu: number } } };

@@ -4,6 +4,8 @@ import { tfjsContestant } from "../../src/contestants/tfjs-contestant.ts";
 import { serveOnPage } from "../../src/measure/serve-page.ts";
 
 interface WebGpuEngine {
+  readonly commandEncoder: GPUCommandEncoder | null;
+  endComputePassEncoder(): void;
   submitQueue(): void;
   readonly device: GPUDevice;
 }
@@ -13,7 +15,11 @@ await serveOnPage(async () => {
   await tf.ready();
   return tfjsContestant(async () => {
     const engine = tf.backend() as unknown as WebGpuEngine;
-    engine.submitQueue(); // it collects commands and sends them on later
+    // It collects commands and sends them on later.
+    if (engine.commandEncoder !== null) {
+      engine.endComputePassEncoder();
+      engine.submitQueue();
+    }
     await engine.device.queue.onSubmittedWorkDone();
   });
 });

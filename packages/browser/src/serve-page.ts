@@ -25,7 +25,12 @@ const isolation: Readonly<Record<string, string>> = {
 export const servePage = async (root: string, { isolated = true }: { readonly isolated?: boolean } = {}): Promise<ServedPage> => {
   const outDir = await mkdtemp(join(tmpdir(), "skein-page-"));
   try {
-    await build({ root, logLevel: "warn", base: "./", build: { outDir, emptyOutDir: true, target: "esnext", chunkSizeWarningLimit: 100_000 } });
+    await build({
+      root,
+      logLevel: "warn",
+      base: "./",
+      build: { outDir, emptyOutDir: true, target: "esnext", chunkSizeWarningLimit: 100_000 },
+    });
     const server = await preview({
       root,
       logLevel: "warn",

@@ -1,5 +1,4 @@
-import type { DType } from "@skein/tensor-core";
-import { alongDim } from "./along-dim.ts";
+import { alongDim, type DType } from "@skein/tensor-core";
 import type { Kernel } from "./kernel.ts";
 
 /** Numbers of `Order` in `assembly/order.ts`. */

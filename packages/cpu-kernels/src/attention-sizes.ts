@@ -2,7 +2,6 @@ import type { KernelNode } from "@skein/tensor-core";
 import { ATTENTION_TILE } from "../assembly/attention-blocks.ts";
 import { PRODUCT_HEAD_BYTES, TILE_COLUMNS } from "../assembly/blocks.ts";
 
-
 /** Sizes and options as both attention kernels take them: heads, queries, keys, width, causal, scale. */
 export const attentionArguments = ({ inputs, params }: KernelNode): readonly number[] => {
   const [batch, heads, queries, width] = inputs[0]!.shape as [number, number, number, number];

@@ -1,13 +1,14 @@
 import {
   type ArrayLedger,
-  ArrayStateError,
   beginCollective,
   byteLength,
+  claimArguments,
   type CollectiveHandle,
   type CollectivePlan,
   type Communicators,
   type DeviceArray,
   type Executable,
+  ExclusiveRun,
   type Graph,
   InvariantError,
   kernelNodeOf,
@@ -17,9 +18,12 @@ import {
   type Place,
   planCollective,
   rankAlong,
+  settleResults,
   type Span,
   type Tracer,
-  valueKey, type KernelNode } from "@skein/tensor-core";
+  valueKey,
+  type KernelNode,
+} from "@skein/tensor-core";
 import { alignUp, type Arena } from "./arena.ts";
 import type { KernelCall, WasmExports } from "./kernel.ts";
 import { kernels } from "./kernel-table.ts";
@@ -64,10 +68,7 @@ export class CpuExecutable implements Executable {
   /** Region begins: 0 workspace, then the inputs, then the outputs. */
   private readonly bases: Float64Array;
   private readonly scratch: number;
-  /** Donated inputs whose memory becomes an output's. */
-  private readonly takenOver: ReadonlySet<number>;
-  private released = false;
-  private running = false;
+  private readonly exclusive = new ExclusiveRun();
 
   constructor(parts: ExecutableParts) {
     this.parts = parts;
@@ -78,7 +79,6 @@ export class CpuExecutable implements Executable {
     this.workspaceBytes = plan.workspaceBytes + scratchBytes;
     this.bases[0] = this.allocate(plan.workspaceBytes);
     this.scratch = this.allocate(scratchBytes);
-    this.takenOver = new Set(plan.outputs.filter((place) => place.region === "input").map((place) => place.index));
     this.steps = this.bind(kernelNodes);
   }
 
@@ -161,16 +161,8 @@ export class CpuExecutable implements Executable {
     for (let i = 0; i < addresses.length; i++) addresses[i] = this.bases[regions[i]!]! + offsets[i]!;
   }
 
-  async run(inputs: readonly DeviceArray[], communicators: Communicators = {}): Promise<DeviceArray[]> {
-    if (this.released) throw new ArrayStateError("this executable was released; compile the function again");
-    if (this.running)
-      throw new ArrayStateError("this executable is still running and has one workspace; await the call before the next one");
-    this.running = true;
-    try {
-      return await this.runSteps(inputs, communicators);
-    } finally {
-      this.running = false;
-    }
+  run(inputs: readonly DeviceArray[], communicators: Communicators = {}): Promise<DeviceArray[]> {
+    return this.exclusive.run(() => this.runSteps(inputs, communicators));
   }
 
   private async runSteps(inputs: readonly DeviceArray[], communicators: Communicators): Promise<CpuArray[]> {
@@ -233,21 +225,12 @@ export class CpuExecutable implements Executable {
   }
 
   private claim(inputs: readonly DeviceArray[]): CpuArray[] {
-    const { graph, donate } = this.parts;
-    if (inputs.length !== graph.inputs.length)
-      throw new InvariantError(`the graph has ${graph.inputs.length} inputs, ${inputs.length} arrays were given`);
-    const arrays = inputs.map((array) => this.parts.ledger.own(array));
-    if (donate.length > 0 && new Set(arrays).size < arrays.length) this.refuseSharedDonation(arrays);
+    const { graph, donate, ledger } = this.parts;
+    const arrays = claimArguments(graph, donate, ledger, inputs);
     arrays.forEach((array, i) => {
       this.bases[1 + i] = array.memory;
     });
     return arrays;
-  }
-
-  private refuseSharedDonation(arrays: readonly CpuArray[]): void {
-    const twice = this.parts.donate.find((position) => arrays.indexOf(arrays[position]!) !== arrays.lastIndexOf(arrays[position]!));
-    if (twice === undefined) return;
-    throw new ArrayStateError(`argument leaf ${twice} is given away (donated) but is also passed at another position; pass a copy there`);
   }
 
   /** Memory for outputs that have none in a donated input; each block goes on the list as soon as it is there. */
@@ -268,18 +251,15 @@ export class CpuExecutable implements Executable {
       const source = this.bases[this.regionOf(from)]! + from.offset;
       memory.copyWithin(this.bases[this.regionOf(to)]! + to.offset, source, source + bytes);
     }
-    const outputs = plan.outputs.map((place, i) => {
-      const { node, output } = graph.outputs[i]!;
-      const spec = graph.nodes[node]!.specs[output]!;
-      return place.region === "input" ? ledger.takeOver(arrays[place.index]!, spec) : ledger.open(spec, this.bases[this.regionOf(place)]!);
+    return settleResults(graph, plan, donate, ledger, {
+      inputs: arrays,
+      memoryOf: (index) => this.bases[this.regionOf(plan.outputs[index]!)]!,
     });
-    for (const position of donate) if (!this.takenOver.has(position)) ledger.consume(arrays[position]!);
-    return outputs;
   }
 
   release(): void {
-    if (this.released) return;
-    this.released = true;
-    for (const address of this.allocations) this.parts.arena.release(address);
+    this.exclusive.release(() => {
+      for (const address of this.allocations) this.parts.arena.release(address);
+    });
   }
 }

@@ -1,6 +1,6 @@
-import type { DType, KernelNode } from "@skein/tensor-core";
+import { type DType, type KernelNode, type ReductionStep, reductionSteps } from "@skein/tensor-core";
 import type { Kernel } from "./kernel.ts";
-import { chainScratchBytes, chainSteps, type ReductionStep, reductionSteps } from "./reduction-steps.ts";
+import { chainScratchBytes, chainSteps } from "./reduction-chain.ts";
 
 const suffixes: { readonly [dtype in DType]?: string } = { f32: "F32", i32: "I32", u32: "U32" };
 

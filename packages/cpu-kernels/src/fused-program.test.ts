@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import { opcodes } from "./fused-opcode.ts";
 import { fusedProgram } from "./fused-program.ts";
 
-
 const step = (op: string, ...args: number[]): FusedInstruction => ({ op, args, dtype: "f32", params: {} });
 const number = (value: number): FusedInstruction => ({ op: "constant", args: [], dtype: "f32", params: { value } });
 

@@ -2,7 +2,6 @@ import { elementCount, type FusedParams, rowMajorStrides, type KernelNode } from
 import { kindOf, laneBits, lowerInstruction } from "./fused-lowering.ts";
 import { type Opcode, opcodes } from "./fused-opcode.ts";
 
-
 /** A program of the elementwise machine in `assembly/fused.ts`, and the memory that it needs beside its operands. */
 export interface FusedProgram {
   readonly words: Int32Array;

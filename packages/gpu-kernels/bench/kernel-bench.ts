@@ -1,7 +1,7 @@
 import { createCpuBackend } from "@skein/cpu-kernels";
 import { formatRate, median } from "@skein/measuring";
 import { firstDifference } from "@skein/testing";
-import { flattenTree, NdArray, type DeviceArray, SpanRecorder, type Tensor, trace } from "@skein/tensor-core";
+import { type DeviceArray, flattenTree, type NdArray, SpanRecorder, type Tensor, trace } from "@skein/tensor-core";
 import { createWebGpuBackend } from "../src/index.ts";
 import { openNodeGpu } from "../src/node.ts";
 import { measureRoofline } from "../src/roofline.ts";

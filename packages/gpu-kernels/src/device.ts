@@ -32,7 +32,8 @@ const describeAdapter = ({ info }: GPUAdapter): string =>
   [info.vendor, info.architecture, info.device, info.description].filter((part) => part !== "").join(" ");
 
 const isSoftware = ({ info }: GPUAdapter): boolean =>
-  info.isFallbackAdapter || /llvmpipe|lavapipe|swiftshader|software/i.test(`${info.vendor} ${info.architecture} ${info.device} ${info.description}`);
+  info.isFallbackAdapter ||
+  /llvmpipe|lavapipe|swiftshader|software/i.test(`${info.vendor} ${info.architecture} ${info.device} ${info.description}`);
 
 const matrixShapes = ({ info }: GPUAdapter): SubgroupMatrixShape[] => {
   const configs =

@@ -1,17 +1,18 @@
 import {
   type ArrayLedger,
-  ArrayStateError,
   beginCollective,
+  claimArguments,
   type CollectiveHandle,
   type Communicators,
   type DeviceArray,
   type Executable,
+  ExclusiveRun,
   type Graph,
-  InvariantError,
   type MemoryPlan,
   type OwnedArray,
   type Place,
   rankAlong,
+  settleResults,
   type Tracer,
 } from "@skein/tensor-core";
 import type { BufferPool } from "./buffer-pool.ts";
@@ -77,13 +78,11 @@ export class WebGpuExecutable implements Executable {
   private readonly uniforms: GPUBuffer | undefined;
   private readonly steps: readonly LoweredStep[];
   private readonly dispatches: ReadonlyMap<LoweredStep, BoundDispatch>;
-  private readonly takenOver: ReadonlySet<number>;
   private readonly inFlight: Promise<unknown>[] = [];
   private readonly bufferIds = new WeakMap<GPUBuffer, number>();
   private nextBufferId = 0;
   private compiled: Promise<unknown> | undefined;
-  private released = false;
-  private running = false;
+  private readonly exclusive = new ExclusiveRun();
 
   constructor(parts: ExecutableParts) {
     this.parts = parts;
@@ -93,7 +92,6 @@ export class WebGpuExecutable implements Executable {
     const lowered = lower(graph, plan, facts, choices);
     this.steps = lowered.steps;
     this.workspaceBytes = plan.workspaceBytes + lowered.scratchBytes + lowered.copyBytes;
-    this.takenOver = new Set(plan.outputs.filter((place) => place.region === "input").map((place) => place.index));
 
     this.buffers = new Array<GPUBuffer | undefined>(this.regions.count).fill(undefined);
     const place = (region: number, bytes: number): void => {
@@ -107,8 +105,7 @@ export class WebGpuExecutable implements Executable {
     place(this.regions.constants, lowered.constantBytes);
     place(this.regions.copies, lowered.copyBytes);
     place(this.regions.empty, emptyBytes(facts));
-    for (const { offset, bytes } of lowered.constants)
-      gpu.queue.writeBuffer(this.buffers[this.regions.constants]!, offset, padded(bytes));
+    for (const { offset, bytes } of lowered.constants) gpu.queue.writeBuffer(this.buffers[this.regions.constants]!, offset, padded(bytes));
 
     const uniformWords: { offset: number; words: readonly number[] }[] = [];
     const uniform = (words: readonly number[]): number => {
@@ -134,21 +131,16 @@ export class WebGpuExecutable implements Executable {
     );
     const last = uniformWords.at(-1);
     if (last !== undefined) {
-      this.uniforms = gpu.createBuffer({ size: last.offset + uniformAlignment * Math.ceil((4 * last.words.length) / uniformAlignment), usage: 0x40 | 0x08 }); // UNIFORM | COPY_DST
+      this.uniforms = gpu.createBuffer({
+        size: last.offset + uniformAlignment * Math.ceil((4 * last.words.length) / uniformAlignment),
+        usage: 0x40 | 0x08,
+      }); // UNIFORM | COPY_DST
       for (const { offset, words } of uniformWords) gpu.queue.writeBuffer(this.uniforms, offset, Uint32Array.from(words));
     }
   }
 
-  async run(inputs: readonly DeviceArray[], communicators: Communicators = {}): Promise<DeviceArray[]> {
-    if (this.released) throw new ArrayStateError("this executable was released; compile the function again");
-    if (this.running)
-      throw new ArrayStateError("this executable is still running and has one workspace; await the call before the next one");
-    this.running = true;
-    try {
-      return await this.runSteps(inputs, communicators);
-    } finally {
-      this.running = false;
-    }
+  run(inputs: readonly DeviceArray[], communicators: Communicators = {}): Promise<DeviceArray[]> {
+    return this.exclusive.run(() => this.runSteps(inputs, communicators));
   }
 
   private async prepare(): Promise<void> {
@@ -175,8 +167,7 @@ export class WebGpuExecutable implements Executable {
     try {
       this.openOutputs(fresh);
       await this.record(recorder, communicators);
-      for (const { from, to, bytes } of plan.copies)
-        recorder.copy(this.bufferOf(from), from.offset, this.bufferOf(to), to.offset, bytes);
+      for (const { from, to, bytes } of plan.copies) recorder.copy(this.bufferOf(from), from.offset, this.bufferOf(to), to.offset, bytes);
       recorder.resolve();
     } catch (error) {
       for (const buffer of fresh) this.parts.pool.release(buffer);
@@ -328,12 +319,7 @@ export class WebGpuExecutable implements Executable {
 
   private claim(inputs: readonly DeviceArray[]): GpuArray[] {
     const { graph, donate, ledger } = this.parts;
-    if (inputs.length !== graph.inputs.length)
-      throw new InvariantError(`the graph has ${graph.inputs.length} inputs, ${inputs.length} arrays were given`);
-    const arrays = inputs.map((array) => ledger.own(array));
-    const twice = donate.find((position) => arrays.indexOf(arrays[position]!) !== arrays.lastIndexOf(arrays[position]!));
-    if (twice !== undefined)
-      throw new ArrayStateError(`argument leaf ${twice} is given away (donated) but is also passed at another position; pass a copy there`);
+    const arrays = claimArguments(graph, donate, ledger, inputs);
     arrays.forEach((array, i) => {
       this.buffers[this.regions.firstInput + i] = array.memory;
     });
@@ -351,22 +337,16 @@ export class WebGpuExecutable implements Executable {
     });
   }
 
-  private closeOutputs(arrays: readonly GpuArray[]): GpuArray[] {
+  private closeOutputs(inputs: readonly GpuArray[]): GpuArray[] {
     const { graph, plan, donate, ledger } = this.parts;
-    const outputs = plan.outputs.map((place, i) => {
-      const { node, output } = graph.outputs[i]!;
-      const spec = graph.nodes[node]!.specs[output]!;
-      return place.region === "input" ? ledger.takeOver(arrays[place.index]!, spec) : ledger.open(spec, this.bufferOf(place));
-    });
-    for (const position of donate) if (!this.takenOver.has(position)) ledger.consume(arrays[position]!);
-    return outputs;
+    return settleResults(graph, plan, donate, ledger, { inputs, memoryOf: (index) => this.bufferOf(plan.outputs[index]!) });
   }
 
   release(): void {
-    if (this.released) return;
-    this.released = true;
-    for (const buffer of this.owned) this.parts.pool.release(buffer);
-    this.uniforms?.destroy();
+    this.exclusive.release(() => {
+      for (const buffer of this.owned) this.parts.pool.release(buffer);
+      this.uniforms?.destroy();
+    });
   }
 }
 
@@ -377,4 +357,3 @@ export const padded = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => {
   copy.set(bytes);
   return copy;
 };
-

@@ -6,5 +6,6 @@ export { type Device, type DeviceOptions, wishedFeatures, type WishedFeature } f
 export { AdapterError, DeviceLostError, DeviceMemoryError } from "./errors.ts";
 export type { HostMemory } from "./host-transfer.ts";
 export type { Choices, DeviceFacts, MatmulRequest, SubgroupMatrixShape } from "./kernel.ts";
+export { leastDevice } from "./least-device.ts";
 export { reasonsAgainst } from "./lower.ts";
 export { createWebGpuBackend, prepareForWebGpu, type WebGpuBackend, type WebGpuBackendOptions } from "./webgpu-backend.ts";

@@ -1,3 +1,4 @@
+import { leastDevice as facts } from "./least-device.ts";
 import {
   add,
   concat,
@@ -14,28 +15,10 @@ import {
   type TensorSpec,
 } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
-import type { Choices, DeviceFacts } from "./kernel.ts";
+import type { Choices } from "./kernel.ts";
 import { kernels } from "./kernel-table.ts";
 import { checkSupport, type DispatchStep, lower, type Lowered, regionsOf } from "./lower.ts";
 import { gridGroups } from "./shader.ts";
-
-/** WebGPU's default limits and no optional feature. */
-const facts: DeviceFacts = {
-  adapter: "a test",
-  software: false,
-  f16: false,
-  subgroups: false,
-  minSubgroupSize: 4,
-  maxSubgroupSize: 128,
-  timestamps: false,
-  subgroupMatrices: [],
-  maxWorkgroupSize: 256,
-  maxWorkgroupBytes: 16_384,
-  maxBindings: 8,
-  maxBindingBytes: 2 ** 27,
-  maxBufferBytes: 2 ** 28,
-  bindingAlignment: 256,
-};
 
 const spec = (shape: readonly number[], dtype: TensorSpec["dtype"] = "f32"): TensorSpec => ({ dtype, shape });
 

@@ -112,7 +112,8 @@ export const checkSupport = (graph: Graph, facts: DeviceFacts): void => {
 const alignUp = (bytes: number, alignment: number): number => Math.ceil(bytes / alignment) * alignment;
 
 /** Work of one submission: far below the seconds after which an operating system resets a device. */
-export const workPerSubmission = (facts: DeviceFacts, choices: Choices): number => choices.workPerSubmission ?? (facts.software ? 1e10 : 5e10);
+export const workPerSubmission = (facts: DeviceFacts, choices: Choices): number =>
+  choices.workPerSubmission ?? (facts.software ? 1e10 : 5e10);
 
 const slicesOf = (groups: number, work: number, bound: number): Slice[] => {
   const numSlices = Math.min(groups, Math.ceil(work / bound));
@@ -175,7 +176,11 @@ export const lower = (graph: Graph, plan: MemoryPlan, facts: DeviceFacts, choice
           : "output" in source
             ? placeOf(node.id, source.output)
             : "scratch" in source
-              ? { region: regions.scratch, offset: blocks.scratch[source.scratch]!, bytes: alignUp(kernelPlan.scratch![source.scratch]!, 16) }
+              ? {
+                  region: regions.scratch,
+                  offset: blocks.scratch[source.scratch]!,
+                  bytes: alignUp(kernelPlan.scratch![source.scratch]!, 16),
+                }
               : {
                   region: regions.constants,
                   offset: blocks.constants[source.constants]!,

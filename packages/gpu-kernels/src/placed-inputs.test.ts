@@ -14,15 +14,15 @@ import {
 import { normal, uniform } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../test/gpu.ts";
-import { minimalFacts } from "../test/minimal-facts.ts";
+import { leastDevice } from "./least-device.ts";
 import { lower } from "./lower.ts";
 import type { WebGpuBackend } from "./webgpu-backend.ts";
 
 /** Labels of the passes of `op`, and how many operands were read from copies because they overlap what is written. */
 const passesOf = (op: string, fn: (...inputs: Tensor[]) => Tensor, inputs: readonly NdArray[]): { labels: string[]; copies: number } => {
   const graph = optimize(trace(fn, inputs as never).graph);
-  const plan = planMemory(graph, { alignment: 256, viewAlignment: minimalFacts.bindingAlignment });
-  const steps = lower(graph, plan, minimalFacts, {}).steps.filter((step) => step.kind === "dispatch" && step.node.op === op);
+  const plan = planMemory(graph, { alignment: 256, viewAlignment: leastDevice.bindingAlignment });
+  const steps = lower(graph, plan, leastDevice, {}).steps.filter((step) => step.kind === "dispatch" && step.node.op === op);
   return {
     labels: steps.map((step) => (step.kind === "dispatch" ? step.label : "")),
     copies: steps.reduce((sum, step) => sum + (step.kind === "dispatch" ? step.copies.length : 0), 0),

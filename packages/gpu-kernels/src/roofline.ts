@@ -105,7 +105,11 @@ export const measureRoofline = async (device: Device): Promise<Roofline> => {
   const { gpu, facts } = device;
   const bytes = Math.min(facts.software ? 2 ** 25 : 2 ** 27, facts.maxBindingBytes, facts.maxBufferBytes);
   const [x, y] = [bytes, bytes].map((size) => gpu.createBuffer({ size, usage: 0x80 | 0x04 | 0x08 })) as [GPUBuffer, GPUBuffer]; // STORAGE | COPY_SRC | COPY_DST
-  gpu.queue.writeBuffer(x, 0, Float32Array.of(0.5, 0.25, 0.125, 0.75, 0.5, 0.25, 0.125, 0.75, 0.5, 0.25, 0.125, 0.75, 0.5, 0.25, 0.125, 0.75));
+  gpu.queue.writeBuffer(
+    x,
+    0,
+    Float32Array.of(0.5, 0.25, 0.125, 0.75, 0.5, 0.25, 0.125, 0.75, 0.5, 0.25, 0.125, 0.75, 0.5, 0.25, 0.125, 0.75),
+  );
   const timed: Timed = { device, pipelines: new PipelineCache(device), x, y };
   const [groups, rounds] = facts.software ? [256, 256] : [8192, 1024];
   try {
@@ -114,7 +118,10 @@ export const measureRoofline = async (device: Device): Promise<Roofline> => {
         (seconds) => (2 * 4 * chains * rounds * groups * workgroupSize) / seconds,
       );
     const copies = facts.software ? 2 : 10;
-    const empty: Pass = { ...copyPass(16 * workgroupSize), code: "fn main(group: u32, lane: u32) { if (group > 0u) { y[lane] = x[lane]; } }" };
+    const empty: Pass = {
+      ...copyPass(16 * workgroupSize),
+      code: "fn main(group: u32, lane: u32) { if (group > 0u) { y[lane] = x[lane]; } }",
+    };
     return {
       copyBytesPerSecond: (2 * bytes * copies) / (await secondsOf(timed, copyPass(bytes), copies)),
       flopsPerSecond: await flops("f32"),

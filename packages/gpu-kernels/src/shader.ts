@@ -56,8 +56,7 @@ export const shaderModule = (parts: ShaderParts): string => {
     ...(features.includes("subgroups") ? ["diagnostic(off, subgroup_uniformity);"] : []),
     ...(features.includes("subgroup-matrix") ? ["diagnostic(off, chromium.subgroup_matrix_uniformity);"] : []),
     ...variables.map(
-      ({ name, type, writable }, slot) =>
-        `@group(0) @binding(${slot}) var<storage, ${writable ? "read_write" : "read"}> ${name}: ${type};`,
+      ({ name, type, writable }, slot) => `@group(0) @binding(${slot}) var<storage, ${writable ? "read_write" : "read"}> ${name}: ${type};`,
     ),
   ];
   const fields = Object.keys(pass.sizes ?? {});

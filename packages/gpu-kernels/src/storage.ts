@@ -49,18 +49,3 @@ export const loadFunction = (name: string, dtype: DType, fn: string = `load_${na
 /** `fn bits_<name>(i: u32) -> u32`: the bits of element i, whatever they mean; for kernels that only move. The binding holds u32 words. */
 export const bitsFunction = (name: string, dtype: DType): string =>
   `fn bits_${name}(i: u32) -> u32 { return ${bytesPerElement[dtype] === 4 ? `${name}[i]` : packedBits(name, dtype, "i")}; }\n`;
-
-/** `fn encode_<dtype>(v: <registerType>) -> u32`: the bits of a value in the low end of a word. Floats round to nearest, ties to even. */
-export const encodeFunction = (dtype: DType): string => {
-  const bodies: { readonly [D in DType]: string } = {
-    f32: "return bitcast<u32>(v);",
-    f16: "return pack2x16float(vec2<f32>(v, 0.0)) & 0xffffu;",
-    // A NaN must not be rounded into an infinity.
-    bf16: "let b = bitcast<u32>(v); if ((b & 0x7fffffffu) > 0x7f800000u) { return (b >> 16u) | 0x40u; } return (b + 0x7fffu + ((b >> 16u) & 1u)) >> 16u;",
-    i32: "return bitcast<u32>(v);",
-    u32: "return v;",
-    u8: "return v & 0xffu;",
-    bool: "return select(0u, 1u, v);",
-  };
-  return `fn encode_${dtype}(v: ${registerType[dtype]}) -> u32 { ${bodies[dtype]} }\n`;
-};

@@ -3,7 +3,7 @@ import { assertClose, type Tolerance } from "@skein/testing";
 import type { DeviceFacts, KernelPlan } from "../src/kernel.ts";
 import { kernels } from "../src/kernel-table.ts";
 import type { WebGpuBackend } from "../src/webgpu-backend.ts";
-import { minimalFacts } from "./minimal-facts.ts";
+import { leastDevice } from "../src/least-device.ts";
 import { nodeOf, runPlan } from "./run-plan.ts";
 
 type Params = Parameters<Operator["infer"]>[1];
@@ -20,7 +20,7 @@ const workgroupBytes = (code: string): number =>
   [...code.matchAll(/var<workgroup> \w+: ([^;]+);/g)].reduce((sum, [, type]) => sum + sizeOf(type!), 0);
 
 /** The plan of one operator. @throws when a pass asks for more than `facts` allow. */
-export const planNode = (op: string, inputs: readonly TensorSpec[], params: Params, facts: DeviceFacts = minimalFacts): KernelPlan => {
+export const planNode = (op: string, inputs: readonly TensorSpec[], params: Params, facts: DeviceFacts = leastDevice): KernelPlan => {
   const plan = kernels[op]!.plan(nodeOf(op, inputs, operators[op]!.infer(inputs, params), params), facts, {}, []);
   for (const { label, bindings, workgroupSize, code, features = [] } of plan.passes) {
     if (bindings.length > facts.maxBindings || workgroupSize > facts.maxWorkgroupSize)
@@ -39,7 +39,7 @@ export const runNode = async (
   op: string,
   inputs: readonly NdArray[],
   params: Params,
-  { facts = minimalFacts, runs = 1 }: { readonly facts?: DeviceFacts | undefined; readonly runs?: 1 | 2 } = {},
+  { facts = leastDevice, runs = 1 }: { readonly facts?: DeviceFacts | undefined; readonly runs?: 1 | 2 } = {},
 ): Promise<NdArray[]> => {
   const outputs = operators[op]!.infer(inputs, params);
   const plan = planNode(op, inputs, params, facts);

@@ -16,7 +16,10 @@ export {
 export { ArgumentError, ArrayStateError, type ErrorKind, InvariantError, ShapeError, SkeinError, UnsupportedError } from "./errors.ts";
 export { ArrayLedger, OwnedArray } from "./execution/array-ledger.ts";
 export { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./execution/collective-plan.ts";
+export { claimArguments, settleResults } from "./execution/call-arrays.ts";
+export { ExclusiveRun } from "./execution/exclusive-run.ts";
 export { type KernelNode, kernelNodeOf } from "./execution/kernel-node.ts";
+export { alongDim, type ReductionStep, reductionSteps } from "./execution/reduction-steps.ts";
 export { axisSize, emit, emitOne, type Mesh, scope } from "./graph/emit.ts";
 export {
   encodeNumber,

@@ -1,7 +1,6 @@
 import type { Pair, Padding, Shape, KernelNode } from "@skein/tensor-core";
 import type { ConvolutionSizes } from "../contraction-scratch.ts";
 
-
 /** Read the sizes of a convolution off its three shapes, wherever the operator at hand has them. */
 export const convolutionSizes = (x: Shape, w: Shape, y: Shape, params: KernelNode["params"]): ConvolutionSizes => {
   const [strideY, strideX] = params["stride"] as Pair;

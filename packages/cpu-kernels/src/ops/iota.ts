@@ -1,4 +1,4 @@
-import { alongDim } from "../along-dim.ts";
+import { alongDim } from "@skein/tensor-core";
 import type { Kernel } from "../kernel.ts";
 
 export const iotaKernel: Kernel = {

@@ -1,6 +1,5 @@
 import type { Padding, Pair, Shape, KernelNode } from "@skein/tensor-core";
 
-
 /** Sizes of a pooling in the order in which the exports take them, from the shapes of the image and of the pooled image. */
 export const poolingArguments = (x: Shape, y: Shape, params: KernelNode["params"]): number[] => {
   const [[top], [left]] = params["padding"] as Padding;

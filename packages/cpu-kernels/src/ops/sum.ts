@@ -1,6 +1,6 @@
-import type { KernelNode } from "@skein/tensor-core";
+import { type KernelNode, type ReductionStep, reductionSteps } from "@skein/tensor-core";
 import type { Kernel } from "../kernel.ts";
-import { chainScratchBytes, chainSteps, type ReductionStep, reductionSteps } from "../reduction-steps.ts";
+import { chainScratchBytes, chainSteps } from "../reduction-chain.ts";
 
 /** Totals of column sums, see `assembly/sum.ts`. */
 const totalBytes = 12 * 1024;

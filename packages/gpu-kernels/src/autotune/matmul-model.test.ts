@@ -1,3 +1,4 @@
+import { leastDevice } from "../least-device.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { DeviceFacts, MatmulRequest } from "../kernel.ts";
@@ -140,22 +141,7 @@ describe("what a matmul model learns", () => {
   });
 });
 
-const facts: DeviceFacts = {
-  adapter: "an adapter",
-  software: false,
-  f16: false,
-  subgroups: false,
-  minSubgroupSize: 0,
-  maxSubgroupSize: 0,
-  timestamps: false,
-  subgroupMatrices: [],
-  maxWorkgroupSize: 256,
-  maxWorkgroupBytes: 16384,
-  maxBindings: 8,
-  maxBindingBytes: 2 ** 27,
-  maxBufferBytes: 2 ** 28,
-  bindingAlignment: 256,
-};
+const facts: DeviceFacts = { ...leastDevice, adapter: "an adapter" };
 
 describe("choices of a model", () => {
   const model = trainMatmulModel("an adapter", published(), { rule });

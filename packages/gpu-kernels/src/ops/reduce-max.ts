@@ -1,7 +1,6 @@
-import { elementCount } from "@skein/tensor-core";
+import { elementCount, reductionSteps } from "@skein/tensor-core";
 import type { Kernel } from "../kernel.ts";
 import { extremePlan } from "../kernels/reduce/extreme.ts";
-import { reductionSteps } from "../kernels/reduce/steps.ts";
 
 export const reduceMaxKernel: Kernel = {
   op: "reduce-max",

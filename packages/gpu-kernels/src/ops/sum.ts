@@ -1,5 +1,5 @@
+import { reductionSteps } from "@skein/tensor-core";
 import type { Kernel } from "../kernel.ts";
-import { reductionSteps } from "../kernels/reduce/steps.ts";
 import { sumPlan } from "../kernels/reduce/sum.ts";
 
 export const sumKernel: Kernel = {

@@ -32,7 +32,8 @@ const stretchBatch = (x: Tensor, batch: Shape): Tensor => {
 export const matmul = (a: Tensor, b: Tensor, options: MatmulOptions = {}): Tensor => {
   const transposeA = options.transposeA ?? false;
   const transposeB = options.transposeB ?? false;
-  const product = (x: Tensor, y: Tensor): Tensor => emitOne("matmul", [x, y], { transposeA, transposeB, ...(options.resultDtype && { resultDtype: options.resultDtype }) });
+  const product = (x: Tensor, y: Tensor): Tensor =>
+    emitOne("matmul", [x, y], { transposeA, transposeB, ...(options.resultDtype && { resultDtype: options.resultDtype }) });
   if (a.rank < 2 || b.rank < 2) {
     throw new ShapeError(
       "matmul",

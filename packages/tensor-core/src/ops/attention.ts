@@ -15,7 +15,10 @@ export const attentionOperator: Operator = defineOperator<AttentionParams>({
   infer: ([q, k, v]) => {
     const [a, b] = [q!.shape, k!.shape];
     const dtypes = [q!, k!, v!].map(({ dtype }) => dtype);
-    if (dtypes.some((dtype) => (dtype !== "f32" && dtype !== "f16") || dtype !== dtypes[0]) || [q!, k!, v!].some(({ shape }) => shape.length !== 4)) {
+    if (
+      dtypes.some((dtype) => (dtype !== "f32" && dtype !== "f16") || dtype !== dtypes[0]) ||
+      [q!, k!, v!].some(({ shape }) => shape.length !== 4)
+    ) {
       throw new ShapeError(
         "attention",
         `${formatSpec(q!)}, ${formatSpec(k!)} and ${formatSpec(v!)} were given; it takes [batch, heads, positions, width], all f32 or all f16`,

@@ -50,7 +50,9 @@ describe("mixedPrecision", () => {
     const nodes = graph.nodes.filter(({ op }) => products.includes(op));
     expect(nodes.length).toBeGreaterThan(5);
     for (const node of nodes) expect(graph.nodes[node.inputs[0]!.node]!.specs[node.inputs[0]!.output]!.dtype).toBe("f16");
-    const weightGradients = nodes.filter(({ op, params, specs }) => op === "matmul" && params["resultDtype"] === "f32" && specs[0]!.dtype === "f32");
+    const weightGradients = nodes.filter(
+      ({ op, params, specs }) => op === "matmul" && params["resultDtype"] === "f32" && specs[0]!.dtype === "f32",
+    );
     expect(weightGradients.map(({ specs }) => specs[0]!.shape)).toEqual(expect.arrayContaining([[4, 3]]));
     expect(nodes.filter(({ op, specs }) => op === "attention" && specs[0]!.dtype === "f16").length).toBe(1);
   });
@@ -82,7 +84,9 @@ describe("mixedPrecision", () => {
     const graph = mixedPrecision(traced());
     const wide = widenHalf(graph);
     const halfOperand = (g: Graph): boolean =>
-      g.nodes.some(({ op, inputs }) => products.includes(op) && inputs.some((ref) => g.nodes[ref.node]!.specs[ref.output]!.dtype === "f16"));
+      g.nodes.some(
+        ({ op, inputs }) => products.includes(op) && inputs.some((ref) => g.nodes[ref.node]!.specs[ref.output]!.dtype === "f16"),
+      );
     expect([halfOperand(graph), halfOperand(wide)]).toEqual([true, false]);
     expect(interpretWorld(wide, [inputsOf(graph)])).toEqual(interpretWorld(graph, [inputsOf(graph)]));
     expect(widenHalf(wide)).toBe(wide);

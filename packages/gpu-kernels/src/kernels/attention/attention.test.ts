@@ -2,7 +2,7 @@ import { NdArray, operators } from "@skein/tensor-core";
 import { assertClose, normal } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { minimalFacts } from "../../../test/minimal-facts.ts";
+import { leastDevice } from "../../least-device.ts";
 import { checkNode, planNode, runNode } from "../../../test/run-node.ts";
 import { runPlan } from "../../../test/run-plan.ts";
 import type { WebGpuBackend } from "../../index.ts";
@@ -49,7 +49,7 @@ describe("attention without a device", () => {
         { rowOperands: 2, results: 1, exchanges: false },
         { rowOperands: 2, results: 2, exchanges: false },
       ]) {
-        const tile = attentionTile(width, 12, 1024, demand, { ...minimalFacts, maxWorkgroupBytes });
+        const tile = attentionTile(width, 12, 1024, demand, { ...leastDevice, maxWorkgroupBytes });
         expect(tileBytes(tile, demand), `width ${width}`).toBeLessThanOrEqual(maxWorkgroupBytes);
         expect(tile.rowLanes * tile.columnLanes, `width ${width}`).toBeLessThanOrEqual(256);
       }
@@ -59,14 +59,14 @@ describe("attention without a device", () => {
   test("heads of 64 stay in 32 KiB as whole rows, and in large tiles where there is room", () => {
     const demand = { rowOperands: 1, results: 1, exchanges: true };
     const tileAt = (maxWorkgroupBytes: number, lines: number) =>
-      attentionTile(64, lines, 1024, demand, { ...minimalFacts, maxWorkgroupBytes });
+      attentionTile(64, lines, 1024, demand, { ...leastDevice, maxWorkgroupBytes });
     expect(tileAt(32_768, 12)).toMatchObject({ rowLanes: 8, resident: true });
     expect(tileAt(49_152, 96)).toMatchObject({ rowLanes: 16, resident: true });
     expect(tileAt(49_152, 1)).toMatchObject({ rowLanes: 8, resident: true });
   });
 
   test.each([false, true])("no plan holds a queries × keys matrix (software: %s)", (software) => {
-    const facts = { ...minimalFacts, software };
+    const facts = { ...leastDevice, software };
     const [q, k, v] = Array.from({ length: 3 }, () => ({ dtype: "f32", shape: long.filter((_, i) => i !== 3) }) as const);
     const sums = { dtype: "f32", shape: long.slice(0, 3) } as const;
     const params = paramsOf(long, true);
@@ -79,9 +79,9 @@ describe("attention without a device", () => {
       const spec = { dtype, shape: [1, 1, 4, width] } as const;
       return { op: "attention", inputs: [spec, spec, spec], outputs: [], params: {} };
     };
-    expect(attentionRefusal(node("f16", 8), minimalFacts)).toMatch(/f16\[1, 1, 4, 8\] needs half precision/);
-    expect(attentionRefusal(node("f16", 8), { ...minimalFacts, f16: true })).toBeUndefined();
-    expect(attentionRefusal(node("f32", 513), minimalFacts)).toMatch(/513 wide, at most 512/);
+    expect(attentionRefusal(node("f16", 8), leastDevice)).toMatch(/f16\[1, 1, 4, 8\] needs half precision/);
+    expect(attentionRefusal(node("f16", 8), { ...leastDevice, f16: true })).toBeUndefined();
+    expect(attentionRefusal(node("f32", 513), leastDevice)).toMatch(/513 wide, at most 512/);
   });
 });
 
@@ -129,8 +129,8 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     for (const sizes of shapes) {
       const inputs = operands(sizes, 20);
       const params = paramsOf(sizes, true);
-      await checkNode(backend, "attention", inputs, params, { facts: minimalFacts, tolerance: { absolute: 1e-4, relative: 1e-4 } });
-      const gradients = { facts: minimalFacts, tolerance: { absolute: 1e-3, relative: 1e-3 } };
+      await checkNode(backend, "attention", inputs, params, { facts: leastDevice, tolerance: { absolute: 1e-4, relative: 1e-4 } });
+      const gradients = { facts: leastDevice, tolerance: { absolute: 1e-3, relative: 1e-3 } };
       await checkNode(backend, "attention-backward", backwardOperands(inputs, params), params, gradients);
     }
   }, 600_000);
@@ -142,7 +142,7 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
       const sizes: Sizes = [1, 1, 37, 70, width];
       const [inputs, params] = [operands(sizes), paramsOf(sizes, false)];
       const node = attentionNode({ op: "attention", inputs, outputs: [], params });
-      const facts = { ...minimalFacts, software: true };
+      const facts = { ...leastDevice, software: true };
       await checkPlan(attentionForward(node, facts), "attention", inputs, params);
       await checkPlan(attentionBackward(node, facts), "attention-backward", backwardOperands(inputs, params), params);
     },
@@ -153,7 +153,7 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     const sizes: Sizes = [1, 1, 67, 67, 64];
     const [inputs, params] = [operands(sizes), paramsOf(sizes, true)];
     const node = attentionNode({ op: "attention", inputs, outputs: [], params });
-    const facts = { ...minimalFacts, software: true, maxWorkgroupBytes: 32_768 };
+    const facts = { ...leastDevice, software: true, maxWorkgroupBytes: 32_768 };
     if (backend.facts.maxWorkgroupBytes < facts.maxWorkgroupBytes) return;
     const plans = [attentionForward(node, facts), attentionBackward(node, facts)] as const;
     for (const { label } of plans.flatMap(({ passes }) => passes)) expect(label).not.toContain(" by ");
@@ -168,8 +168,8 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
       const [inputs, params] = [operands(sizes, 1, "f16"), paramsOf(sizes, true)];
       const halves = { absolute: 2e-3, relative: 2e-3 };
       for (const facts of [
-        { ...minimalFacts, f16: true },
-        { ...minimalFacts, f16: true, software: true },
+        { ...leastDevice, f16: true },
+        { ...leastDevice, f16: true, software: true },
       ]) {
         await checkNode(backend, "attention", inputs, params, { facts, tolerance: halves });
         await checkNode(backend, "attention-backward", backwardOperands(inputs, params), params, { facts, tolerance: halves });
@@ -202,7 +202,7 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
   test("gradients are the same bits in every run", async () => {
     const sizes: Sizes = [1, 2, 70, 90, 5];
     const [inputs, params] = [operands(sizes, 20), paramsOf(sizes, true)];
-    for (const facts of [minimalFacts, { ...minimalFacts, software: true }]) {
+    for (const facts of [leastDevice, { ...leastDevice, software: true }]) {
       await runNode(backend, "attention-backward", backwardOperands(inputs, params), params, { facts, runs: 2 });
     }
   }, 600_000);

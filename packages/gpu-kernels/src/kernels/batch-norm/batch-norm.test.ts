@@ -2,12 +2,12 @@ import { NdArray, type Shape } from "@skein/tensor-core";
 import { normal, uniform } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { minimalFacts } from "../../../test/minimal-facts.ts";
+import { leastDevice } from "../../least-device.ts";
 import { checkNode, planNode, runNode } from "../../../test/run-node.ts";
 import type { DeviceFacts } from "../../kernel.ts";
 import type { WebGpuBackend } from "../../webgpu-backend.ts";
 
-const software: DeviceFacts = { ...minimalFacts, software: true };
+const software: DeviceFacts = { ...leastDevice, software: true };
 
 const shapes: readonly Shape[] = [
   [1, 1],
@@ -49,7 +49,7 @@ describe.skipIf(!hasAdapter)("batch normalisation on a device", () => {
   afterAll(() => backend.close());
 
   test.each(shapes.map((shape) => [shape]))("forward and backward, every shape: %j", async (shape) => {
-    for (const facts of [minimalFacts, software]) {
+    for (const facts of [leastDevice, software]) {
       const columns = shape.slice(-1);
       const [gamma, beta] = [uniform(columns, 0.5, 1.5, 7), normal(columns, 8)];
       const x = offCentre(shape, 3);

@@ -2,7 +2,7 @@ import { type DType, NdArray, operators, type Params, type ReferenceArray, type 
 import { normal } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { minimalFacts } from "../../../test/minimal-facts.ts";
+import { leastDevice } from "../../least-device.ts";
 import { nodeOf, runPlan } from "../../../test/run-plan.ts";
 import type { WebGpuBackend } from "../../index.ts";
 import type { Kernel, KernelPlan } from "../../kernel.ts";
@@ -144,20 +144,20 @@ test("plans keep to WebGPU's default limits", () => {
   for (const layer of [...layers, ...large]) {
     const one = caseOf(layer);
     for (const [kernel, inputs, output] of threeOf(one)) {
-      const { passes, scratch = [] } = kernel.plan(nodeOf(kernel.op, inputs.map(f32), [f32(output)], one.params), minimalFacts, {}, []);
+      const { passes, scratch = [] } = kernel.plan(nodeOf(kernel.op, inputs.map(f32), [f32(output)], one.params), leastDevice, {}, []);
       for (const pass of passes) {
         const where = `${layer.name}, ${kernel.op}, ${pass.label}`;
         const shared = [...pass.code.matchAll(/var<workgroup> \w+: array<vec4<f32>, (\d+)>/g)].reduce(
           (sum, [, size]) => sum + 16 * Number(size),
           0,
         );
-        expect(shared, where).toBeLessThanOrEqual(minimalFacts.maxWorkgroupBytes);
-        expect(pass.workgroupSize, where).toBeLessThanOrEqual(minimalFacts.maxWorkgroupSize);
-        expect(pass.bindings.length, where).toBeLessThanOrEqual(minimalFacts.maxBindings);
+        expect(shared, where).toBeLessThanOrEqual(leastDevice.maxWorkgroupBytes);
+        expect(pass.workgroupSize, where).toBeLessThanOrEqual(leastDevice.maxWorkgroupSize);
+        expect(pass.bindings.length, where).toBeLessThanOrEqual(leastDevice.maxBindings);
         expect(pass.features ?? [], where).toEqual([]);
         expect(pass.groups, where).toBeGreaterThan(0);
       }
-      expect(Math.max(0, ...scratch), `${layer.name}, ${kernel.op}`).toBeLessThanOrEqual(minimalFacts.maxBindingBytes);
+      expect(Math.max(0, ...scratch), `${layer.name}, ${kernel.op}`).toBeLessThanOrEqual(leastDevice.maxBindingBytes);
     }
   }
 });
@@ -166,7 +166,7 @@ test("long sums with small results are split, short ones are not", () => {
   const planOf = (kernel: Kernel, layer: Layer): KernelPlan => {
     const one = caseOf(layer);
     const [, inputs, output] = threeOf(one).find(([other]) => other === kernel)!;
-    return kernel.plan(nodeOf(kernel.op, inputs.map(f32), [f32(output)], one.params), minimalFacts, {}, []);
+    return kernel.plan(nodeOf(kernel.op, inputs.map(f32), [f32(output)], one.params), leastDevice, {}, []);
   };
   const second: Layer = { name: "", x: [128, 14, 14, 32], w: [3, 3, 32, 64], padding: 1 };
   const last: Layer = { name: "", x: [4, 4, 4, 512], w: [3, 3, 512, 512], padding: 1 };
@@ -186,9 +186,9 @@ test("f16 is refused in words where the device has none", () => {
     [f32(y)],
     params,
   );
-  expect(conv2dKernel.refuses!(node, minimalFacts)).toMatch(/no shader-f16; cast the operands to f32/);
-  expect(conv2dKernel.refuses!(node, { ...minimalFacts, f16: true })).toBeUndefined();
-  expect(conv2dKernel.refuses!(nodeOf("conv2d", [f32(x), f32(w)], [f32(y)], params), minimalFacts)).toBeUndefined();
+  expect(conv2dKernel.refuses!(node, leastDevice)).toMatch(/no shader-f16; cast the operands to f32/);
+  expect(conv2dKernel.refuses!(node, { ...leastDevice, f16: true })).toBeUndefined();
+  expect(conv2dKernel.refuses!(nodeOf("conv2d", [f32(x), f32(w)], [f32(y)], params), leastDevice)).toBeUndefined();
 });
 
 describe.skipIf(!hasAdapter)("convolutions on the device", () => {
@@ -229,7 +229,7 @@ describe.skipIf(!hasAdapter)("convolutions on the device", () => {
           ][i]!,
         ] as const,
     )) {
-      const plan = kernel.plan(nodeOf(kernel.op, shapes.map(f32), [f32(shape)], one.params), minimalFacts, {}, []);
+      const plan = kernel.plan(nodeOf(kernel.op, shapes.map(f32), [f32(shape)], one.params), leastDevice, {}, []);
       const [first] = await runPlan(backend.device, plan, inputs, [f32(shape)]);
       const [second] = await runPlan(backend.device, plan, inputs, [f32(shape)]);
       expect(worstError(new Float32Array(first!), referenceOf(kernel.op, inputs, shape, one.params)), kernel.op).toBeLessThan(bound);
@@ -239,7 +239,7 @@ describe.skipIf(!hasAdapter)("convolutions on the device", () => {
 
   test("f16 operands, f16 result: sums are f32 and rounded once", async ({ skip }) => {
     if (!backend.facts.f16) skip("the adapter has no f16");
-    const facts = { ...minimalFacts, f16: true };
+    const facts = { ...leastDevice, f16: true };
     const one = caseOf({ name: "", x: [1, 6, 6, 60], w: [3, 3, 60, 20], padding: 1 });
     const [x, w] = [normal(one.x, 1, "f16"), normal(one.w, 2, "f16")];
     const half = (shape: Shape): TensorSpec => ({ dtype: "f16", shape });

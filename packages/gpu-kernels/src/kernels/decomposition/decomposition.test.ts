@@ -2,7 +2,7 @@ import { NdArray, operators, type Shape } from "@skein/tensor-core";
 import { assertClose, normal } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { minimalFacts } from "../../../test/minimal-facts.ts";
+import { leastDevice } from "../../least-device.ts";
 import { checkNode, planNode, runNode } from "../../../test/run-node.ts";
 import { runPlan } from "../../../test/run-plan.ts";
 import type { WebGpuBackend } from "../../index.ts";
@@ -63,7 +63,7 @@ describe.skipIf(!hasAdapter)("decompositions on a device", () => {
   ])(
     "cholesky of %d matrices of %d rows at default limits",
     async (batch, size) => {
-      for (const facts of [minimalFacts, { ...minimalFacts, software: true }])
+      for (const facts of [leastDevice, { ...leastDevice, software: true }])
         await checkNode(backend, "cholesky", [definite(batch, size)], {}, { facts });
     },
     600_000,
@@ -86,7 +86,7 @@ describe.skipIf(!hasAdapter)("decompositions on a device", () => {
               "triangular-solve",
               inputs,
               { lower, transpose, unitDiagonal },
-              { facts: minimalFacts, tolerance: { absolute: 1e-4, relative: 1e-4 } },
+              { facts: leastDevice, tolerance: { absolute: 1e-4, relative: 1e-4 } },
             );
         }
       }
@@ -122,8 +122,8 @@ describe.skipIf(!hasAdapter)("decompositions on a device", () => {
       for (const pivot of [0, -1, Number.NaN]) {
         const a = definite(1, size);
         a.data[failing * (size + 1)] = pivot * size;
-        await checkNode(backend, "cholesky", [a], {}, { facts: minimalFacts });
-        const [l] = await runNode(backend, "cholesky", [a], {}, { facts: minimalFacts });
+        await checkNode(backend, "cholesky", [a], {}, { facts: leastDevice });
+        const [l] = await runNode(backend, "cholesky", [a], {}, { facts: leastDevice });
         const wrong = l!.toNumbers().flatMap((value, at) => {
           const [i, j] = [Math.floor(at / size), at % size];
           return Number.isNaN(value) === (i >= j && j >= failing) ? [] : [[i, j]];

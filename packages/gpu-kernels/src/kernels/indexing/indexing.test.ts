@@ -3,7 +3,7 @@ import { normal, uniform } from "@skein/testing";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { minimalFacts } from "../../../test/minimal-facts.ts";
+import { leastDevice } from "../../least-device.ts";
 import { nodeOf, runPlan } from "../../../test/run-plan.ts";
 import type { KernelPlan, Pass } from "../../kernel.ts";
 import { gatherKernel } from "../../ops/gather.ts";
@@ -26,7 +26,7 @@ describe("plans of indexing", () => {
       { dtype: "i32", shape: [count] },
       { dtype, shape: [count, 768] },
     ];
-    return [...scatterAddKernel.plan(nodeFor("scatter-add", specs, { dim: 0 }), minimalFacts, {}, placed).passes];
+    return [...scatterAddKernel.plan(nodeFor("scatter-add", specs, { dim: 0 }), leastDevice, {}, placed).passes];
   };
   const labels = (passes: readonly Pass[]): string[] => passes.map(({ label }) => label);
 
@@ -42,8 +42,8 @@ describe("plans of indexing", () => {
     const digit = ["stable order: count digits", "prefix sum: one block", "stable order: place by digit"];
     expect(labels(passes)).toEqual([...digit, ...digit, "scatter-add sorted"]);
     for (const { bindings, workgroupSize } of passes) {
-      expect(bindings.length).toBeLessThanOrEqual(minimalFacts.maxBindings);
-      expect(workgroupSize).toBeLessThanOrEqual(minimalFacts.maxWorkgroupSize);
+      expect(bindings.length).toBeLessThanOrEqual(leastDevice.maxBindings);
+      expect(workgroupSize).toBeLessThanOrEqual(leastDevice.maxWorkgroupSize);
     }
   });
 
@@ -53,7 +53,7 @@ describe("plans of indexing", () => {
         { dtype, shape: [9, inner] },
         { dtype: "i32", shape: [4] },
       ];
-      return gatherKernel.plan(nodeFor("gather", specs, { dim: 0, outside: "zero" }), minimalFacts, {}, []).passes[0]!.label;
+      return gatherKernel.plan(nodeFor("gather", specs, { dim: 0, outside: "zero" }), leastDevice, {}, []).passes[0]!.label;
     };
     expect(gather(768, "f32")).toBe("gather rows of 192x16 bytes");
     expect(gather(24, "f16")).toBe("gather rows of 3x16 bytes");
@@ -163,7 +163,7 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
       NdArray.from([1, 2, 3, 100, 100, 5, 100, 100], [8], "i32"),
     ];
     const node = nodeFor("scatter-add", inputs, { dim: 0 });
-    const [bytes] = await runPlan(backend.device, scatterAddKernel.plan(node, minimalFacts, {}, []), inputs, node.outputs);
+    const [bytes] = await runPlan(backend.device, scatterAddKernel.plan(node, leastDevice, {}, []), inputs, node.outputs);
     expect([...new Int32Array(bytes!)]).toEqual([-(2 ** 31) + 3, 5, 0]);
   });
 
@@ -183,7 +183,7 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
         const operands = inputs.map((input) => ({ spec: input, data: Float64Array.from(input.toNumbers()) }));
         const [expected] = operators["gather"]!.reference(operands, node.params, node.outputs);
         const [output] = node.outputs;
-        const [bytes] = await runPlan(backend.device, gatherKernel.plan(node, minimalFacts, {}, []), inputs, node.outputs);
+        const [bytes] = await runPlan(backend.device, gatherKernel.plan(node, leastDevice, {}, []), inputs, node.outputs);
         const actual = new NdArray(dtype, output!.shape, new hostArrayType[dtype](bytes!, 0, elementCount(output!.shape)));
         expect(actual.toNumbers()).toEqual([...expected!]);
       }),

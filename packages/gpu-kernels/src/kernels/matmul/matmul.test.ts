@@ -1,3 +1,4 @@
+import { leastDevice } from "../../least-device.ts";
 import { evaluate, matmul, NdArray, type Tensor } from "@skein/tensor-core";
 import { normal } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -7,23 +8,6 @@ import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { chooseVariant, staticChoice } from "./choose.ts";
 import type { Product } from "./product.ts";
 import { matmulVariant, matmulVariants, supportedVariants } from "./variants.ts";
-
-const minimal: DeviceFacts = {
-  adapter: "an adapter with WebGPU's default limits",
-  software: false,
-  f16: false,
-  subgroups: false,
-  minSubgroupSize: 0,
-  maxSubgroupSize: 0,
-  timestamps: false,
-  subgroupMatrices: [],
-  maxWorkgroupSize: 256,
-  maxWorkgroupBytes: 16384,
-  maxBindings: 8,
-  maxBindingBytes: 2 ** 27,
-  maxBufferBytes: 2 ** 28,
-  bindingAlignment: 256,
-};
 
 const layouts = [
   [false, false],
@@ -57,8 +41,8 @@ describe("plans", () => {
 
   test("of every variant stay inside of WebGPU's default limits, and need no feature", () => {
     for (const product of products) {
-      for (const variant of supportedVariants(product, minimal)) {
-        for (const { code, workgroupSize, groups, bindings, features, label } of variant.plan(product, minimal).passes) {
+      for (const variant of supportedVariants(product, leastDevice)) {
+        for (const { code, workgroupSize, groups, bindings, features, label } of variant.plan(product, leastDevice).passes) {
           expect(workgroupSize, label).toBeLessThanOrEqual(256);
           expect(groups, label).toBeGreaterThan(0);
           expect(bindings.length, label).toBeLessThanOrEqual(8);
@@ -78,8 +62,8 @@ describe("plans", () => {
 
   test("have scratch for all that they bind", () => {
     for (const product of products) {
-      for (const variant of supportedVariants(product, minimal)) {
-        const { passes, scratch = [] } = variant.plan(product, minimal);
+      for (const variant of supportedVariants(product, leastDevice)) {
+        const { passes, scratch = [] } = variant.plan(product, leastDevice);
         for (const { bindings } of passes)
           for (const { source } of bindings) if ("scratch" in source) expect(scratch[source.scratch]).toBeGreaterThan(0);
       }
@@ -89,7 +73,7 @@ describe("plans", () => {
   test("sizes are no part of the text, as long as their remainders agree", () => {
     const code = (m: number, n: number, k: number): string[] =>
       matmulVariant("register-64x64-8x8")!
-        .plan(productOf(m, n, k), minimal)
+        .plan(productOf(m, n, k), leastDevice)
         .passes.map((pass) => pass.code);
     expect(code(64, 128, 256)).toEqual(code(132, 260, 512));
     expect(code(64, 128, 256)).not.toEqual(code(64, 129, 256));
@@ -101,11 +85,11 @@ describe("plans", () => {
 
   test("the largest tile runs at default limits, half-size needs f16, matrices need the adapter's shapes", () => {
     const product = productOf(512, 512, 512);
-    expect(matmulVariant("register-128x128-8x8")!.supports(product, minimal)).toBe(true);
-    expect(matmulVariant("register-128x128-8x8")!.supports(product, { ...minimal, maxWorkgroupBytes: 16383 })).toBe(false);
-    expect(matmulVariant("subgroup-8x4")!.supports(product, minimal)).toBe(false);
+    expect(matmulVariant("register-128x128-8x8")!.supports(product, leastDevice)).toBe(true);
+    expect(matmulVariant("register-128x128-8x8")!.supports(product, { ...leastDevice, maxWorkgroupBytes: 16383 })).toBe(false);
+    expect(matmulVariant("subgroup-8x4")!.supports(product, leastDevice)).toBe(false);
     const matrices: DeviceFacts = {
-      ...minimal,
+      ...leastDevice,
       f16: true,
       subgroups: true,
       minSubgroupSize: 32,
@@ -134,14 +118,16 @@ describe("choice", () => {
     [40, 40, 40, "register-32x32-4x4"],
     [40, 40, 0, "naive"],
   ])("without learning, %d × %d × %d runs %s", (m, n, k, name) => {
-    expect(staticChoice(productOf(m, n, k), minimal).name).toBe(name);
+    expect(staticChoice(productOf(m, n, k), leastDevice).name).toBe(name);
   });
 
   test("follows what was learned where it can run, and names what does not exist", () => {
     const product = productOf(64, 64, 64);
-    expect(chooseVariant(product, minimal, { matmulVariant: () => "direct-8x8" }).name).toBe("direct-8x8");
-    expect(chooseVariant(product, minimal, { matmulVariant: () => "matrix-vector" })).toBe(staticChoice(product, minimal));
-    expect(() => chooseVariant(product, minimal, { matmulVariant: () => "direct-9x9" })).toThrow(/direct-9x9.*measure this device again/);
+    expect(chooseVariant(product, leastDevice, { matmulVariant: () => "direct-8x8" }).name).toBe("direct-8x8");
+    expect(chooseVariant(product, leastDevice, { matmulVariant: () => "matrix-vector" })).toBe(staticChoice(product, leastDevice));
+    expect(() => chooseVariant(product, leastDevice, { matmulVariant: () => "direct-9x9" })).toThrow(
+      /direct-9x9.*measure this device again/,
+    );
   });
 });
 

@@ -2,7 +2,7 @@ import { NdArray, operators, type Params, type ReferenceArray, type Shape, type 
 import { normal, uniform } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { minimalFacts } from "../../../test/minimal-facts.ts";
+import { leastDevice } from "../../least-device.ts";
 import { nodeOf, runPlan } from "../../../test/run-plan.ts";
 import type { WebGpuBackend } from "../../index.ts";
 import type { KernelPlan } from "../../kernel.ts";
@@ -28,7 +28,7 @@ const pooledShape = ([n, h, w, c]: Shape, window: number, stride: number, paddin
 };
 
 const planOf = (op: string, inputs: readonly Shape[], output: Shape, params: Params): KernelPlan =>
-  kernels[op]!.plan(nodeOf(op, inputs.map(f32), [f32(output)], { ...params, shape: output } as never), minimalFacts, {}, []);
+  kernels[op]!.plan(nodeOf(op, inputs.map(f32), [f32(output)], { ...params, shape: output } as never), leastDevice, {}, []);
 
 const referenceOf = (op: string, inputs: readonly NdArray[], output: Shape, params: Params): Float64Array => {
   const arrays = inputs.map((array): ReferenceArray => ({ spec: f32(array.shape), data: Float64Array.from(array.toNumbers()) }));
@@ -50,8 +50,8 @@ test("plans keep to WebGPU's default limits", () => {
       ["avg-pool2d-backward", [y], x],
     ] as const)
       for (const pass of planOf(op, inputs, output, paramsOf(window, stride)).passes) {
-        expect(pass.workgroupSize, pass.label).toBeLessThanOrEqual(minimalFacts.maxWorkgroupSize);
-        expect(pass.bindings.length, pass.label).toBeLessThanOrEqual(minimalFacts.maxBindings);
+        expect(pass.workgroupSize, pass.label).toBeLessThanOrEqual(leastDevice.maxWorkgroupSize);
+        expect(pass.bindings.length, pass.label).toBeLessThanOrEqual(leastDevice.maxBindings);
         expect(pass.features ?? [], pass.label).toEqual([]);
       }
   }

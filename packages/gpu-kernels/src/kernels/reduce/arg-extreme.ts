@@ -1,11 +1,10 @@
-import type { DType } from "@skein/tensor-core";
+import type { DType, ReductionStep } from "@skein/tensor-core";
 import type { DeviceFacts, KernelPlan } from "../../kernel.ts";
 import { ScratchBlocks } from "../scratch-blocks.ts";
 import { elementBits } from "./extreme.ts";
 import { foldPasses } from "./fold-passes.ts";
 import { type Fold, laneType, type Sink, type Source } from "./fold.ts";
 import { keyFunction, keyKindOf } from "./order-keys.ts";
-import type { ReductionStep } from "./steps.ts";
 
 /** The greatest key and the first position that has it: an order without ties, so that joins may come in any order. */
 const argFold = (which: "max" | "min"): Fold => ({

@@ -1,7 +1,7 @@
+import type { ReductionStep } from "@skein/tensor-core";
 import type { Pass } from "../../kernel.ts";
 import { type Fold, foldText, type Lanes, type Sink, type Source, treeText, workgroupSize } from "./fold.ts";
 import { turn, turnText } from "./loop.ts";
-import type { ReductionStep } from "./steps.ts";
 
 /** A workgroup lies over a matrix as `across` registers of columns times `down` rows. */
 export interface ColumnTile {

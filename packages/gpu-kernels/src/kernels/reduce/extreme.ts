@@ -1,11 +1,10 @@
-import type { DType } from "@skein/tensor-core";
+import type { DType, ReductionStep } from "@skein/tensor-core";
 import type { Binding, DeviceFacts, KernelPlan, Pass } from "../../kernel.ts";
 import { bitsFunction, elementsPerWord } from "../../storage.ts";
 import { ScratchBlocks } from "../scratch-blocks.ts";
 import { foldPasses } from "./fold-passes.ts";
 import { type Fold, type Lanes, laneType, type Sink, type Source, workgroupSize } from "./fold.ts";
 import { type KeyKind, keyFunction, keyKindOf, leastKey, unkeyFunction } from "./order-keys.ts";
-import type { ReductionStep } from "./steps.ts";
 
 /** The greatest key; the least element is the greatest of flipped keys. */
 const extremeFold = (which: "max" | "min", kind: KeyKind): Fold => ({

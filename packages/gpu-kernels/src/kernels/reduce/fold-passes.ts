@@ -1,9 +1,9 @@
+import type { ReductionStep } from "@skein/tensor-core";
 import type { DeviceFacts, Pass } from "../../kernel.ts";
 import type { ScratchBlocks } from "../scratch-blocks.ts";
 import { columnGeometry, columnsPass } from "./columns.ts";
 import { type Fold, type Sink, type Source, type StateBlocks, stateSink, stateSource } from "./fold.ts";
 import { rowGeometry, rowsPass, workgroupsWanted } from "./rows.ts";
-import type { ReductionStep } from "./steps.ts";
 
 const take = (fold: Fold, blocks: ScratchBlocks, states: number): StateBlocks => fold.fields.map(() => blocks.take(states));
 

@@ -1,14 +1,13 @@
-import { type DType, NdArray, type Shape } from "@skein/tensor-core";
+import { type DType, NdArray, reductionSteps, type Shape } from "@skein/tensor-core";
 import { normal, uniform } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { minimalFacts } from "../../../test/minimal-facts.ts";
+import { leastDevice } from "../../least-device.ts";
 import { checkNode, planNode, runNode } from "../../../test/run-node.ts";
 import type { DeviceFacts } from "../../kernel.ts";
 import type { WebGpuBackend } from "../../webgpu-backend.ts";
-import { reductionSteps } from "./steps.ts";
 
-const software: DeviceFacts = { ...minimalFacts, software: true };
+const software: DeviceFacts = { ...leastDevice, software: true };
 
 const exact = { absolute: 0, relative: 0 };
 
@@ -51,7 +50,7 @@ describe("plans of reductions", () => {
   });
 
   test("spread one long row over the device, and many short ones within workgroups", () => {
-    const labels = (shape: Shape, dims: readonly number[], facts = minimalFacts): string[] =>
+    const labels = (shape: Shape, dims: readonly number[], facts = leastDevice): string[] =>
       planNode("sum", [{ dtype: "f32", shape }], { dims: [...dims] }, facts).passes.map(({ label }) => label);
     expect(labels([10_000_000], [0])).toEqual(["sum rows, 512 workgroups each", "sum rows, 128 invocations each"]);
     expect(labels([262_144, 64], [1])).toEqual(["sum rows, 2 invocations each"]);

@@ -1,8 +1,8 @@
+import type { ReductionStep } from "@skein/tensor-core";
 import type { BindingSource, DeviceFacts, KernelPlan } from "../../kernel.ts";
 import { ScratchBlocks } from "../scratch-blocks.ts";
 import { foldPasses } from "./fold-passes.ts";
 import { type Fold, laneType, type Sink, type Source } from "./fold.ts";
-import type { ReductionStep } from "./steps.ts";
 
 /** Integers of both signs are words that wrap. */
 export type SumType = "f32" | "u32";

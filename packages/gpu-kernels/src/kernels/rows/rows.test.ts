@@ -1,3 +1,4 @@
+import { leastDevice } from "../../least-device.ts";
 import { NdArray, operators, type Params, type ReferenceArray, type Shape, type TensorSpec } from "@skein/tensor-core";
 import { firstDifference, normal, type Tolerance, uniform } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -20,25 +21,7 @@ import {
   softmaxProgram,
 } from "./softmax.ts";
 
-/** WebGPU's default limits and no optional feature. */
-const minimal: DeviceFacts = {
-  adapter: "minimal",
-  software: false,
-  f16: false,
-  subgroups: false,
-  minSubgroupSize: 4,
-  maxSubgroupSize: 128,
-  timestamps: false,
-  subgroupMatrices: [],
-  maxWorkgroupSize: 256,
-  maxWorkgroupBytes: 16_384,
-  maxBindings: 8,
-  maxBindingBytes: 2 ** 27,
-  maxBufferBytes: 2 ** 28,
-  bindingAlignment: 256,
-};
-
-const large: DeviceFacts = { ...minimal, adapter: "large", subgroups: true, minSubgroupSize: 32, maxWorkgroupSize: 1024 };
+const large: DeviceFacts = { ...leastDevice, adapter: "large", subgroups: true, minSubgroupSize: 32, maxWorkgroupSize: 1024 };
 
 const spec = (shape: Shape, dtype: TensorSpec["dtype"] = "f32"): TensorSpec => ({ dtype, shape });
 
@@ -169,7 +152,7 @@ describe("plans of row kernels", () => {
     };
     return inputs[op]!;
   };
-  const factsOf = [minimal, { ...minimal, software: true }, large, { ...large, software: true }, { ...large, minSubgroupSize: 8 }];
+  const factsOf = [leastDevice, { ...leastDevice, software: true }, large, { ...large, software: true }, { ...large, minSubgroupSize: 8 }];
 
   test.each(ops)("%s stays within every limit", (op) => {
     for (const [rows, columns] of shapes)
@@ -192,8 +175,8 @@ describe("plans of row kernels", () => {
 
   test("a row that fits in registers is read by one pass", () => {
     for (const columns of [1, 7, 128, 768, 4096, 8192]) {
-      expect(rowLayout(4096, columns, minimal, true)).toMatchObject({ kind: "resident", parts: 1 });
-      expect(kernels["layer-norm-backward"]!.plan(nodeOf("layer-norm-backward", specsFor("layer-norm-backward", 4096, Math.min(columns, 4096)), [], {}), minimal, {}, []).passes).toHaveLength(2); // biome-ignore format: one call
+      expect(rowLayout(4096, columns, leastDevice, true)).toMatchObject({ kind: "resident", parts: 1 });
+      expect(kernels["layer-norm-backward"]!.plan(nodeOf("layer-norm-backward", specsFor("layer-norm-backward", 4096, Math.min(columns, 4096)), [], {}), leastDevice, {}, []).passes).toHaveLength(2); // biome-ignore format: one call
     }
   });
 
@@ -204,8 +187,8 @@ describe("plans of row kernels", () => {
   });
 
   test("few long rows are spread over many workgroups", () => {
-    expect(planWith(softmaxProgram, rowLayout(1, 1_000_000, minimal, true), 1).passes[0]!.groups).toBeGreaterThan(100);
-    expect(planWith(softmaxProgram, rowLayout(4096, 50_257, minimal, true), 4096).passes).toHaveLength(1);
+    expect(planWith(softmaxProgram, rowLayout(1, 1_000_000, leastDevice, true), 1).passes[0]!.groups).toBeGreaterThan(100);
+    expect(planWith(softmaxProgram, rowLayout(4096, 50_257, leastDevice, true), 4096).passes).toHaveLength(1);
   });
 });
 
@@ -217,7 +200,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     const { facts } = backend;
     factsToRun = {
       own: facts,
-      "minimal, as a GPU": minimal,
+      "leastDevice, as a GPU": leastDevice,
     };
   });
   afterAll(() => backend.close());
@@ -313,7 +296,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
       const rows = 70_000;
       const call = callOf(op, rows, 4);
       const expected = reference(call, specsOf(call).outputs);
-      await check(call, planOf(call, minimal), expected, tolerance, "rule");
+      await check(call, planOf(call, leastDevice), expected, tolerance, "rule");
       const layout: RowLayout = { width: 4, columns: 1, lanes: 2, shuffled: 1, workgroupSize: 2, parts: 1, kind: "streamed" };
       const plan = planWith(programOf(call), layout, rows);
       expect(plan.passes[0]!.groups).toBe(rows);

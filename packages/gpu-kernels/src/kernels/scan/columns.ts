@@ -1,7 +1,7 @@
+import type { ReductionStep } from "@skein/tensor-core";
 import type { BindingSource, DeviceFacts, Pass } from "../../kernel.ts";
 import { type Lanes, laneType, workgroupSize } from "../reduce/fold.ts";
 import { workgroupsWanted } from "../reduce/rows.ts";
-import type { ReductionStep } from "../reduce/steps.ts";
 import type { SumType } from "../reduce/sum.ts";
 import type { ScratchBlocks } from "../scratch-blocks.ts";
 

@@ -2,12 +2,12 @@ import { NdArray, type Shape } from "@skein/tensor-core";
 import { normal, uniform } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { minimalFacts } from "../../../test/minimal-facts.ts";
+import { leastDevice } from "../../least-device.ts";
 import { checkNode, planNode, runNode } from "../../../test/run-node.ts";
 import type { DeviceFacts } from "../../kernel.ts";
 import type { WebGpuBackend } from "../../webgpu-backend.ts";
 
-const software: DeviceFacts = { ...minimalFacts, software: true };
+const software: DeviceFacts = { ...leastDevice, software: true };
 
 const shapes: readonly (readonly [shape: Shape, dim: number])[] = [
   [[1], 0],

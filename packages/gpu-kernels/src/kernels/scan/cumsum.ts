@@ -1,5 +1,5 @@
+import type { ReductionStep } from "@skein/tensor-core";
 import type { DeviceFacts, KernelPlan } from "../../kernel.ts";
-import type { ReductionStep } from "../reduce/steps.ts";
 import type { SumType } from "../reduce/sum.ts";
 import { ScratchBlocks } from "../scratch-blocks.ts";
 import { columnScanPasses } from "./columns.ts";

@@ -2,12 +2,12 @@ import { NdArray, type Shape } from "@skein/tensor-core";
 import { normal } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { minimalFacts } from "../../../test/minimal-facts.ts";
+import { leastDevice } from "../../least-device.ts";
 import { planNode, runNode } from "../../../test/run-node.ts";
 import type { DeviceFacts } from "../../kernel.ts";
 import type { WebGpuBackend } from "../../webgpu-backend.ts";
 
-const software: DeviceFacts = { ...minimalFacts, software: true };
+const software: DeviceFacts = { ...leastDevice, software: true };
 
 type By = "value" | "magnitude";
 
@@ -30,7 +30,7 @@ const bestOf = (row: Float32Array, k: number, sorted: boolean, by: By): number[]
   );
 };
 
-const labels = (shape: Shape, k: number, sorted: boolean, facts = minimalFacts): string[] =>
+const labels = (shape: Shape, k: number, sorted: boolean, facts = leastDevice): string[] =>
   planNode("top-k", [{ dtype: "f32", shape }], { k, sorted, by: "value" }, facts).passes.map(({ label }) => label);
 
 describe("plans of selections", () => {
@@ -53,7 +53,7 @@ describe("plans of selections", () => {
   test("bind nothing larger than an output or the operand", () => {
     const rows = 3;
     for (const k of [1, 2000, 200_000])
-      for (const bytes of planNode("top-k", [{ dtype: "f32", shape: [rows, 300_000] }], { k, sorted: true, by: "value" }, minimalFacts)
+      for (const bytes of planNode("top-k", [{ dtype: "f32", shape: [rows, 300_000] }], { k, sorted: true, by: "value" }, leastDevice)
         .scratch!)
         expect(bytes).toBeLessThanOrEqual(4 * rows * Math.max(k, 5120));
   });

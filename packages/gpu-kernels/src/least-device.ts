@@ -1,8 +1,8 @@
-import type { DeviceFacts } from "../src/kernel.ts";
+import type { DeviceFacts } from "./kernel.ts";
 
-/** A GPU with WebGPU's default limits and no optional feature: what every kernel must run on. */
-export const minimalFacts: DeviceFacts = {
-  adapter: "minimal",
+/** A GPU with WebGPU's default limits and no optional feature: every kernel has a plan for it. */
+export const leastDevice: DeviceFacts = {
+  adapter: "a device with WebGPU's default limits",
   software: false,
   f16: false,
   subgroups: false,

@@ -1,11 +1,11 @@
-/** Fold the middle of a dense [outer, size, inner]. */
+import { elementCount } from "../shape.ts";
+
+/** A dense shape seen as [outer, size, inner], to be folded or walked along its middle. */
 export interface ReductionStep {
   readonly outer: number;
   readonly size: number;
   readonly inner: number;
 }
-
-const product = (sizes: readonly number[]): number => sizes.reduce((total, size) => total * size, 1);
 
 /** Fold any set of dimensions by folding one run of neighbours after the other, innermost first. At least one step. */
 export const reductionSteps = (shape: readonly number[], dims: readonly number[]): ReductionStep[] => {
@@ -20,15 +20,15 @@ export const reductionSteps = (shape: readonly number[], dims: readonly number[]
   let inner = 1;
   while (runs.length > 0) {
     const { size, reduced } = runs.pop()!;
-    if (reduced) steps.push({ outer: product(runs.map((run) => run.size)), size, inner });
+    if (reduced) steps.push({ outer: elementCount(runs.map((run) => run.size)), size, inner });
     else inner *= size;
   }
   return steps.length > 0 ? steps : [{ outer: inner, size: 1, inner: 1 }];
 };
 
 /** A shape seen from one of its dimensions. */
-export const stepAlong = (shape: readonly number[], dim: number): ReductionStep => ({
-  outer: product(shape.slice(0, dim)),
+export const alongDim = (shape: readonly number[], dim: number): ReductionStep => ({
+  outer: elementCount(shape.slice(0, dim)),
   size: shape[dim]!,
-  inner: product(shape.slice(dim + 1)),
+  inner: elementCount(shape.slice(dim + 1)),
 });
