@@ -151,6 +151,39 @@ export const measureMatmul = async (backend: WebGpuBackend, options: MeasureOpti
   return { samples, rejected };
 };
 
+/** How a variant is run, and what the best of the others needed. */
+interface Timed {
+  readonly run: () => Promise<void>;
+  readonly repeats: number;
+  readonly best: number;
+}
+
+/** Seconds by the clock, over several runs that are queued together, so that the way to the device counts for less. */
+const secondsByClock = async ({ run, repeats, best }: Timed, queue: GPUQueue): Promise<number> => {
+  const queued = 4;
+  const times: number[] = [];
+  for (let i = 0; i < repeats; i++) {
+    const began = performance.now();
+    for (let q = 0; q < queued; q++) await run();
+    await queue.onSubmittedWorkDone();
+    times.push((performance.now() - began) / 1e3 / queued);
+    if (i === 0 && times[0]! > hopeless * best) return times[0]!;
+  }
+  return middleMean(times);
+};
+
+const secondsByTimestamps = async ({ run, repeats, best }: Timed, tracer: SpanRecorder): Promise<number> => {
+  const times: number[] = [];
+  for (let i = 0; i <= repeats; i++) {
+    tracer.spans.length = 0;
+    await run();
+    const time = tracer.spans.reduce((sum, { durationSeconds }) => sum + durationSeconds, 0);
+    if (i > 0) times.push(time);
+    if (i === 1 && time > hopeless * best) return time;
+  }
+  return middleMean(times);
+};
+
 /** Seconds of one run; `best` is what others needed. */
 const timeRuns = async (
   bench: WebGpuBackend,
@@ -163,27 +196,8 @@ const timeRuns = async (
   const run = async (): Promise<void> => {
     for (const array of await executable.run(inputs)) bench.free(array);
   };
-  const { queue } = bench.device.gpu;
-  if (tracer === undefined) {
-    const times: number[] = [];
-    for (let i = 0; i < repeats; i++) {
-      // Several runs are queued, so that the way to the device counts for less.
-      const queued = 4;
-      const began = performance.now();
-      for (let q = 0; q < queued; q++) await run();
-      await queue.onSubmittedWorkDone();
-      times.push((performance.now() - began) / 1e3 / queued);
-      if (i === 0 && times[0]! > hopeless * best) return times[0]!;
-    }
-    return middleMean(times);
-  }
-  const times: number[] = [];
-  for (let i = 0; i <= repeats; i++) {
-    tracer.spans.length = 0;
-    await run();
-    const time = tracer.spans.reduce((sum, { durationSeconds }) => sum + durationSeconds, 0);
-    if (i > 0) times.push(time);
-    if (i === 1 && time > hopeless * best) return time;
-  }
-  return middleMean(times);
+  const timed: Timed = { run, repeats, best };
+  const seconds = tracer === undefined ? 0 : await secondsByTimestamps(timed, tracer);
+  // Timestamps may be so coarse that a small product takes no time.
+  return seconds > 0 ? seconds : secondsByClock(timed, bench.device.gpu.queue);
 };

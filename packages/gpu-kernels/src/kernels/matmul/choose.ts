@@ -16,6 +16,16 @@ const firstSupported = (names: readonly string[], product: Product, facts: Devic
 /** Workgroups below which a larger tile leaves parts of a large GPU idle. */
 const enoughGroups = 192;
 
+/**
+ * On a processor. SwiftShader's subgroups of 4 run as one vector, whose lanes share rows by broadcast: 1.7 times the direct tiles at 512³;
+ * lavapipe's of 8 gain nothing (docs/experiments.md).
+ */
+const softwareChoice = (flops: number, { maxSubgroupSize }: DeviceFacts): readonly string[] => {
+  if (flops <= 2 ** 16) return ["naive"];
+  if (maxSubgroupSize <= 4 && flops > 2 ** 20) return ["subgroup-8x4", "direct-8x8"];
+  return [flops <= 2 ** 25 ? "direct-4x4" : "direct-8x4"];
+};
+
 /** The rule of thumb for a device that was not measured. */
 export const staticChoice = (product: Product, facts: DeviceFacts): MatmulVariant => {
   const { rows, columns, inner } = product;
@@ -23,7 +33,7 @@ export const staticChoice = (product: Product, facts: DeviceFacts): MatmulVarian
   if (inner === 0) return choose("naive");
   if (rows === 1 || columns === 1) return choose("matrix-vector");
   // On a processor the compiler of large shaders takes seconds: only products that earn them get one.
-  if (facts.software) return choose(flopsOf(product) <= 2 ** 16 ? "naive" : flopsOf(product) <= 2 ** 25 ? "direct-4x4" : "direct-8x4");
+  if (facts.software) return choose(...softwareChoice(flopsOf(product), facts));
   const matrices = choose("subgroup-matrix-64x64");
   if (matrices.name !== "naive" && tilesOf(product, { rows: 64, columns: 64, perRows: 4, perColumns: 4 }) >= 16) return matrices;
   if (rows <= 8) return choose("split-direct-8x4", "direct-8x4");
