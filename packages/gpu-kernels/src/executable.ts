@@ -65,7 +65,9 @@ const maxRunsAhead = 2;
 interface Exchange {
   readonly started: Promise<CollectiveHandle | undefined>;
   readonly output: Uint8Array;
-  readonly releases: readonly (() => void)[];
+  readonly staging: GPUBuffer;
+  /** Give the host memory back, once. */
+  readonly release: () => void;
 }
 
 /** A graph bound to one device: pipelines and bind groups over fixed buffers, recorded anew each run. */
@@ -207,7 +209,11 @@ export class WebGpuExecutable implements Executable {
       }
     } finally {
       await order;
-      for (const { releases } of exchanges.values()) for (const release of releases) release();
+      for (const { staging, started, release } of exchanges.values()) {
+        this.parts.pool.release(staging, "staging");
+        // Of a request that nobody waited for, the communicator may still write the result: that memory is lost with the group.
+        await started.then((handle) => handle ?? release(), release);
+      }
     }
   }
 
@@ -269,22 +275,28 @@ export class WebGpuExecutable implements Executable {
       return beginCollective(plan, input, output, communicators);
     })();
     started.catch(() => undefined); // told where it is awaited
-    const releases = [
-      () => pool.release(staging, "staging"),
-      () => hostMemory.release(input),
-      ...(inPlace ? [] : [() => hostMemory.release(output)]),
-    ];
-    return { started, output, releases };
+    let held = true;
+    const release = (): void => {
+      if (!held) return;
+      held = false;
+      hostMemory.release(input);
+      if (!inPlace) hostMemory.release(output);
+    };
+    return { started, output, staging, release };
   }
 
   private async finishExchange(start: number, exchanges: Map<number, Exchange>, communicators: Communicators): Promise<void> {
     const { device } = this.parts;
     const step = this.steps[start] as LoweredStep & { readonly kind: "start" };
-    const { started, output } = exchanges.get(start)!;
+    const { started, output, release } = exchanges.get(start)!;
     const handle = await started;
-    if (handle !== undefined) await communicators[step.plan.axis]!.wait(handle);
-    device.check();
-    if (step.plan.outputBytes > 0) device.gpu.queue.writeBuffer(this.buffer(step.output), step.output.offset, padded(output));
+    try {
+      if (handle !== undefined) await communicators[step.plan.axis]!.wait(handle);
+      device.check();
+      if (step.plan.outputBytes > 0) device.gpu.queue.writeBuffer(this.buffer(step.output), step.output.offset, padded(output));
+    } finally {
+      release();
+    }
   }
 
   private async recordSpans(tracer: Tracer, timer: StepTimer | undefined, began: number): Promise<void> {

@@ -69,7 +69,7 @@ export const beginCollective = (
 ): CollectiveHandle | undefined => {
   const group = groupOf(plan.axis, plan.axisSize, communicators);
   if (group === undefined) {
-    if (input.byteOffset !== output.byteOffset) output.set(input);
+    if (input.buffer !== output.buffer || input.byteOffset !== output.byteOffset) output.set(input);
     return undefined;
   }
   const to = plan.pairs?.find(([from]) => from === group.rank)?.[1];
