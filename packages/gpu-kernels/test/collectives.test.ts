@@ -6,6 +6,7 @@ import {
   axisIndex,
   broadcastFromRoot,
   cast,
+  elementCount,
   type CollectiveHandle,
   type CollectiveRequest,
   type Communicator,
@@ -170,7 +171,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     await check((x) => [allReduce(multiply(x, 2), "data"), allGather(x, "data")], [normal([0, 3]), normal([0, 3])]);
   });
 
-  test("a group that fails rejects the run, and gives its memory back", async () => {
+  test("a group that fails rejects the run; only what a peer may still write keeps its memory", async () => {
     const broken: Communicator = {
       rank: 0,
       worldSize,
@@ -187,7 +188,8 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     const held = backend.bytesInUse();
     await expect(f(x)).rejects.toThrow("rank 1 is gone");
     expect(backend.bytesInUse()).toBe(held);
-    expect(memories[0]!.held).toBe(0);
+    // Of the two requests of a run the all-gather was waited for; the all-reduce, which works in place, is under way for ever, in both runs.
+    expect(memories[0]!.held).toBe(2 * 4 * elementCount(inputs[0]!.shape));
     expect((await backend.download(x)).toNumbers()).toEqual(inputs[0]!.toNumbers());
   });
 
