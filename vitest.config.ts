@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 
 const config: ViteUserConfig = defineConfig({
@@ -13,7 +14,8 @@ const config: ViteUserConfig = defineConfig({
     // On processors with protection keys, V8 now and then loses track of a code page when worker threads come and go, and aborts
     // ("Check failed: jit_page.has_value()", nodejs/node#64500). Without the keys it does not.
     execArgv: ["--no-memory-protection-keys"],
-    maxWorkers: 2,
+    // Software adapters compile shaders for minutes where their cache is cold, on one core per process.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },

@@ -39,7 +39,7 @@ export const vitestStage = async (): Promise<Check[]> => {
   const file = join(folder, "report.json");
   try {
     const { code } = await run(["vitest", "run", "--reporter=default", "--reporter=json", `--outputFile.json=${file}`], {
-      seconds: 1500,
+      seconds: 3000,
       show: true,
     });
     const checks = reportChecks(JSON.parse(readFileSync(file, "utf8")));
