@@ -1,3 +1,4 @@
+import { spread } from "@skein/testing";
 import { createCpuBackend, createSharedMemory, type WasmBuild } from "@skein/cpu-kernels";
 import {
   type Backend,
@@ -28,14 +29,6 @@ const errorInUnits = (actual: number, reference: number): number => {
   if (Object.is(actual, Math.fround(reference)) || actual === Math.fround(reference)) return 0;
   if (!Number.isFinite(actual) || !Number.isFinite(Math.fround(reference))) return Infinity;
   return Math.abs(actual - reference) / unit(reference === 0 ? 2 ** -126 : reference);
-};
-
-/** f32 values spread evenly over their bit patterns between two positive bounds, so that every exponent has its share; both signs. */
-const spread = (low: number, high: number, count = 20_000): Float32Array => {
-  const bits = new Uint32Array(Float32Array.of(low, high).buffer);
-  const grid = Uint32Array.from({ length: count }, (_, i) => bits[0]! + Math.floor(((bits[1]! - bits[0]!) * i) / (count - 1)));
-  const positive = new Float32Array(grid.buffer);
-  return Float32Array.of(...positive, ...positive.map((value) => -value));
 };
 
 interface Bound {

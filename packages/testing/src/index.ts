@@ -3,3 +3,4 @@ export { assertClose, defaultTolerance, firstDifference, type Tolerance } from "
 export { checkGradientRule, checkGradientValues, type CheckOptions, checkValues, inputElements } from "./conformance.ts";
 export type { ConformanceCase } from "./conformance-case.ts";
 export { normal, seeded, uniform } from "./seeded.ts";
+export { spread } from "./spread.ts";

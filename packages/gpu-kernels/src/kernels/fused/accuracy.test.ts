@@ -21,7 +21,7 @@ import {
   toBf16Bits,
   toF16Bits,
 } from "@skein/tensor-core";
-import { seeded } from "@skein/testing";
+import { seeded, spread } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { runPlan } from "../../../test/run-plan.ts";
@@ -38,14 +38,6 @@ const errorInUnits = (actual: number, reference: number): number => {
   if (Math.abs(rounded) < smallest) return Math.abs(actual) <= smallest ? 0 : Infinity;
   if (!Number.isFinite(actual) || !Number.isFinite(rounded)) return Infinity;
   return Math.abs(actual - reference) / 2 ** (Math.max(-126, Math.floor(Math.log2(Math.abs(reference)))) - 23);
-};
-
-/** f32 values spread evenly over their bit patterns between two positive bounds, so that every exponent has its share; both signs. */
-const spread = (low: number, high: number, count = 20_000): Float32Array<ArrayBuffer> => {
-  const bits = new Uint32Array(Float32Array.of(low, high).buffer);
-  const grid = Uint32Array.from({ length: count }, (_, i) => bits[0]! + Math.floor(((bits[1]! - bits[0]!) * i) / (count - 1)));
-  const positive = new Float32Array(grid.buffer);
-  return Float32Array.of(...positive, ...positive.map((value) => -value));
 };
 
 interface Bound {
