@@ -12,7 +12,7 @@ import { jobJsonSchema } from "./job-schema.ts";
 import { launch, type LaunchInput } from "./launch.ts";
 import { MetricFiles } from "./metrics.ts";
 import { claimOutput, dropUnusedOutput, saveJob, savedJob } from "./output-folder.ts";
-import { checkResumable, prepare, type Prepared } from "./prepare.ts";
+import { checkResumable, prepare, type Prepared, withBackend } from "./prepare.ts";
 import { makeProgress } from "./progress.ts";
 import { StopSignal } from "./stop-signal.ts";
 import { formatSummary } from "./summary.ts";
@@ -80,9 +80,10 @@ const execute = async (
 
 /** Prepare a job and settle what it computes on. @returns what people are told about it, too. */
 const prepareOn = async (job: Job): Promise<{ readonly prepared: Prepared; readonly notes: readonly string[] }> => {
-  if (job.backend !== "auto") return { prepared: prepare(job), notes: [] };
-  const { backend, reason } = chooseBackend(prepare(job), await surveyHardware({ always: false }));
-  return { prepared: prepare({ ...job, backend }), notes: [`backend ${backend}: ${reason}`] };
+  const prepared = prepare(job);
+  if (job.backend !== "auto") return { prepared, notes: [] };
+  const { backend, reason } = chooseBackend(prepared, await surveyHardware({ always: false }));
+  return { prepared: withBackend(prepared, backend), notes: [`backend ${backend}: ${reason}`] };
 };
 
 const restartsOf = ({ maxRestarts }: RunOptions): { readonly maxRestarts?: number } => {

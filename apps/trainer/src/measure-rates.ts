@@ -20,16 +20,20 @@ const secondsOf = async (call: () => Promise<unknown>): Promise<number> => {
 /** Measure a backend by a product, a sweep over memory and a chain of tiny kernels. Takes well below a second on a processor or a GPU. */
 export const measureRates = async (backend: Backend): Promise<BackendRates> => {
   const one = backend.upload(NdArray.from([1]));
+  const wait = jit((x: Tensor) => add(x, 1), backend);
   /** Queue `repeats` calls, then wait for all of them. */
   const time = async (fn: (x: Tensor) => Tensor, input: DeviceArray, repeats: number): Promise<number> => {
-    const compiled = jit(fn, backend) as unknown as (x: DeviceArray) => Promise<DeviceArray>;
-    const wait = jit((x: Tensor) => add(x, 1), backend) as unknown as (x: DeviceArray) => Promise<DeviceArray>;
-    return secondsOf(async () => {
-      for (let i = 0; i < repeats; i++) backend.free(await compiled(input));
-      const last = await wait(one);
-      await backend.download(last);
-      backend.free(last);
-    });
+    const compiled = jit(fn, backend);
+    try {
+      return await secondsOf(async () => {
+        for (let i = 0; i < repeats; i++) backend.free(await compiled(input as never));
+        const last = await wait(one as never);
+        await backend.download(last);
+        backend.free(last);
+      });
+    } finally {
+      compiled.release();
+    }
   };
   const square = backend.upload(NdArray.zeros("f32", [side, side]));
   const long = backend.upload(NdArray.zeros("f32", [elements]));
@@ -46,5 +50,6 @@ export const measureRates = async (backend: Backend): Promise<BackendRates> => {
     return { flopsPerSecond: (2 * side ** 3) / product, bytesPerSecond: (8 * elements) / sweep, kernelSeconds: kernels / chain };
   } finally {
     for (const array of [one, square, long]) backend.free(array);
+    wait.release();
   }
 };

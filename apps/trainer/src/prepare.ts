@@ -23,41 +23,26 @@ export interface Prepared {
   readonly remarks: readonly string[];
 }
 
+/** Settings that steer the training. */
+const steering = [
+  "seed",
+  "ranks",
+  "backend",
+  "precision",
+  "batch",
+  "epochs",
+  "steps",
+  "data",
+  "model",
+  "optimizer",
+  "learningRate",
+  "clipNorm",
+  "compression",
+  "buckets",
+] as const satisfies readonly (keyof Job)[];
+
 /** Hash of what steers the training: same hash and same step, same bits. */
-export const jobHashOf = ({
-  seed,
-  ranks,
-  backend,
-  precision,
-  batch,
-  epochs,
-  steps,
-  data,
-  model,
-  optimizer,
-  learningRate,
-  clipNorm,
-  compression,
-  buckets,
-}: Job): string =>
-  sha256(
-    JSON.stringify({
-      seed,
-      ranks,
-      backend,
-      precision,
-      batch,
-      epochs,
-      steps,
-      data,
-      model,
-      optimizer,
-      learningRate,
-      clipNorm,
-      compression,
-      buckets,
-    }),
-  );
+export const jobHashOf = (job: Job): string => sha256(JSON.stringify(Object.fromEntries(steering.map((name) => [name, job[name]]))));
 
 const requireFull = (train: Records, batch: number): void => {
   if (batch > train.count)
@@ -91,6 +76,12 @@ export const prepare = (job: Job): Prepared => {
     jobHash: jobHashOf(job),
     remarks: remarksOn(job, totalSteps),
   };
+};
+
+/** The same job with its backend settled. Data and shapes do not depend on it. */
+export const withBackend = (prepared: Prepared, backend: Job["backend"]): Prepared => {
+  const job = { ...prepared.job, backend };
+  return { ...prepared, job, jobHash: jobHashOf(job) };
 };
 
 /**

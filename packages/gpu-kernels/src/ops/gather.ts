@@ -1,4 +1,4 @@
-import { elementCount, invalidValue } from "@skein/tensor-core";
+import { alongDim, elementCount, invalidValue } from "@skein/tensor-core";
 import { fillWord } from "../fill-word.ts";
 import type { Kernel } from "../kernel.ts";
 import { gatherPass } from "../kernels/indexing/gather.ts";
@@ -8,12 +8,7 @@ export const gatherKernel: Kernel = {
   plan: ({ inputs: [x, indices], params }) => {
     const { dtype, shape } = x!;
     const dim = params["dim"] as number;
-    const sizes = {
-      outer: elementCount(shape.slice(0, dim)),
-      size: shape[dim]!,
-      inner: elementCount(shape.slice(dim + 1)),
-      count: elementCount(indices!.shape),
-    };
+    const sizes = { ...alongDim(shape, dim), count: elementCount(indices!.shape) };
     return { passes: [gatherPass(sizes, dtype, fillWord(params["outside"] === "zero" ? 0 : invalidValue[dtype], dtype))] };
   },
 };

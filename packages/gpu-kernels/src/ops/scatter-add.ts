@@ -1,4 +1,4 @@
-import { elementCount } from "@skein/tensor-core";
+import { alongDim, elementCount } from "@skein/tensor-core";
 import type { Kernel } from "../kernel.ts";
 import { scatterAddFloats, scatterAddIntegersPass } from "../kernels/indexing/scatter-add.ts";
 import { denseCopyPass } from "../kernels/movement/view-copy.ts";
@@ -9,12 +9,7 @@ export const scatterAddKernel: Kernel = {
   plan: ({ inputs: [base, indices, updates], params }, _facts, _choices, placed) => {
     const { dtype, shape } = base!;
     const dim = params["dim"] as number;
-    const sizes = {
-      outer: elementCount(shape.slice(0, dim)),
-      size: shape[dim]!,
-      inner: elementCount(shape.slice(dim + 1)),
-      count: elementCount(indices!.shape),
-    };
+    const sizes = { ...alongDim(shape, dim), count: elementCount(indices!.shape) };
     const copy = placed[0] === true ? [] : [denseCopyPass(elementCount(shape), dtype, "scatter-add base")];
     if (elementCount(updates!.shape) === 0) return { passes: copy };
     const add = dtype === "f32" ? scatterAddFloats(sizes) : { passes: [scatterAddIntegersPass(sizes)] };

@@ -1,11 +1,12 @@
-import { bytesPerElement, elementCount, type TensorSpec } from "@skein/tensor-core";
+import { elementCount, type TensorSpec } from "@skein/tensor-core";
 import type { DeviceFacts, KernelPlan } from "../../kernel.ts";
 import { depthwisePass } from "./depthwise.ts";
 import { type Gather, innerLength, phasesOf, rowsOf } from "./gather.ts";
 import type { Stored } from "./gather-wgsl.ts";
 import { flattenPointwise, type Geometry, isDepthwise } from "./geometry.ts";
 import { stripPass } from "./strip.ts";
-import { sumPartialsPass, zerosPass } from "./sum-partials.ts";
+import { fillPass } from "../generators/fill.ts";
+import { sumPartialsPass } from "./sum-partials.ts";
 import { type Tile, tiledPass } from "./tiled.ts";
 import { stripWeightGroups, stripWeightPass } from "./weight-strip.ts";
 import { tiledWeightPass } from "./weight-tiled.ts";
@@ -50,8 +51,7 @@ export const gatherPlan = (
   const { inner, columns, groups } = gather;
   const length = innerLength(gather);
   const rows = rowsOf(gather);
-  if (length === 0 || elementCount(operand.shape) === 0)
-    return { passes: [zerosPass(elementCount(output.shape) * bytesPerElement[output.dtype])] };
+  if (length === 0 || elementCount(operand.shape) === 0) return { passes: [fillPass(output, 0)] };
   const pixels = facts.software || rows * columns * groups >= 2 ** 18 ? 4 : 1;
   if (isDepthwise(geometry)) return { passes: [depthwisePass(gather, { pixels, operands, result })] };
   if (facts.software || length < 48 || columns < 12) return { passes: [stripPass(gather, { pixels, operands, result })] };
@@ -71,7 +71,7 @@ export const weightPlan = (geometry: Geometry, operand: TensorSpec, output: Tens
   const [operands, result] = [storedOf(operand), storedOf(output)];
   const { rows, columns } = weightSizes(geometry);
   const pixels = pixelsOf(geometry);
-  if (pixels === 0) return { passes: [zerosPass(elementCount(output.shape) * bytesPerElement[output.dtype])] };
+  if (pixels === 0) return { passes: [fillPass(output, 0)] };
   const strip = facts.software || isDepthwise(geometry) || rows <= 32 || columns < 12;
   const tile = chooseTile(rows, columns, geometry.groups, facts);
   const groups = strip ? stripWeightGroups(geometry) : geometry.groups * groupsOf(tile, rows, columns);

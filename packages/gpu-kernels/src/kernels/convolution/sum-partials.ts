@@ -52,20 +52,3 @@ ${
     sizes: { vectors: length / 4, count },
   };
 };
-
-/** A result that no product reaches. `bytes` is rounded up to whole vectors, which its memory has. */
-export const zerosPass = (bytes: number): Pass => {
-  const vectors = Math.ceil(bytes / 16);
-  return {
-    label: "zeros",
-    bindings: [{ name: "result", type: "array<vec4<u32>>", source: { output: 0 }, access: "write" }],
-    workgroupSize,
-    groups: Math.ceil(vectors / workgroupSize),
-    code: `fn main(group: u32, lane: u32) {
-  let at = group * ${workgroupSize}u + lane;
-  if (at < sizes.vectors) { result[at] = vec4<u32>(); }
-}
-`,
-    sizes: { vectors },
-  };
-};
