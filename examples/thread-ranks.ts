@@ -1,7 +1,7 @@
 // Two ranks as threads of one process: each computes on its half of the data, the all-reduce is a node of their graph. The file starts itself
 // again as each rank's thread.
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
-import { createThreadWorld, joinThreadWorld, type ThreadConnection } from "@skein/collectives/node";
+import { createThreadWorld, joinWorld, type WorldConnection } from "@skein/collectives/node";
 import { compileWasm, createCpuBackend, createSharedMemory, detectBuild } from "@skein/cpu-kernels";
 import { allReduce, jit, multiply, NdArray, sum, type Tensor } from "@skein/tensor-core";
 
@@ -22,10 +22,10 @@ const main = async (): Promise<void> => {
   if (sums.some((value) => value !== 332_833_500)) throw new Error("the ranks' sum is wrong");
 };
 
-const rankMain = async ({ connection, kernels }: { connection: ThreadConnection; kernels: WebAssembly.Module }): Promise<void> => {
+const rankMain = async ({ connection, kernels }: { connection: WorldConnection; kernels: WebAssembly.Module }): Promise<void> => {
   const backend = await createCpuBackend({ memory: connection.memory, module: kernels });
   const sumOfSquares = jit((x: Tensor) => allReduce(sum(multiply(x, x)), "data"), backend, {
-    communicators: { data: joinThreadWorld(connection) },
+    communicators: { data: joinWorld(connection) },
   });
   const half = 1000 / numRanks;
   const mine = NdArray.from(

@@ -107,6 +107,40 @@ const precision = z
   ])
   .describe("What products compute in: f32, or f16 with sums and weights in f32 and a loss scale that adapts.");
 
+const network = z
+  .strictObject({
+    ranksPerProcess: count.default(1).describe("Ranks that share a process, as threads, and so its memory. ranks is a multiple of it."),
+    listen: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("Address that a process listens on for the data of others. Default: loopback on one machine, else every address."),
+    certificates: z.string().min(1).optional().describe("Folder of skein-train certs init. Default: a run on one machine makes its own."),
+    insecure: z.boolean().default(false).describe("Allow to speak off this machine without TLS."),
+    timeoutSeconds: z.number().gt(0).max(86_400).default(60).describe("How long a rank waits for another before the run fails."),
+    socketsPerPair: z
+      .int()
+      .min(1)
+      .max(16)
+      .optional()
+      .describe("TCP connections for the data of two ranks, each way. Default: as measured."),
+    links: z.string().min(1).optional().describe("File of skein-train links, by which algorithms are chosen."),
+    codec: z
+      .enum(["auto", "always", "never"])
+      .default("auto")
+      .describe("When to make data smaller without loss: where the link is slower than the codec, always, or never."),
+    checksum: z.enum(["payload", "header"]).default("payload").describe("What CRC-32C covers; TLS covers payloads by itself."),
+    emulate: z
+      .strictObject({
+        bytesPerSecond: z.number().gt(0).describe("Bandwidth of each link, each way."),
+        latencySeconds: z.number().min(0).default(0),
+        jitterSeconds: z.number().min(0).default(0),
+      })
+      .optional()
+      .describe("Make links slower than they are, for studies; transport tcp or tls."),
+  })
+  .describe("How processes reach each other; without effect on what they compute.");
+
 /** What a job file may say. */
 export const jobSchema: z.ZodType<Job> = z
   .strictObject({
@@ -115,7 +149,7 @@ export const jobSchema: z.ZodType<Job> = z
       .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "a name is made of letters, digits, dot, dash and underscore")
       .describe("Names the output folder."),
     seed: z.int().min(0).default(0).describe("Of weights, data order and dropout."),
-    ranks: z.int().min(1).max(64).default(1).describe("Data-parallel ranks: threads of this process."),
+    ranks: z.int().min(1).max(64).default(1).describe("Data-parallel ranks."),
     backend: z
       .enum(["auto", "cpu", "webgpu"])
       .default("auto")
@@ -131,6 +165,15 @@ export const jobSchema: z.ZodType<Job> = z
     clipNorm: z.number().gt(0).optional().describe("Greatest global norm of the gradient. Default: no clipping."),
     compression: compression.default({ kind: "identity" }),
     buckets: buckets.default({ kind: "fixed-size", bytes: 4 * 1024 * 1024 }),
+    transport: z
+      .enum(["threads", "tcp", "tls", "mpi"])
+      .default("threads")
+      .describe("How ranks reach each other: as threads of one process, or as processes over TCP, TLS or MPI."),
+    network: network.prefault({}),
+    sumOrder: z
+      .enum(["rank", "any"])
+      .default("rank")
+      .describe("Order of additions in collectives: that of ranks gives the same bits on every transport; any lets faster algorithms run."),
     evaluation: z
       .strictObject({
         batch: count.default(500).describe("Samples per evaluation batch, of all ranks together; a multiple of ranks."),
@@ -187,6 +230,20 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
       `${job.model.width} features do not divide among ${job.model.heads} heads; use a multiple of ${job.model.heads}`,
     );
   }
+  const { ranksPerProcess, emulate, certificates, codec } = job.network;
+  if (job.ranks % ranksPerProcess !== 0)
+    fault(
+      ["network", "ranksPerProcess"],
+      `${job.ranks} ranks do not divide among processes of ${ranksPerProcess}; use a divisor of ${job.ranks}`,
+    );
+  if (job.transport === "mpi" && ranksPerProcess !== 1)
+    fault(["network", "ranksPerProcess"], `transport: mpi has one rank per process, not ${ranksPerProcess}; leave it out`);
+  if (emulate !== undefined && job.transport !== "tcp" && job.transport !== "tls")
+    fault(["network", "emulate"], `transport: ${job.transport} has no links to emulate; use transport: tcp`);
+  if (certificates !== undefined && job.transport !== "tls")
+    fault(["network", "certificates"], `transport: ${job.transport} uses no certificates; leave it out or use transport: tls`);
+  if (codec === "always" && job.transport !== "tcp" && job.transport !== "tls")
+    fault(["network", "codec"], `transport: ${job.transport} has no codec; leave it out or use transport: tcp`);
   const { decay, everySteps, peak, final } = job.learningRate;
   if (decay === "step" && everySteps === undefined)
     fault(["learningRate"], "decay: step needs everySteps, the steps between two drops; give it");

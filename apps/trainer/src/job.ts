@@ -18,8 +18,42 @@ export interface Job {
   readonly clipNorm?: number | undefined;
   readonly compression: CompressionJob;
   readonly buckets: BucketsJob;
+  /** How ranks reach each other. */
+  readonly transport: TransportName;
+  readonly network: NetworkJob;
+  /** In which order collectives add: that of ranks gives the same bits on every transport and network. */
+  readonly sumOrder: "rank" | "any";
   readonly evaluation: { readonly batch: number; readonly everyEpochs?: number | undefined };
   readonly checkpoint: { readonly everySteps?: number | undefined; readonly keep: number };
+}
+
+export type TransportName = "threads" | "tcp" | "tls" | "mpi";
+
+/** What ranks that are processes need to know; without effect on what they compute. */
+export interface NetworkJob {
+  /** Ranks that share a process, as threads. */
+  readonly ranksPerProcess: number;
+  /** Address that a process listens on for data. */
+  readonly listen?: string | undefined;
+  /** Folder made by `skein-train certs init`; without it a run on one machine makes its own. */
+  readonly certificates?: string | undefined;
+  /** Off loopback without TLS. */
+  readonly insecure: boolean;
+  readonly timeoutSeconds: number;
+  readonly socketsPerPair?: number | undefined;
+  /** File of `skein-train links`. */
+  readonly links?: string | undefined;
+  /** When to code what travels, without loss. */
+  readonly codec: "auto" | "always" | "never";
+  /** Check every payload, or only headers. */
+  readonly checksum: "payload" | "header";
+  readonly emulate?: EmulatedLink | undefined;
+}
+
+export interface EmulatedLink {
+  readonly bytesPerSecond: number;
+  readonly latencySeconds: number;
+  readonly jitterSeconds: number;
 }
 
 interface Limits {

@@ -1,4 +1,5 @@
-import type { ThreadConnection } from "@skein/collectives/node";
+import type { LinkSample } from "@skein/collectives";
+import type { WorldConnection } from "@skein/collectives/node";
 import type { Records } from "@skein/data";
 import type { Span } from "@skein/tensor-core";
 import type { BackendName } from "./backend.ts";
@@ -6,28 +7,61 @@ import type { SavedFile } from "./checkpoint.ts";
 import type { ErrorReport } from "./errors.ts";
 import type { Job } from "./job.ts";
 
-/** What a rank's thread is started with. */
-export interface RankInput {
+/** What a test wants to go wrong. */
+export type Trouble =
+  /** The WebGPU device of a rank is lost before a step. */
+  | { readonly kind: "lose-device"; readonly rank: number; readonly step: number }
+  /** The process of a rank is killed before a step. */
+  | { readonly kind: "kill"; readonly rank: number; readonly step: number };
+
+/** What all ranks of a run agree on. The process that hosts the run makes it. */
+export interface Assignment {
+  readonly task: "train" | "measure-links";
+  /** With its backend settled. */
   readonly job: Job;
-  readonly backend: BackendName;
-  readonly connection: ThreadConnection;
-  readonly module: WebAssembly.Module;
-  readonly train: Records;
-  readonly test: Records;
-  readonly totalSteps: number;
-  /** Output folder of the run. */
+  /** Output folder of the run; all processes reach it. */
   readonly output: string;
   /** Folder of a checkpoint to go on from, and its step. */
   readonly resume?: { readonly folder: string; readonly step: number } | undefined;
   /** Milliseconds since 1970 at which traces begin; no trace without it. */
   readonly traceOrigin?: number | undefined;
-  /** Words of `StopSignal`. */
-  readonly stop: SharedArrayBuffer;
-  /** For tests: lose the WebGPU device before this step. */
-  readonly loseDeviceAt?: number | undefined;
+  /** For tests. */
+  readonly trouble?: Trouble | undefined;
 }
 
-/** What a rank tells the main thread. */
+/** One-way times of messages between two ranks. */
+export interface PairSamples {
+  readonly from: number;
+  readonly to: number;
+  readonly samples: readonly LinkSample[];
+}
+
+export interface MeasuredLinks {
+  readonly hosts: readonly (readonly number[])[];
+  readonly pairs: readonly PairSamples[];
+  readonly reduceSecondsPerByte: number;
+}
+
+/** What a thread that measures links is started with. */
+export interface LinksRankInput {
+  readonly connection: WorldConnection;
+  readonly module: WebAssembly.Module;
+  readonly messageBytes: readonly number[];
+}
+
+/** What a rank's thread is started with. */
+export interface RankInput extends Assignment {
+  readonly backend: BackendName;
+  readonly connection: WorldConnection;
+  readonly module: WebAssembly.Module;
+  readonly train: Records;
+  readonly test: Records;
+  readonly totalSteps: number;
+  /** Words of `StopSignal`. */
+  readonly stop: SharedArrayBuffer;
+}
+
+/** What a rank tells whoever keeps the ledger. */
 export type RankMessage =
   /** Rank 0 only: the loss is the mean of all ranks. */
   | {
@@ -48,6 +82,15 @@ export type RankMessage =
       readonly seconds: number;
     }
   | { readonly type: "saved"; readonly step: number; readonly files: readonly SavedFile[] }
+  /** Of rank 0, which has measured the links of all pairs. */
+  | { readonly type: "links"; readonly measured: MeasuredLinks }
   | { readonly type: "spans"; readonly spans: readonly Span[] }
-  | { readonly type: "done"; readonly step: number; readonly bytesSent: number }
+  | {
+      readonly type: "done";
+      readonly step: number;
+      readonly bytesSent: number;
+      /** Name of the process that the rank ran in, and the most memory that it has held. */
+      readonly process: string;
+      readonly peakMemoryBytes: number;
+    }
   | { readonly type: "failed"; readonly error: ErrorReport };

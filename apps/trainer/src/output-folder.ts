@@ -35,6 +35,14 @@ export const claimOutput = (name: string, asked: string | undefined): ClaimedFol
   }
 };
 
+/** Make the folder of a run that may have begun before, under the same command. @throws ConfigError without a folder to look in. */
+export const reclaimOutput = (name: string, asked: string | undefined): ClaimedFolder => {
+  if (asked === undefined)
+    throw new ConfigError(["--resume-if-possible: needs the folder to look for checkpoints in; give --output <folder>"]);
+  if (existsSync(join(asked, jobFile))) return { path: asked, created: false };
+  return claimOutput(name, asked);
+};
+
 /** Undo `claimOutput` and `saveJob` where a run failed before its first step; what was in the folder before stays. */
 export const dropUnusedOutput = ({ path, created }: ClaimedFolder): void => {
   const metrics = join(path, metricsFile);

@@ -39,6 +39,7 @@ const steering = [
   "clipNorm",
   "compression",
   "buckets",
+  "sumOrder",
 ] as const satisfies readonly (keyof Job)[];
 
 /** Hash of what steers the training: same hash and same step, same bits. */

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
-import { joinThreadWorld } from "@skein/collectives/node";
+import { joinWorld } from "@skein/collectives/node";
 import type { WebGpuBackend } from "@skein/gpu-kernels";
 import {
   type Backend,
@@ -61,11 +62,13 @@ const download = async (leaves: ReadonlyMap<string, DeviceArray>, backend: Backe
 };
 
 /** What a test wants to go wrong. */
-const troubleOf = ({ loseDeviceAt }: RankInput, backend: Backend): ((step: number) => void) | undefined =>
-  loseDeviceAt === undefined
+const troubleOf = ({ trouble, connection: { rank } }: RankInput, backend: Backend): ((step: number) => void) | undefined =>
+  trouble?.rank !== rank
     ? undefined
     : (step) => {
-        if (step === loseDeviceAt) (backend as WebGpuBackend).device.gpu.destroy();
+        if (step !== trouble.step) return;
+        if (trouble.kind === "kill") process.kill(process.pid, "SIGKILL");
+        else (backend as WebGpuBackend).device.gpu.destroy();
       };
 
 /** A new state, or that of a checkpoint. All ranks make the same one, but for residuals. */
@@ -97,7 +100,7 @@ const run = async (input: RankInput, post: (message: RankMessage) => void): Prom
 const trainOn = async (input: RankInput, backend: Backend, post: (message: RankMessage) => void): Promise<void> => {
   const { job, connection, train, test, totalSteps, output, resume, traceOrigin } = input;
   const { rank, worldSize } = connection;
-  const communicators = { [dataAxis]: joinThreadWorld(connection) };
+  const communicators = { [dataAxis]: joinWorld(connection) };
   const parts = buildParts(job, train.fields["inputs"]!, totalSteps);
   const tracer = traceOrigin === undefined ? undefined : new RankTracer(rank, traceOrigin);
   const evaluation = makeEvaluation(parts.model, backend);
@@ -138,7 +141,13 @@ const trainOn = async (input: RankInput, backend: Backend, post: (message: RankM
     },
   );
   if (tracer !== undefined) post({ type: "spans", spans: tracer.spans });
-  post({ type: "done", step, bytesSent: communicators[dataAxis]!.bytesSent() });
+  post({
+    type: "done",
+    step,
+    bytesSent: communicators[dataAxis]!.bytesSent(),
+    process: `${hostname()}:${process.pid}`,
+    peakMemoryBytes: process.resourceUsage().maxRSS * 1024,
+  });
 };
 
 // Entry of a rank's thread. It reports every error itself, so that the main thread can name the rank.

@@ -1,9 +1,12 @@
-const word = { requested: 0, stopAt: 1 } as const;
+const word = { requested: 0, stopAt: 1, begun: 2 } as const;
 const never = -1;
 
 /**
- * Agreement of all ranks on the step after which they stop. The main thread asks; rank 0 answers before it begins a step,
- * and the others cannot finish that step without rank 0's part of its collectives, so all see the answer in time.
+ * Agreement of all ranks on the step after which they stop, in words that the threads of one process share. Once a stop is requested
+ * no rank begins a further step; the greatest step that any rank of any process has begun becomes the last one.
+ *
+ * A rank says which step it begins before it looks whether a stop is requested, and the main thread requests before it looks which
+ * step was begun: so one of them sees the other, whichever comes first.
  */
 export class StopSignal {
   readonly words: Int32Array;
@@ -12,20 +15,34 @@ export class StopSignal {
     this.words = new Int32Array(buffer);
   }
 
-  static create(): StopSignal {
-    const signal = new StopSignal(new SharedArrayBuffer(8));
+  /** @param firstStep steps done before the run. */
+  static create(firstStep: number): StopSignal {
+    const signal = new StopSignal(new SharedArrayBuffer(12));
     Atomics.store(signal.words, word.stopAt, never);
+    Atomics.store(signal.words, word.begun, firstStep);
     return signal;
   }
 
-  /** Main thread: stop soon. */
-  request(): void {
+  /** Main thread: let no rank of this process begin another step. @returns the greatest step that one has begun. */
+  request(): number {
     Atomics.store(this.words, word.requested, 1);
+    return Atomics.load(this.words, word.begun);
   }
 
-  /** Rank 0, before it begins the step that makes `stepsDone` + 1. */
-  answer(stepsDone: number): void {
-    if (Atomics.load(this.words, word.requested) === 1) Atomics.compareExchange(this.words, word.stopAt, never, stepsDone + 1);
+  /** Main thread: the step after which all ranks stop; ranks that wait to begin a step go on up to it. */
+  decide(step: number): void {
+    Atomics.store(this.words, word.stopAt, step);
+    Atomics.notify(this.words, word.stopAt);
+  }
+
+  /** Any rank, before a step: waits while a requested stop is not decided. */
+  begin(step: number): void {
+    for (let seen = Atomics.load(this.words, word.begun); seen < step; ) {
+      const found = Atomics.compareExchange(this.words, word.begun, seen, step);
+      if (found === seen) break;
+      seen = found;
+    }
+    if (Atomics.load(this.words, word.requested) === 1) Atomics.wait(this.words, word.stopAt, never);
   }
 
   /** Any rank, after each step. */

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { crc32c, maskedCrc32c } from "./crc32c.ts";
+import { crc32c, maskedCrc32c } from "@skein/collectives";
 import { encodeScalarEvent, encodeVersionEvent, EventFile, frameRecord } from "./tensorboard.ts";
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");

@@ -1,6 +1,6 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { maskedCrc32c } from "./crc32c.ts";
+import { maskedCrc32c } from "@skein/collectives";
 
 /** Wire types of protocol buffers. */
 const wire = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;

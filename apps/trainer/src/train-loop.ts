@@ -88,7 +88,7 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
   });
   try {
     for (let stopped = false; done < totalSteps && !stopped; ) {
-      if (rank === 0) stop.answer(done);
+      stop.begin(done + 1);
       const began = performance.now();
       const waited = tracer?.now() ?? 0;
       const { batch, position } = await prefetcher.next();

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { joinThreadWorld, type ThreadConnection } from "@skein/collectives/node";
+import { joinWorld, type WorldConnection } from "@skein/collectives/node";
 import { add, allGather, allReduce, type DeviceArray, jit, multiply, NdArray, type Tensor } from "@skein/tensor-core";
 import { openBackend } from "../src/backend.ts";
 
@@ -19,9 +19,9 @@ export const worldProgram = (x: Tensor): Tensor[] => {
 
 // Entry of a rank's thread.
 if (parentPort !== null) {
-  const connection = workerData as ThreadConnection;
+  const connection = workerData as WorldConnection;
   const { backend, close } = await openBackend("webgpu", { memory: connection.memory });
-  const f = jit(worldProgram, backend, { communicators: { data: joinThreadWorld(connection) } });
+  const f = jit(worldProgram, backend, { communicators: { data: joinWorld(connection) } });
   const results: number[][][] = [];
   for (let run = 0; run < 3; run++) {
     const outputs = (await f(operandOf(connection.rank) as never)) as unknown as DeviceArray[];

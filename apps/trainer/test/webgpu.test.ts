@@ -2,10 +2,11 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openWebGpu } from "../src/backend.ts";
 import { loadJob } from "../src/config.ts";
+import { Interruption } from "../src/interruption.ts";
 import { launch } from "../src/launch.ts";
 import { MetricFiles } from "../src/metrics.ts";
 import { prepare } from "../src/prepare.ts";
-import { StopSignal } from "../src/stop-signal.ts";
+import { threadHost } from "../src/hosts/thread-host.ts";
 import { checkpointBytes, checkpointNames, jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
 
 const hasAdapter: boolean = await openWebGpu().then(
@@ -85,12 +86,20 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
       const metrics = new MetricFiles(path, 0);
       try {
         const progress = { update: () => undefined, note: (line: string) => void notes.push(line), close: () => undefined };
-        await launch({ prepared: prepare(job), output: path, stop: StopSignal.create(), metrics, progress, ...extra });
+        await launch({
+          prepared: prepare(job),
+          output: path,
+          host: threadHost,
+          interruption: new Interruption(),
+          metrics,
+          progress,
+          ...extra,
+        });
       } finally {
         metrics.close();
       }
     };
-    await launchTo(output, { loseDeviceAt: 17 });
+    await launchTo(output, { trouble: { kind: "lose-device", rank: 0, step: 17 } });
     expect(notes.filter((line) => line.includes("was lost"))).toEqual([
       expect.stringMatching(/rank 0: the WebGPU device .* was lost .*going on from .*step-00000010 \(restart 1 of 3\)/),
     ]);
@@ -102,7 +111,9 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
         .map(({ step }) => step),
     ).toEqual(Array.from({ length: 30 }, (_, i) => i + 1));
 
-    await expect(launchTo(join(folder, "given-up"), { loseDeviceAt: 3, maxRestarts: 0 })).rejects.toThrow(/was lost/);
+    await expect(
+      launchTo(join(folder, "given-up"), { trouble: { kind: "lose-device", rank: 0, step: 3 }, maxRestarts: 0 }),
+    ).rejects.toThrow(/was lost/);
   });
 
   test("doctor names adapter, features, rates and what auto would choose", async () => {

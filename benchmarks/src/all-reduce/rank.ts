@@ -1,9 +1,9 @@
 import { workerData } from "node:worker_threads";
-import { joinThreadWorld, type ThreadConnection } from "@skein/collectives/node";
+import { joinWorld, type WorldConnection } from "@skein/collectives/node";
 import { sizes } from "./problem.ts";
 
 export interface RankData {
-  readonly connection: ThreadConnection;
+  readonly connection: WorldConnection;
   /** Where this rank's vector lies, and where its times go: one f64 per sample, all sizes one after the other. */
   readonly vector: number;
   readonly times: number;
@@ -11,7 +11,7 @@ export interface RankData {
 
 const { connection, vector, times } = workerData as RankData;
 const { memory, rank, worldSize } = connection;
-const communicator = joinThreadWorld(connection);
+const communicator = joinWorld(connection);
 const empty = new Uint8Array(memory.buffer, 0, 0);
 
 const barrier = (): void => communicator.wait(communicator.start({ kind: "barrier", dtype: "u8", input: empty, output: empty }));

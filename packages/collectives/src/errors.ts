@@ -39,6 +39,8 @@ export class CollectiveTimeoutError extends CollectiveError {
 
 /** A peer's thread or process ended. Recoverable: rebuild the group. */
 export class PeerLostError extends CollectiveError {
+  readonly reason: string;
+
   constructor(place: CollectivePlace, reason: string) {
     super(
       "environment",
@@ -46,11 +48,14 @@ export class PeerLostError extends CollectiveError {
       place,
       `rank ${place.rank}: rank ${place.peer} was lost during ${place.collective}: ${reason}; the group is unusable now: restart from the last checkpoint`,
     );
+    this.reason = reason;
   }
 }
 
 /** Two ranks started different collectives. */
 export class RanksDisagreeError extends CollectiveError {
+  readonly difference: string;
+
   constructor(place: CollectivePlace, difference: string) {
     super(
       "user",
@@ -58,6 +63,7 @@ export class RanksDisagreeError extends CollectiveError {
       place,
       `rank ${place.rank} in ${place.collective}: ${difference}; all ranks must start the same requests, with the same sizes, in the same order`,
     );
+    this.difference = difference;
   }
 }
 

@@ -11,7 +11,7 @@ const late = (transport: Transport): Transport => ({
   ...transport,
   receive: async (peer, tag, byteLength) => {
     for (let turn = 0; turn < 200; turn++) await undefined;
-    return transport.receive(peer, tag, byteLength);
+    return transport.receive(peer, tag, byteLength) as Uint8Array | Promise<Uint8Array>;
   },
 });
 
@@ -53,7 +53,13 @@ test("a transport that cannot block is refused where blocking is asked for", () 
   const { schedule } = algorithms.find(({ name }) => name === "ring-all-reduce")!;
   const bytes = new Uint8Array(8);
   expect(() =>
-    executeBlocking(schedule(placeOf(0, 2, 2)), { input: bytes, output: bytes, dtype: "f32", tag: 1 }, transport!, plainArithmetic()),
+    executeBlocking(
+      schedule(placeOf(0, 2, 2)),
+      { input: bytes, output: bytes, dtype: "f32", tag: 1 },
+      transport!,
+      plainArithmetic(),
+      () => {},
+    ),
   ).toThrow(/cannot block/);
 });
 

@@ -1,7 +1,7 @@
 import { bytesPerElement, type CollectiveRequest, type DType, InvariantError } from "@skein/tensor-core";
 import type { Arithmetic } from "./arithmetic.ts";
 import type { ElementRange, Region, Schedule, Step } from "./schedule.ts";
-import type { Eventually, Loan, Transport } from "./transport/transport.ts";
+import { type Eventually, Later, type Loan, type Transport } from "./transport/transport.ts";
 
 /** What a schedule works on: the request's memory and meaning, a tag that all ranks share, and scratch memory if the schedule wants it. */
 export interface Execution extends Pick<CollectiveRequest, "input" | "output" | "dtype" | "reduction"> {
@@ -11,17 +11,23 @@ export interface Execution extends Pick<CollectiveRequest, "input" | "output" | 
 
 type Receive = Extract<Step, { action: "receive" }>;
 type ReduceStep = Extract<Receive, { combine: "reduce" }>;
-type Wait<T> = Generator<Promise<unknown>, T, unknown>;
+/** A walk that pauses where a transport says "later". It is resumed with a promise's value, or once a `Later` is ready. */
+export type Walk<T> = Generator<Promise<unknown> | Later<unknown>, T, unknown>;
 
-function* settled<T>(value: Eventually<T>): Wait<T> {
+/** The value, once it is there. */
+export function* settled<T>(value: Eventually<T>): Walk<T> {
+  if (value instanceof Later) {
+    while (!value.ready()) yield value;
+    return value.take();
+  }
   return value instanceof Promise ? ((yield value) as T) : value;
 }
 
 /**
- * Walk a schedule. Yields wherever the transport answers with a promise, so that one walk serves transports that block and
- * transports that cannot. Before a range is written, every loan of it has come home; at the end, all have.
+ * Walk a schedule. Pauses wherever the transport says "later", so that one walk serves threads that block, threads that carry
+ * several requests at once, and networks. Before a range is written, every loan of it has come home; at the end, all have.
  */
-export function* walk(schedule: Schedule, execution: Execution, transport: Transport, arithmetic: Arithmetic): Wait<void> {
+export function* walk(schedule: Schedule, execution: Execution, transport: Transport, arithmetic: Arithmetic): Walk<void> {
   const { dtype, reduction = "sum", tag } = execution;
   const width = bytesPerElement[dtype];
   const inPlace = execution.input.byteOffset === execution.output.byteOffset && execution.input.buffer === execution.output.buffer;
@@ -44,22 +50,22 @@ export function* walk(schedule: Schedule, execution: Execution, transport: Trans
   };
 
   let loans: { readonly loan: Loan; readonly range: ElementRange }[] = [];
-  function* comeHome(concerned: (loan: { loan: Loan; range: ElementRange }) => boolean): Wait<void> {
+  function* comeHome(concerned: (loan: { loan: Loan; range: ElementRange }) => boolean): Walk<void> {
     for (const entry of loans.filter(concerned)) {
       yield* settled(transport.whenReturned(entry.loan));
       loans = loans.filter((other) => other !== entry);
     }
   }
-  const writing = (range: ElementRange): Wait<void> => comeHome((entry) => overlap(entry.range, range));
+  const writing = (range: ElementRange): Walk<void> => comeHome((entry) => overlap(entry.range, range));
 
-  function* reduce(steps: readonly ReduceStep[]): Wait<void> {
+  function* reduce(steps: readonly ReduceStep[]): Walk<void> {
     const { target, own } = steps[0]!;
     const parts = [{ rank: transport.rank, bytes: bytesOf(own) }];
     const borrowed: Uint8Array[] = [];
     for (const step of steps) {
       const bytes = yield* settled(transport.receive(step.peer, tag, target.count * width));
       parts.push({ rank: step.peer, bytes });
-      if (step.returned === true && transport.sharesMemory) borrowed.push(bytes);
+      if (step.returned === true && transport.sharesMemoryWith(step.peer)) borrowed.push(bytes);
     }
     parts.sort((a, b) => a.rank - b.rank);
     yield* writing(target);
@@ -69,7 +75,7 @@ export function* walk(schedule: Schedule, execution: Execution, transport: Trans
       [bytesOf(target), ...borrowed],
       parts.map((part) => part.bytes),
     );
-    for (const step of steps) if (step.returned !== true || !transport.sharesMemory) transport.release(step.peer);
+    for (const step of steps) if (step.returned !== true || !transport.sharesMemoryWith(step.peer)) transport.release(step.peer);
   }
 
   for (const round of schedule.rounds) {
@@ -78,11 +84,17 @@ export function* walk(schedule: Schedule, execution: Execution, transport: Trans
         if (place(step.source) === place(step.target) && step.source.offset === step.target.offset) continue;
         yield* writing(step.target);
         arithmetic.copy(bytesOf(step.target), bytesOf(step.source));
-      } else if (step.action === "clear") bytesOf(step.target).fill(0);
+      } else if (step.action === "clear") {
+        yield* writing(step.target);
+        bytesOf(step.target).fill(0);
+      } else if (step.action === "fold") {
+        yield* writing(step.target);
+        arithmetic.combine(dtype, reduction, [bytesOf(step.target)], step.sources.map(bytesOf));
+      }
     }
     for (const step of round) {
       if (step.action !== "send") continue;
-      if (step.returned === true && transport.sharesMemory) transport.release(step.peer);
+      if (step.returned === true && transport.sharesMemoryWith(step.peer)) transport.release(step.peer);
       else loans.push({ range: step.source, loan: yield* settled(transport.send(step.peer, tag, bytesOf(step.source))) });
     }
     const receives = round.filter((step): step is Receive => step.action === "receive");
@@ -94,8 +106,11 @@ export function* walk(schedule: Schedule, execution: Execution, transport: Trans
           .filter((other): other is ReduceStep => other.combine === "reduce" && overlap(other.target, step.target));
         yield* reduce(together);
         i += together.length - 1;
-      } else if (step.returned === true && transport.sharesMemory) {
+      } else if (step.returned === true && transport.sharesMemoryWith(step.peer)) {
         yield* comeHome((entry) => entry.loan.peer === step.peer && overlap(entry.range, step.target));
+      } else if (transport.receiveInto !== undefined) {
+        yield* writing(step.target);
+        yield* settled(transport.receiveInto(step.peer, tag, bytesOf(step.target)));
       } else {
         const bytes = yield* settled(transport.receive(step.peer, tag, step.target.count * width));
         yield* writing(step.target);
@@ -107,23 +122,40 @@ export function* walk(schedule: Schedule, execution: Execution, transport: Trans
   yield* comeHome(() => true);
 }
 
-/** Walk a schedule over a transport that blocks. */
-export const executeBlocking = (schedule: Schedule, execution: Execution, transport: Transport, arithmetic: Arithmetic): void => {
-  if (walk(schedule, execution, transport, arithmetic).next().done !== true) {
-    throw new InvariantError(`a transport that cannot block was given to executeBlocking (${schedule.algorithm})`);
+/** Carry a walk to its end in this thread. @param wait blocks until what another thread will bring about is ready. */
+export const carryBlocking = <T>(walk: Walk<T>, wait: (later: Later<unknown>) => void): T => {
+  for (;;) {
+    const { done, value } = walk.next();
+    if (done === true) return value;
+    if (!(value instanceof Later)) throw new InvariantError("a transport that cannot block was given to a thread that blocks");
+    wait(value);
   }
 };
 
-/** Walk a schedule over any transport. */
-export const execute = async (schedule: Schedule, execution: Execution, transport: Transport, arithmetic: Arithmetic): Promise<void> => {
-  const steps = walk(schedule, execution, transport, arithmetic);
+/** Carry a walk to its end without blocking. @param wait settles when what another thread will bring about is ready. */
+export const carry = async <T>(walk: Walk<T>, wait?: (later: Later<unknown>) => Promise<void>): Promise<T> => {
   let answer: unknown;
   for (;;) {
-    const { done, value } = steps.next(answer);
-    if (done === true) return;
-    answer = await value;
+    const { done, value } = walk.next(answer);
+    if (done === true) return value;
+    if (!(value instanceof Later)) answer = await value;
+    else if (wait !== undefined) await wait(value);
+    else throw new InvariantError("a transport between threads was given to a walk that cannot wait for them");
   }
 };
+
+/** Carry a schedule out over a transport between threads. */
+export const executeBlocking = (
+  schedule: Schedule,
+  execution: Execution,
+  transport: Transport,
+  arithmetic: Arithmetic,
+  wait: (later: Later<unknown>) => void,
+): void => carryBlocking(walk(schedule, execution, transport, arithmetic), wait);
+
+/** Carry a schedule out over any transport that answers with values and promises. */
+export const execute = (schedule: Schedule, execution: Execution, transport: Transport, arithmetic: Arithmetic): Promise<void> =>
+  carry(walk(schedule, execution, transport, arithmetic));
 
 /** Scratch bytes that a schedule wants. */
 export const scratchBytes = (schedule: Schedule, dtype: DType): number => schedule.scratchElements * bytesPerElement[dtype];

@@ -19,8 +19,22 @@ export {
   PeerLostError,
   RanksDisagreeError,
 } from "./errors.ts";
-export { execute, executeBlocking, type Execution, scratchBytes } from "./execute.ts";
+export { carry, carryBlocking, execute, executeBlocking, type Execution, scratchBytes, type Walk } from "./execute.ts";
+export {
+  fitLink,
+  formatLinkFile,
+  linkCosts,
+  type LinkCosts,
+  type LinkFile,
+  LinkFileError,
+  type LinkFit,
+  type LinkSample,
+  parseLinkFile,
+} from "./link-file.ts";
+export { heapMessageMemory, type MessageMemory, wasmMessageMemory } from "./message-memory.ts";
 export { plainArithmetic } from "./plain-arithmetic.ts";
+export { walkRagged } from "./ragged.ts";
+export { raggedAllGatherSchedule, type RaggedPlace, raggedAllToAllSchedule, rowCountSchedule } from "./ragged-schedule.ts";
 export {
   type Algorithm,
   type ElementRange,
@@ -33,9 +47,15 @@ export {
 } from "./schedule.ts";
 export { selectAlgorithm, type Situation } from "./select.ts";
 export { runCompanion } from "./threads/companion.ts";
-export { Control, controlBytes, type ThreadConnection } from "./threads/control.ts";
-export { joinThreadWorld, type ThreadCommunicator } from "./threads/thread-communicator.ts";
+export { type BlockingCommunicator, joinWorld } from "./threads/communicator.ts";
+export { Control, controlBytes, laneCount, type Preference, type WorldConnection } from "./threads/control.ts";
+export type { NativeCollectives } from "./threads/carrier.ts";
+export type { Carriage } from "./threads/rank-lanes.ts";
+export { serveRequests } from "./threads/serve-requests.ts";
+export { groupTransport } from "./transport/group-transport.ts";
 export { memoryWorld } from "./transport/memory-transport.ts";
+export { hostsOf, meshPartition } from "./topology.ts";
 export { ThreadTransport } from "./transport/thread-transport.ts";
-export type { Eventually, Loan, Transport } from "./transport/transport.ts";
+export { type Eventually, Later, type Loan, type Transport } from "./transport/transport.ts";
 export { checkKernels, requiredExports, wasmArithmetic } from "./wasm-arithmetic.ts";
+export { type Checksum, crc32c, maskedCrc32c } from "./wire/crc32c.ts";

@@ -1,107 +1,14 @@
-import { availableParallelism } from "node:os";
-import { Worker } from "node:worker_threads";
-import { ArgumentError } from "@skein/tensor-core";
-import { Control, controlBytes, type ThreadConnection } from "./threads/control.ts";
-import { checkKernels } from "./wasm-arithmetic.ts";
-
-export { joinThreadWorld, type ThreadCommunicator } from "./threads/thread-communicator.ts";
-export type { ThreadConnection } from "./threads/control.ts";
-
-export interface ThreadWorldOptions {
-  readonly worldSize: number;
-  /** The shared memory in which all regions of all requests lie. */
-  readonly memory: WebAssembly.Memory;
-  /** Module with the reductions (see `requiredExports`), as @skein/cpu-kernels builds it; "none" says that plain loops will do. */
-  readonly kernels: WebAssembly.Module | "none";
-  /** How long a rank waits for a peer before the group fails. Default 60 s: an epoch's evaluation on one rank fits into it. */
-  readonly timeoutMilliseconds?: number;
-  /** How often a rank looks for its peer's message before it sleeps. Default: 5000 (some 10 µs) where every rank has a core, else 0. */
-  readonly spins?: number;
-}
-
-/** Ranks of one process, each with a compute thread of the caller's and a companion thread of ours. */
-export interface ThreadWorld {
-  readonly worldSize: number;
-  /** What rank `rank` passes to `joinThreadWorld`; may be posted to a worker. */
-  connection(rank: number): ThreadConnection;
-  /** Fail the group at once when `worker`, the compute thread of `rank`, ends with an error. */
-  watch(rank: number, worker: Worker): void;
-  /** Tell everyone that a rank is gone. */
-  reportLost(rank: number): void;
-  /** End the companions. Call when every rank has finished. */
-  close(): Promise<void>;
-}
-
-// Measured on 2 cores, 1 MiB (docs/experiments.md): two ranks take 24 µs when they look 3000 times or more, and 75 µs when they sleep at
-// once; but four ranks take 250 µs when they sleep, and 570 µs when each looks 30,000 times on a core that another needs.
-const spinsOnOwnCore = 5000;
-
-// The build rewrites this to the .js file beside it.
-const companionFile = new URL("./companion-worker.ts", import.meta.url);
-
-/**
- * Make a world of thread ranks: one control block, one companion thread per rank.
- *
- * @example
- * const world = createThreadWorld({ worldSize: 2, memory, kernels: module });
- * new Worker(file, { workerData: world.connection(0) }); // there: joinThreadWorld(workerData)
- * @throws ArgumentError when the memory is not shared or the module lacks a reduction.
- */
-export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
-  const {
-    worldSize,
-    memory,
-    kernels,
-    timeoutMilliseconds = 60_000,
-    spins = worldSize <= availableParallelism() ? spinsOnOwnCore : 0,
-  } = options;
-  if (!Number.isInteger(worldSize) || worldSize < 1)
-    throw new ArgumentError(`a world of ${worldSize} ranks cannot be made; worldSize is a whole number from 1`);
-  if (!(memory.buffer instanceof SharedArrayBuffer))
-    throw new ArgumentError("thread ranks need a shared WebAssembly.Memory; create it with { shared: true }");
-  if (kernels !== "none") checkKernels(kernels);
-  const control = new SharedArrayBuffer(controlBytes(worldSize));
-  const connection = (rank: number): ThreadConnection => {
-    if (!Number.isInteger(rank) || rank < 0 || rank >= worldSize)
-      throw new ArgumentError(`rank ${rank} is not in a world of ${worldSize}; use 0 to ${worldSize - 1}`);
-    return { control, memory, kernels, rank, worldSize, timeoutMilliseconds, spins };
-  };
-  const reportLost = (rank: number): void => new Control(connection(rank)).fail("lost", rank, 0, 0);
-
-  // A program that came through standard input or --eval says what language it is in, which Node refuses to be told for a file.
-  const ownFlags = process.execArgv.some((flag) => flag.startsWith("--input-type")) ? { execArgv: [] } : {};
-  const companions = Array.from({ length: worldSize }, (_, rank) => {
-    const worker = new Worker(companionFile, {
-      workerData: connection(rank),
-      ...ownFlags,
-      name: `companion ${rank}`,
-      resourceLimits: { maxYoungGenerationSizeMb: 2 }, // a companion makes little garbage; a larger nursery would only hold more of it
-    });
-    worker.unref(); // never keeps a process alive whose ranks are done
-    const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
-    let failure: unknown;
-    worker.once("error", (error) => {
-      failure = error;
-      reportLost(rank);
-    });
-    return { worker, ended, error: () => failure };
-  });
-
-  return {
-    worldSize,
-    connection,
-    reportLost,
-    watch: (rank, worker) => {
-      worker.once("exit", (code) => {
-        if (code !== 0) reportLost(rank);
-      });
-    },
-    close: async () => {
-      for (const { worker } of companions) worker.ref(); // now their end is awaited
-      new Control(connection(0)).close();
-      await Promise.all(companions.map(({ ended }) => ended));
-      const failed = companions.find(({ error }) => error() !== undefined);
-      if (failed !== undefined) throw failed.error();
-    },
-  };
-};
+export { createProcessWorld, type ProcessWorld, type ProcessWorldOptions } from "./process-world.ts";
+export { type Coordinator, hostRendezvous } from "./rendezvous/coordinator.ts";
+export type { RendezvousEvent, RendezvousOptions } from "./rendezvous/coordinator-options.ts";
+export type { Loss } from "./rendezvous/control-messages.ts";
+export { JoinRefusedError, RendezvousError } from "./rendezvous/errors.ts";
+export { type JoinOptions, joinRendezvous, type Member } from "./rendezvous/member.ts";
+export { hostsOf, processesOf, type RankAddress, type Roster, type RosterEntry } from "./rendezvous/roster.ts";
+export { coordinatorUri, rankUri } from "./security/certificate-names.ts";
+export { CertificateError, InsecureError, PeerIdentityError, TokenError } from "./security/errors.ts";
+export { readTlsIdentity, type TlsFiles, type TlsIdentity } from "./security/tls-identity.ts";
+export { newSecret, signToken, verifyToken } from "./security/tokens.ts";
+export { createThreadWorld, type ThreadWorld, type ThreadWorldOptions } from "./thread-world.ts";
+export { type BlockingCommunicator, joinWorld } from "./threads/communicator.ts";
+export type { WorldConnection } from "./threads/control.ts";

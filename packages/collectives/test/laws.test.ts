@@ -4,103 +4,199 @@ import { algorithms } from "../src/algorithms/table.ts";
 import { reducible } from "../src/arithmetic.ts";
 import { execute, scratchBytes } from "../src/execute.ts";
 import { plainArithmetic } from "../src/plain-arithmetic.ts";
-import type { Algorithm } from "../src/schedule.ts";
+import type { Algorithm, Place } from "../src/schedule.ts";
+import { slotCount } from "../src/threads/control.ts";
 import { memoryWorld } from "../src/transport/memory-transport.ts";
-import { closedForm, fromBytes, operand, placeOf, regionElements, toBytes } from "./world.ts";
+import type { Transport } from "../src/transport/transport.ts";
+import {
+  closedForm,
+  fromBytes,
+  heedsHosts,
+  hostShapes,
+  operand,
+  placeOf,
+  puttingInto,
+  regionElements,
+  toBytes,
+  withSlots,
+} from "./world.ts";
+
+/** How messages travel: lent, as between threads, with as many slots; copied; or put where they are wanted. */
+const transports: { readonly [name: string]: (worldSize: number) => readonly Transport[] } = {
+  lent: (worldSize) => memoryWorld(worldSize, { sharesMemory: true }).map((transport) => withSlots(transport, slotCount)),
+  copied: (worldSize) => memoryWorld(worldSize),
+  "put in place": (worldSize) => memoryWorld(worldSize).map(puttingInto),
+};
+type Travel = keyof typeof transports;
 
 interface Setting {
   readonly worldSize: number;
   readonly n: number;
   readonly dtype?: DType;
   readonly reduction?: Reduction;
-  readonly sharesMemory?: boolean;
+  readonly travel?: Travel;
   readonly inPlace?: boolean;
   readonly root?: number;
+  readonly hosts?: Place["hosts"];
+  readonly segments?: number;
   readonly values?: (rank: number, count: number) => number[];
 }
 
-/** Run every rank of one collective; returns inputs (before and after) and outputs. */
-const runWorld = async (
-  algorithm: Algorithm,
-  setting: Setting,
-): Promise<{ inputs: number[][]; after: number[][]; outputs: Uint8Array[] }> => {
-  const { worldSize, n, dtype = "f32", reduction = "sum", sharesMemory = false, inPlace = false, root = 0, values } = setting;
+const placesOf = ({ worldSize, n, root = 0, hosts, segments }: Setting): Place[] =>
+  Array.from({ length: worldSize }, (_, rank) => ({
+    ...placeOf(rank, worldSize, n, root),
+    ...(hosts && { hosts }),
+    ...(segments !== undefined && { segments }),
+  }));
+
+/** Run every rank of one collective. Waiting is done in microtasks, so a world that is not done after them never will be. */
+const runWorld = async (algorithm: Algorithm, setting: Setting): Promise<{ inputs: number[][]; outputs: Uint8Array[] }> => {
+  const { worldSize, n, dtype = "f32", reduction = "sum", travel = "copied", inPlace = false, values } = setting;
   const counts = regionElements(algorithm.kind, worldSize, n);
   const inputs = Array.from({ length: worldSize }, (_, rank) => (values ? values(rank, counts.input) : operand(rank, counts.input, dtype)));
-  const input = inputs.map((numbers) => toBytes(numbers, dtype));
+  const before = inputs.map((numbers) => toBytes(numbers, dtype));
+  const input = before.map((bytes) => bytes.slice());
   const output = inPlace ? input : inputs.map(() => new Uint8Array(counts.output * bytesPerElement[dtype]).fill(0x55));
-  await Promise.all(
-    memoryWorld(worldSize, { sharesMemory }).map((transport, rank) => {
-      const schedule = algorithm.schedule(placeOf(rank, worldSize, n, root));
-      const scratch = new Uint8Array(scratchBytes(schedule, dtype));
-      return execute(
-        schedule,
-        { input: input[rank]!, output: output[rank]!, scratch, dtype, reduction, tag: 7 },
-        transport,
-        plainArithmetic(),
-      );
-    }),
-  );
-  return { inputs, after: input.map((bytes) => fromBytes(bytes, dtype)), outputs: output };
+  const places = placesOf(setting);
+  const done = new Set<number>();
+  const ranks = transports[travel]!(worldSize).map(async (transport, rank) => {
+    const schedule = algorithm.schedule(places[rank]!);
+    const scratch = new Uint8Array(scratchBytes(schedule, dtype)).fill(0x33);
+    await execute(
+      schedule,
+      { input: input[rank]!, output: output[rank]!, scratch, dtype, reduction, tag: 7 },
+      transport,
+      plainArithmetic(),
+    );
+    done.add(rank);
+  });
+  const all = Promise.all(ranks);
+  await Promise.race([all, new Promise((resolve) => setImmediate(resolve))]);
+  const waiting = ranks.map((_, rank) => rank).filter((rank) => !done.has(rank));
+  if (waiting.length > 0) {
+    await Promise.race([all, Promise.resolve()]); // an error, if that is why
+    throw new Error(`ranks ${waiting.join(", ")} wait for ever`);
+  }
+  if (!inPlace)
+    expect(
+      input.map((bytes, rank) => Buffer.compare(bytes, before[rank]!)),
+      "operands are left as they were",
+    ).toEqual(input.map(() => 0));
+  return { inputs, outputs: output };
+};
+
+/** Every rank must end with the closed form, exactly. */
+const holds = async (algorithm: Algorithm, setting: Setting): Promise<void> => {
+  const { dtype = "f32", reduction } = setting;
+  const { inputs, outputs } = await runWorld(algorithm, setting);
+  const places = placesOf(setting);
+  const allAlike = algorithm.kind === "all-reduce" || algorithm.kind === "all-gather";
+  let wanted = new Uint8Array();
+  for (const [rank, bytes] of outputs.entries()) {
+    if (rank === 0 || !allAlike) wanted = toBytes(closedForm(algorithm.kind, places[rank]!, inputs, reduction), dtype).slice();
+    if (Buffer.compare(bytes, wanted) === 0) continue;
+    expect(fromBytes(bytes, dtype), `rank ${rank} of ${JSON.stringify(setting)}`).toEqual(fromBytes(wanted, dtype));
+    throw new Error(`rank ${rank} has other bits of the right numbers in ${JSON.stringify(setting)}`);
+  }
 };
 
 const reduces = (algorithm: Algorithm): boolean => algorithm.kind === "all-reduce" || algorithm.kind === "reduce-scatter";
+const worksInPlace = (algorithm: Algorithm): boolean => algorithm.kind === "all-reduce" || algorithm.kind === "broadcast";
 const worldSizes = Array.from({ length: 16 }, (_, i) => i + 1);
+const travels = Object.keys(transports);
+const segmentCounts = [1, 2, 3, 8, 20];
 
 describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm })))("$name", ({ algorithm }) => {
-  describe.each([false, true])("lending the sender's own memory: %s", (sharesMemory) => {
-    test.each(worldSizes)("equals the closed form on %i ranks", async (worldSize) => {
-      for (const n of new Set([0, 1, worldSize - 1, worldSize, worldSize + 1, 50])) {
-        const { inputs, after, outputs } = await runWorld(algorithm, { worldSize, n, sharesMemory, root: worldSize - 1 });
-        outputs.forEach((bytes, rank) => {
-          expect(fromBytes(bytes, "f32"), `n = ${n}, rank ${rank}`).toEqual(
-            closedForm(algorithm.kind, placeOf(rank, worldSize, n, worldSize - 1), inputs),
-          );
-        });
-        expect(after, "operands are left as they were").toEqual(inputs);
-      }
-    });
-
-    test.each([2, 3, 4, 7])("10007 elements on %i ranks, in place where the request may be", async (worldSize) => {
-      const inPlace = algorithm.kind === "all-reduce" || algorithm.kind === "broadcast";
-      const { inputs, outputs } = await runWorld(algorithm, { worldSize, n: 10_007, sharesMemory, inPlace });
-      outputs.forEach((bytes, rank) =>
-        expect(fromBytes(bytes, "f32")).toEqual(closedForm(algorithm.kind, placeOf(rank, worldSize, 10_007), inputs)),
-      );
-    });
-
-    test.each(["f32", "f16", "bf16", "i32", "u32", "u8", "bool"] as const)("%s, every reduction", async (dtype) => {
-      if (reduces(algorithm) && !reducible.has(dtype)) return;
-      for (const reduction of reduces(algorithm) ? (["sum", "max", "min"] as const) : (["sum"] as const)) {
-        for (const worldSize of [2, 5]) {
-          const { inputs, outputs } = await runWorld(algorithm, { worldSize, n: 13, dtype, reduction, sharesMemory });
-          outputs.forEach((bytes, rank) =>
-            expect(fromBytes(bytes, dtype)).toEqual(closedForm(algorithm.kind, placeOf(rank, worldSize, 13), inputs, reduction)),
-          );
-        }
-      }
-    });
+  test.each(worldSizes)("equals the closed form on %i ranks, whatever the size and however messages travel", async (worldSize) => {
+    for (const travel of travels)
+      for (const inPlace of worksInPlace(algorithm) ? [false, true] : [false])
+        for (const n of new Set([0, 1, worldSize - 1, worldSize, worldSize + 1, 50]))
+          await holds(algorithm, { worldSize, n, travel, inPlace, root: worldSize - 1 });
   });
 
-  test("same bits on every rank and on both kinds of transport, for values whose sum depends on the order", async () => {
-    if (algorithm.kind !== "all-reduce") return;
-    const values = (rank: number, count: number): number[] =>
-      Array.from({ length: count }, (_, i) => Math.sin(i * 3 + rank * 17) * 10 ** ((i + rank * 3) % 7));
-    for (const worldSize of [3, 5, 8]) {
-      const lent = await runWorld(algorithm, { worldSize, n: 41, values, sharesMemory: true, inPlace: true });
-      const copied = await runWorld(algorithm, { worldSize, n: 41, values });
-      for (const bytes of [...lent.outputs, ...copied.outputs]) expect(bytes).toEqual(copied.outputs[0]);
+  test.each(worldSizes)("10007 elements on %i ranks", async (worldSize) => {
+    const dtype = (["f32", "bf16", "i32", "f16"] as const)[worldSize % 4]!;
+    const travel = travels[worldSize % 3]!;
+    await holds(algorithm, { worldSize, n: 10_007, dtype, travel, inPlace: worksInPlace(algorithm) && worldSize % 2 === 0 });
+  });
+
+  test.each(["f32", "f16", "bf16", "i32", "u32", "u8", "bool"] as const)("%s, every reduction", async (dtype) => {
+    if (reduces(algorithm) && !reducible.has(dtype)) return;
+    for (const reduction of reduces(algorithm) ? (["sum", "max", "min"] as const) : (["sum"] as const))
+      for (const worldSize of worldSizes) await holds(algorithm, { worldSize, n: 13, dtype, reduction, travel: travels[worldSize % 3]! });
+  });
+
+  test.each(worldSizes)("hosts of every shape, every number of segments, on %i ranks", async (worldSize) => {
+    // More segments than slots between threads.
+    if (algorithm.mostSegments !== undefined) await holds(algorithm, { worldSize, n: 401, segments: 20, travel: "lent" });
+    const shapes = heedsHosts(algorithm) ? Object.values(hostShapes(worldSize)) : [undefined];
+    const sizes = [1, worldSize, 61];
+    for (const [i, hosts] of shapes.entries()) {
+      for (const [j, segments] of (algorithm.mostSegments === undefined ? [1] : segmentCounts).entries()) {
+        for (const n of hosts ? [sizes[(i + j) % 3]!, 61] : sizes) {
+          await holds(algorithm, {
+            worldSize,
+            n,
+            segments,
+            ...(hosts && { hosts }),
+            travel: travels[(i + j + n) % 3]!,
+            inPlace: worksInPlace(algorithm) && (i + n) % 2 === 0,
+            root: worldSize >> 1,
+          });
+        }
+      }
     }
   });
 });
 
-test("direct-all-reduce sums in rank order, wherever chunks begin", async () => {
-  const direct = algorithms.find((algorithm) => algorithm.name === "direct-all-reduce")!;
-  const values = (rank: number, count: number): number[] => Array.from({ length: count }, () => Math.fround([1e8, 1, -1e8, 1][rank]!));
-  for (const n of [4, 5, 11]) {
-    const { outputs } = await runWorld(direct, { worldSize: 4, n, values, sharesMemory: true, inPlace: true });
-    for (const bytes of outputs) expect(fromBytes(bytes, "f32")).toEqual(Array.from({ length: n }, () => 1)); // ((1e8 + 1) − 1e8) + 1 in f32
-  }
+describe("order of sums", () => {
+  // In f32, every order gives other bits.
+  const values = (rank: number, count: number): number[] =>
+    Array.from({ length: count }, (_, i) => Math.fround(Math.sin(i * 3 + rank * 17) * 10 ** ((i + rank * 3) % 7)));
+  const inRankOrder = (inputs: readonly number[][], i: number): number =>
+    inputs.map((numbers) => numbers[i]!).reduce((sum, value) => Math.fround(sum + value));
+
+  test.each(algorithms.filter(reduces).map((algorithm) => ({ name: algorithm.name, algorithm })))(
+    "$name: the same bits on every rank and however messages travel; in rank order if it says so",
+    async ({ algorithm }) => {
+      let [settings, inOrder] = [0, 0];
+      for (const worldSize of worldSizes.slice(1)) {
+        for (const hosts of heedsHosts(algorithm) ? Object.values(hostShapes(worldSize)) : [undefined]) {
+          for (const segments of algorithm.mostSegments === undefined ? [1] : [1, 3]) {
+            const runs = [];
+            for (const travel of travels)
+              runs.push(
+                await runWorld(algorithm, {
+                  worldSize,
+                  n: 41,
+                  values,
+                  travel,
+                  ...(hosts && { hosts }),
+                  segments,
+                  inPlace: worksInPlace(algorithm) && travel === "lent",
+                }),
+              );
+            const [{ inputs, outputs }] = runs as [(typeof runs)[0]];
+            for (const run of runs)
+              run.outputs.forEach((bytes, rank) =>
+                expect(Buffer.compare(bytes, outputs[algorithm.kind === "all-reduce" ? 0 : rank]!), `rank ${rank} of ${worldSize}`).toBe(0),
+              );
+            const ordered = outputs.every((bytes, rank) => {
+              const offset = algorithm.kind === "all-reduce" ? 0 : 41 * rank;
+              const sums = Array.from({ length: 41 }, (_, i) => inRankOrder(inputs, offset + i));
+              return Buffer.compare(bytes, toBytes(sums, "f32")) === 0;
+            });
+            if (worldSize > 2) {
+              settings += 1;
+              inOrder += ordered ? 1 : 0;
+            } else expect(ordered, "two ranks have one order").toBe(true);
+          }
+        }
+      }
+      if (algorithm.rankOrder) expect(inOrder).toBe(settings);
+      else expect(inOrder, "an algorithm that always sums in rank order should say so").toBeLessThan(settings / 2);
+    },
+  );
 });
 
 test("ranks that start different requests are told so", async () => {

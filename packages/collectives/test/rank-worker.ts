@@ -1,15 +1,17 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { bytesPerElement, type CollectiveKind, type CollectiveRequest, type DType, type Reduction } from "@skein/tensor-core";
 import { algorithms, Control, executeBlocking, plainArithmetic, scratchBytes, ThreadTransport } from "../src/index.ts";
-import { joinThreadWorld, type ThreadConnection } from "../src/node.ts";
+import { joinWorld, type WorldConnection } from "../src/node.ts";
 import { operand, placeOf, regionElements, toBytes } from "./world.ts";
 
 /** What a test asks of each rank. */
 export type Job =
   | { readonly name: "algorithms"; readonly runs: readonly Run[] }
   | { readonly name: "requests"; readonly requests: readonly Ask[]; readonly startAllFirst: boolean; readonly repeats?: number }
-  | { readonly name: "die"; readonly how: "throw" | "never start" | "other size" }
-  | { readonly name: "full queue"; readonly count: number };
+  | { readonly name: "die"; readonly how: "throw" | "never start" | "other size" | "wait" }
+  | { readonly name: "full queue"; readonly count: number }
+  | { readonly name: "groups"; readonly partitions: readonly (readonly (readonly number[])[])[]; readonly n: number }
+  | { readonly name: "priorities"; readonly large: number; readonly small: number };
 
 /** One algorithm on `n` elements. */
 export interface Run {
@@ -25,6 +27,7 @@ export interface Ask {
   readonly reduction?: Reduction;
   readonly root?: number;
   readonly inPlace?: boolean;
+  readonly priority?: number;
 }
 
 export interface Answer {
@@ -34,7 +37,7 @@ export interface Answer {
 }
 
 export interface RankData {
-  readonly connection: ThreadConnection;
+  readonly connection: WorldConnection;
   readonly job: Job;
   /** Where this rank's part of the memory begins, and how long it is. */
   readonly address: number;
@@ -61,16 +64,19 @@ const regions = ({ kind, n, dtype = "f32", inPlace = false }: Ask): { input: Uin
 };
 
 const requestOf = (ask: Ask): CollectiveRequest => {
-  const { kind, n, reduction, root } = ask;
+  const { kind, n, reduction, root, priority } = ask;
   const place = placeOf(rank, worldSize, n);
   return {
     kind,
     ...regions(ask),
     ...(reduction && { reduction }),
     ...(root !== undefined && { root }),
+    ...(priority !== undefined && { priority }),
     ...(kind === "send-receive" && { to: place.to!, from: place.from! }),
   };
 };
+
+const control = new Control(connection);
 
 const runAlgorithm = ({ algorithm: name, n, inPlace }: Run, tag: number, transport: ThreadTransport): Uint8Array => {
   next = address;
@@ -79,16 +85,18 @@ const runAlgorithm = ({ algorithm: name, n, inPlace }: Run, tag: number, transpo
   const { input, output } = regions(ask);
   const schedule = algorithm.schedule(placeOf(rank, worldSize, n));
   const scratch = allocate(scratchBytes(schedule, "f32"));
-  executeBlocking(schedule, { input, output, scratch, dtype: "f32", tag }, transport, plainArithmetic());
+  executeBlocking(schedule, { input, output, scratch, dtype: "f32", tag }, transport, plainArithmetic(), (later) => {
+    if (!control.waitUntil(later.ready, "mail")) later.expire();
+  });
   return output.slice();
 };
 
 const run = (): Answer => {
   if (job.name === "algorithms") {
-    const transport = new ThreadTransport(new Control(connection), memory);
+    const transport = new ThreadTransport(control, memory);
     return { outputs: job.runs.map((one, i) => runAlgorithm(one, 8 * (i + 1), transport)), bytesSent: 0 };
   }
-  const communicator = joinThreadWorld(connection);
+  const communicator = joinWorld(connection);
   if (job.name === "requests") {
     let outputs: Uint8Array[] = [];
     for (let repeat = 0; repeat < (job.repeats ?? 1); repeat++) {
@@ -117,8 +125,32 @@ const run = (): Answer => {
     communicator.wait(handles.at(-1)!);
     return { outputs: [region.slice()], bytesSent: communicator.bytesSent() };
   }
+  if (job.name === "groups") {
+    // All groups at once, twice over, each summing its members' ranks.
+    const groups = job.partitions.map((partition, axis) => communicator.split(partition, `axis ${axis}`));
+    const sums = groups.flatMap((group) =>
+      [0, 1].map((round) => {
+        const region = allocate(4 * job.n);
+        new Float32Array(region.buffer, region.byteOffset, job.n).fill(2 ** rank + round);
+        return { region, group, handle: group.start({ kind: "all-reduce", dtype: "f32", input: region, output: region }) };
+      }),
+    );
+    for (const { group, handle } of sums.toReversed()) group.wait(handle);
+    return { outputs: sums.map(({ region }) => region.slice()), bytesSent: communicator.bytesSent() };
+  }
+  if (job.name === "priorities") {
+    const large = requestOf({ kind: "all-reduce", n: job.large, inPlace: true });
+    const small = requestOf({ kind: "all-reduce", n: 16, inPlace: true, priority: 3 });
+    // Rank 0 comes to the large one last, so the urgent ones cannot end unless they overtake it on the others.
+    let slow = rank === 0 ? undefined : communicator.start(large);
+    for (let i = 0; i < job.small; i++) communicator.wait(communicator.start({ ...small, output: small.output }));
+    slow ??= communicator.start(large);
+    communicator.wait(slow);
+    return { outputs: [large.output.slice(), small.output.slice()], bytesSent: communicator.bytesSent() };
+  }
   communicator.wait(communicator.start(requestOf({ kind: "barrier", n: 0 })));
   if (rank === worldSize - 1 && job.how === "throw") throw new Error("this rank dies");
+  if (rank === worldSize - 1 && job.how === "wait") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   if (rank === worldSize - 1 && job.how === "never start") return { outputs: [], bytesSent: 0 };
   communicator.wait(
     communicator.start(requestOf({ kind: "all-reduce", n: rank === worldSize - 1 && job.how === "other size" ? 9 : 8, inPlace: true })),
@@ -132,7 +164,7 @@ const attempt = (): Answer => {
   } catch (error) {
     const { code, message, peer } = error as { code?: string; message: string; peer: number };
     if (code === undefined) throw error;
-    const communicator = joinThreadWorld(connection);
+    const communicator = joinWorld(connection);
     const empty = allocate(0);
     let after = "";
     try {

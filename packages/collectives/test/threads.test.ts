@@ -57,11 +57,11 @@ describe.each([1, 2, 3, 5])("%i thread ranks", (worldSize) => {
       { kind: "all-reduce", n: 1003, inPlace: true },
       { kind: "all-gather", n: 7, dtype: "u8" },
       { kind: "barrier", n: 0 },
-      { kind: "all-reduce", n: 501, dtype: "i32", reduction: "max" },
+      { kind: "all-reduce", n: 501, dtype: "i32", reduction: "max", priority: 2 },
       { kind: "reduce-scatter", n: 33 },
-      { kind: "all-to-all", n: 12, dtype: "f16" },
+      { kind: "all-to-all", n: 12, dtype: "f16", priority: 3 },
       { kind: "broadcast", n: 100, root: worldSize - 1, inPlace: true },
-      { kind: "send-receive", n: 5 },
+      { kind: "send-receive", n: 5, priority: 2 },
       { kind: "all-reduce", n: 19, dtype: "bf16" },
     ];
     const answers = await runWorld(worldSize, { name: "requests", requests, startAllFirst, repeats: 30 });
@@ -79,7 +79,8 @@ describe.each([1, 2, 3, 5])("%i thread ranks", (worldSize) => {
         const place = placeOf(rank, worldSize, n, root);
         return (
           sum +
-          sentElements(selectAlgorithm({ kind, worldSize, byteLength: n, sharesMemory: true }).schedule(place)) * bytesPerElement[dtype]
+          sentElements(selectAlgorithm({ kind, worldSize, byteLength: n, sharesMemory: true }).algorithm.schedule(place)) *
+            bytesPerElement[dtype]
         );
       }, 0);
       expect(bytesSent).toBe(30 * perRound);
@@ -96,6 +97,49 @@ test("a request that ends while its rank looks whether it has ended is not waite
   const requests: Ask[] = Array.from({ length: 9 }, () => ({ kind: "barrier", n: 0 }));
   const answers = await runWorld(1, { name: "requests", requests, startAllFirst: true, repeats: 5000 }, { timeoutMilliseconds: 2000 });
   expect(answers.map(({ error }) => error?.message)).toEqual([undefined]);
+});
+
+test("groups of two axes, all in flight at once", async () => {
+  const partitions = [
+    [
+      [0, 1],
+      [2, 3],
+    ],
+    [
+      [2, 0],
+      [1, 3],
+    ],
+  ];
+  const answers = await runWorld(4, { name: "groups", partitions, n: 300 });
+  expect(answers.map(({ error }) => error?.message)).toEqual([undefined, undefined, undefined, undefined]);
+  answers.forEach(({ outputs }, rank) => {
+    const sums = partitions.flatMap((partition) => {
+      const part = partition.find((members) => members.includes(rank))!;
+      return [0, 1].map((round) => part.reduce((sum, member) => sum + 2 ** member + round, 0));
+    });
+    expect(outputs.map((bytes) => new Set(fromBytes(bytes, "f32")))).toEqual(sums.map((sum) => new Set([sum])));
+  });
+});
+
+test("urgent requests overtake one that is under way", async () => {
+  const [large, small] = [200_000, 20];
+  const answers = await runWorld(2, { name: "priorities", large, small });
+  for (const { outputs, error } of answers) {
+    expect(error).toBeUndefined();
+    expect(fromBytes(outputs[0]!, "f32")).toEqual(
+      closedForm(
+        "all-reduce",
+        placeOf(0, 2, large),
+        [0, 1].map((rank) => operand(rank, large, "f32")),
+      ),
+    );
+    const once = closedForm(
+      "all-reduce",
+      placeOf(0, 2, 16),
+      [0, 1].map((rank) => operand(rank, 16, "f32")),
+    );
+    expect(fromBytes(outputs[1]!, "f32")).toEqual(once.map((value) => value * 2 ** (small - 1)));
+  }
 });
 
 test("more requests than the queue holds", async () => {

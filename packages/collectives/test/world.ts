@@ -1,5 +1,7 @@
 import { bytesPerElement, type CollectiveKind, type DType, NdArray, type Reduction } from "@skein/tensor-core";
-import type { Place, Schedule } from "../src/schedule.ts";
+import { costOfRounds } from "../src/cost.ts";
+import { type Algorithm, type Place, type Schedule, type ScheduleCost, separateHosts } from "../src/schedule.ts";
+import type { Transport } from "../src/transport/transport.ts";
 
 /** Elements of one rank's input and output for `n` of the request table. */
 export const regionElements = (kind: CollectiveKind, worldSize: number, n: number): { input: number; output: number } => {
@@ -18,13 +20,18 @@ export const regionElements = (kind: CollectiveKind, worldSize: number, n: numbe
 };
 
 /** Small integers, exact in every dtype even after a sum over 16 ranks; they differ by rank and place. */
-export const operand = (rank: number, count: number, dtype: DType): number[] =>
-  Array.from(
-    { length: count },
-    (_, i) => ((i * 7 + rank * 5 + Math.floor(i / 11)) % 13) - (dtype === "u32" || dtype === "u8" || dtype === "bool" ? 0 : 6),
-  ).map((value) => (dtype === "bool" ? value & 1 : value));
+export const operand = (rank: number, count: number, dtype: DType): number[] => {
+  const least = dtype === "u32" || dtype === "u8" || dtype === "bool" ? 0 : 6;
+  const values: number[] = [];
+  for (let i = 0; i < count; i++) {
+    const value = ((i * 7 + rank * 5 + Math.floor(i / 11)) % 13) - least;
+    values.push(dtype === "bool" ? value & 1 : value);
+  }
+  return values;
+};
 
-export const toBytes = (values: number[], dtype: DType): Uint8Array => NdArray.from(values, [values.length], dtype).bytes();
+export const toBytes = (values: number[], dtype: DType): Uint8Array =>
+  dtype === "f32" ? new Uint8Array(Float32Array.from(values).buffer) : NdArray.from(values, [values.length], dtype).bytes();
 
 export const fromBytes = (bytes: Uint8Array, dtype: DType): number[] => {
   const aligned = bytes.slice();
@@ -91,3 +98,80 @@ export const messageEnds = (schedules: readonly Schedule[], action: "send" | "re
       ),
     )
     .sort();
+
+/** Ways in which ranks may share hosts, by name. Formulas are the same for hosts of equal size whatever their order. */
+export const hostShapes = (worldSize: number): Record<string, number[][]> => {
+  const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
+  const cut = (...sizes: number[]): number[][] => {
+    const hosts: number[][] = [];
+    for (let begin = 0, i = 0; begin < worldSize; i++) {
+      const size = sizes[i % sizes.length]!;
+      hosts.push(ranks.slice(begin, begin + size));
+      begin += size;
+    }
+    return hosts;
+  };
+  const roundRobin = (count: number): number[][] =>
+    Array.from({ length: Math.min(count, worldSize) }, (_, host) => ranks.filter((rank) => rank % count === host));
+  return {
+    "all alone": separateHosts(worldSize),
+    "one host": [ranks],
+    "pairs and the rest": cut(2),
+    "hosts of 3, 1 and 2": cut(3, 1, 2),
+    "hosts of 4 and 3": cut(4, 3),
+    "dealt out to 3 hosts": roundRobin(3),
+    "the last rank with the first": worldSize > 2 ? [[0, worldSize - 1], ranks.slice(1, -1)] : [ranks],
+  };
+};
+
+/** What schedules of all ranks cost, counted step by step. */
+export const countedCost = (schedules: readonly Schedule[], hosts: number[][], bytesPerElement: number): ScheduleCost => {
+  const rounds = Array.from({ length: Math.max(...schedules.map((schedule) => schedule.rounds.length)) }, (_, round) => ({
+    sends: (rank: number) => {
+      const sent = new Map<number, number>();
+      return schedules[rank]!.rounds[round]!.flatMap((step) => {
+        if (step.action !== "send") return [];
+        // The how-manieth from this rank to that one in this round.
+        const nth = sent.get(step.peer) ?? 0;
+        sent.set(step.peer, nth + 1);
+        const there = schedules[step.peer]!;
+        const receives = there.rounds[round]!.filter((other) => other.action === "receive" && other.peer === rank);
+        const receive = receives[nth];
+        const folds = there.rounds.some((steps) => steps.some(({ action }) => action === "fold"));
+        const summed = receive?.action === "receive" && (receive.combine === "reduce" || folds);
+        return [{ peer: step.peer, bytes: step.source.count * bytesPerElement, summed }];
+      });
+    },
+  }));
+  return costOfRounds({ worldSize: schedules.length, hosts }, rounds);
+};
+
+export const schedulesOf = (algorithm: Algorithm, worldSize: number, elementCount: number, more: Partial<Place> = {}): Schedule[] =>
+  Array.from({ length: worldSize }, (_, rank) => algorithm.schedule({ ...placeOf(rank, worldSize, elementCount), ...more }));
+
+/** A transport that puts messages where they are wanted, as networks do. */
+export const puttingInto = (transport: Transport): Transport => ({
+  ...transport,
+  receiveInto: async (peer, tag, target) => {
+    target.set((await transport.receive(peer, tag, target.byteLength)) as Uint8Array);
+    transport.release(peer);
+  },
+});
+
+/** A transport on which a rank is no more than `slots` messages ahead of a peer: with more, `send` waits until one is given back. */
+export const withSlots = (transport: Transport, slots: number): Transport => {
+  const sent = new Map<number, number>();
+  return {
+    ...transport,
+    send: async (peer, tag, bytes) => {
+      const count = (sent.get(peer) ?? 0) + 1;
+      sent.set(peer, count);
+      if (count > slots) await (transport.whenReturned({ peer, count: count - slots }) as Promise<void> | undefined);
+      return await (transport.send(peer, tag, bytes) as { peer: number; count: number });
+    },
+  };
+};
+
+/** The algorithms whose schedules depend on hosts. */
+export const heedsHosts = ({ name }: Algorithm): boolean =>
+  ["two-level-all-reduce", "masters-all-reduce", "chain-all-reduce", "two-level-all-to-all"].includes(name);

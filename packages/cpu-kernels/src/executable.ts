@@ -184,11 +184,9 @@ export class CpuExecutable implements Executable {
           new Int32Array(this.parts.arena.memory.buffer, step.outputs.addresses[0]! >>> 0, 1)[0] = rankAlong(step.node, communicators);
         } else if (step.collective !== undefined) {
           const { inputBytes, outputBytes } = step.collective;
-          const [input, output] = [
-            this.region(step.inputs.addresses[0]!, inputBytes),
-            this.region(step.outputs.addresses[0]!, outputBytes),
-          ];
-          handles.set(i, beginCollective(step.collective, input, output, communicators));
+          const operands = inputBytes.map((bytes, at) => this.region(step.inputs.addresses[at]!, bytes));
+          const results = outputBytes.map((bytes, at) => this.region(step.outputs.addresses[at]!, bytes));
+          handles.set(i, beginCollective(step.collective, operands, results, communicators));
         } else {
           const handle = handles.get(step.waitsFor!);
           handles.delete(step.waitsFor!);

@@ -61,11 +61,11 @@ const maxBindGroups = 8;
 /** Commands of so many runs may wait on the device: enough that it never idles, few enough that memory stays bounded. */
 const maxRunsAhead = 2;
 
-/** A collective under way: its request is handed over as soon as the operand has been read back. */
+/** A collective under way: its request is handed over as soon as the operands have been read back. */
 interface Exchange {
   readonly started: Promise<CollectiveHandle | undefined>;
-  readonly output: Uint8Array;
-  readonly staging: GPUBuffer;
+  readonly outputs: readonly Uint8Array[];
+  readonly staging: readonly GPUBuffer[];
   /** Give the host memory back, once. */
   readonly release: () => void;
 }
@@ -210,7 +210,7 @@ export class WebGpuExecutable implements Executable {
     } finally {
       await order;
       for (const { staging, started, release } of exchanges.values()) {
-        this.parts.pool.release(staging, "staging");
+        for (const buffer of staging) this.parts.pool.release(buffer, "staging");
         // Of a request that nobody waited for, the communicator may still write the result: that memory is lost with the group.
         await started.then((handle) => handle ?? release(), release);
       }
@@ -253,7 +253,7 @@ export class WebGpuExecutable implements Executable {
     return made;
   }
 
-  /** Read the operand back and hand it to the communicator, in the order of the graph, while recording goes on. */
+  /** Read the operands back and hand them to the communicator, in the order of the graph, while recording goes on. */
   private beginExchange(
     recorder: Recorder,
     step: LoweredStep & { readonly kind: "start" },
@@ -262,38 +262,40 @@ export class WebGpuExecutable implements Executable {
   ): Exchange {
     const { device, pool, hostMemory } = this.parts;
     const { plan } = step;
-    const inPlace = plan.inputBytes === plan.outputBytes && (plan.request.kind === "all-reduce" || plan.request.kind === "broadcast");
-    const input = hostMemory.allocate(plan.inputBytes);
-    const output = inPlace ? input : hostMemory.allocate(plan.outputBytes);
-    const staging = pool.take(Math.max(16, step.input.bytes), "staging");
-    recorder.copy(this.buffer(step.input), step.input.offset, staging, 0, step.input.bytes);
+    const inPlace = plan.inputBytes[0] === plan.outputBytes[0] && (plan.request.kind === "all-reduce" || plan.request.kind === "broadcast");
+    const inputs = plan.inputBytes.map((bytes) => hostMemory.allocate(bytes));
+    const outputs = inPlace ? inputs : plan.outputBytes.map((bytes) => hostMemory.allocate(bytes));
+    const staging = step.inputs.map(({ bytes }) => pool.take(Math.max(16, bytes), "staging"));
+    step.inputs.forEach((operand, i) => recorder.copy(this.buffer(operand), operand.offset, staging[i]!, 0, operand.bytes));
     recorder.submit();
-    const read = readBuffer(device, staging, input);
+    const reads = Promise.all(inputs.map((input, i) => readBuffer(device, staging[i]!, input)));
     const started = (async () => {
       await order;
-      await read;
-      return beginCollective(plan, input, output, communicators);
+      await reads;
+      return beginCollective(plan, inputs, outputs, communicators);
     })();
     started.catch(() => undefined); // told where it is awaited
     let held = true;
     const release = (): void => {
       if (!held) return;
       held = false;
-      hostMemory.release(input);
-      if (!inPlace) hostMemory.release(output);
+      for (const bytes of new Set([...inputs, ...outputs])) hostMemory.release(bytes);
     };
-    return { started, output, staging, release };
+    return { started, outputs, staging, release };
   }
 
   private async finishExchange(start: number, exchanges: Map<number, Exchange>, communicators: Communicators): Promise<void> {
     const { device } = this.parts;
     const step = this.steps[start] as LoweredStep & { readonly kind: "start" };
-    const { started, output, release } = exchanges.get(start)!;
+    const { started, outputs, release } = exchanges.get(start)!;
     const handle = await started;
     try {
       if (handle !== undefined) await communicators[step.plan.axis]!.wait(handle);
       device.check();
-      if (step.plan.outputBytes > 0) device.gpu.queue.writeBuffer(this.buffer(step.output), step.output.offset, padded(output));
+      step.outputs.forEach((result, i) => {
+        const bytes = outputs[i]!;
+        if (bytes.byteLength > 0) device.gpu.queue.writeBuffer(this.buffer(result), result.offset, padded(bytes));
+      });
     } finally {
       release();
     }

@@ -44,7 +44,13 @@ export interface Slice {
 
 export type LoweredStep =
   | DispatchStep
-  | { readonly kind: "start"; readonly node: Node; readonly plan: CollectivePlan; readonly input: Stretch; readonly output: Stretch }
+  | {
+      readonly kind: "start";
+      readonly node: Node;
+      readonly plan: CollectivePlan;
+      readonly inputs: readonly Stretch[];
+      readonly outputs: readonly Stretch[];
+    }
   | { readonly kind: "done"; readonly node: Node; readonly start: number }
   | { readonly kind: "axis-index"; readonly node: Node; readonly output: Stretch };
 
@@ -219,13 +225,12 @@ export const lower = (graph: Graph, plan: MemoryPlan, facts: DeviceFacts, choice
     if (node.op === "input") continue;
     if (node.op === "collective-start") {
       startOf.set(node.id, steps.length);
-      const [operand] = node.inputs;
       steps.push({
         kind: "start",
         node,
         plan: planCollective(graph, node),
-        input: placeOf(operand!.node, operand!.output),
-        output: placeOf(node.id, 0),
+        inputs: node.inputs.map((ref) => placeOf(ref.node, ref.output)),
+        outputs: node.specs.map((_, output) => placeOf(node.id, output)),
       });
     } else if (node.op === "collective-done") {
       steps.push({ kind: "done", node, start: startOf.get(node.inputs[0]!.node)! });

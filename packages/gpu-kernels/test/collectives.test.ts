@@ -5,20 +5,29 @@ import {
   allToAll,
   axisIndex,
   broadcastFromRoot,
+  broadcastTo,
   cast,
   elementCount,
+  equal,
+  full,
   type CollectiveHandle,
   type CollectiveRequest,
   type Communicator,
   interpretWorld,
+  iota,
   jit,
   multiply,
   type NdArray,
+  raggedAllGather,
+  raggedAllToAll,
+  type RaggedResult,
   type ReferenceArray,
   reduceScatter,
   sendReceive,
   type Tensor,
   trace,
+  vjp,
+  where,
 } from "@skein/tensor-core";
 import { firstDifference, normal } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -26,6 +35,8 @@ import { DeviceLostError, type HostMemory, type WebGpuBackend } from "../src/ind
 import { hasAdapter, openBackend } from "./gpu.ts";
 
 const worldSize = 2;
+
+const inOrder = ({ x, rows }: RaggedResult): readonly Tensor[] => [x, rows];
 
 /** What all ranks of one thread share: the n-th request of each rank belongs together, and is computed when the last has come. */
 class Meeting {
@@ -44,7 +55,10 @@ class Meeting {
     this.requests.set(id, all);
     if (all.filter(Boolean).length < worldSize) return;
     const inputs = all.map(({ input }) => input.slice());
-    all.forEach((one, own) => one.output.set(resultOf(one, own, inputs)));
+    all.forEach((one, own) => {
+      if (one.ragged === undefined) one.output.set(resultOf(one, own, inputs));
+      else exchangeRows(all, own);
+    });
     setTimeout(() => this.finished(id).resolve(), 1);
   }
 }
@@ -71,6 +85,26 @@ const resultOf = (
   return from === undefined ? new Uint8Array(output.length) : inputs[from]!;
 };
 
+/** As many rows as their senders say, zeros behind them, and how many came. */
+const exchangeRows = (all: readonly CollectiveRequest[], rank: number): void => {
+  const { output, ragged } = all[rank]!;
+  const chunkBytes = output.length / worldSize;
+  output.fill(0);
+  const received = all.map((sender, from) => {
+    const chunk = sender.kind === "all-to-all" ? rank : 0;
+    const rows = new Int32Array(sender.ragged!.rows.slice().buffer)[chunk]!;
+    const begin = chunk * chunkBytes;
+    output.set(sender.input.subarray(begin, begin + (rows * chunkBytes) / ragged!.capacity), from * chunkBytes);
+    return rows;
+  });
+  ragged!.receivedRows.set(new Uint8Array(Int32Array.from(received).buffer));
+};
+
+/** A mesh of one axis is never split. */
+const split = (): never => {
+  throw new Error("these tests split no group");
+};
+
 const communicatorOf = (meeting: Meeting, rank: number): Communicator => {
   let next = 0;
   return {
@@ -83,6 +117,7 @@ const communicatorOf = (meeting: Meeting, rank: number): Communicator => {
     },
     wait: ({ id }) => meeting.finished(id).promise,
     bytesSent: () => 0,
+    split,
   };
 };
 
@@ -154,6 +189,57 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     await check(fn, inputs);
   });
 
+  /** Rows of each rank, computed on the device: rank r has r + 1 for itself, and none for the other. */
+  const ownRows = (): Tensor => where(equal(iota([worldSize], 0), axisIndex("data")), add(axisIndex("data"), 1), 0);
+
+  test.each([
+    [
+      "all-to-all",
+      (x: Tensor) => {
+        const there = raggedAllToAll(multiply(x, 2), ownRows(), "data");
+        const back = raggedAllToAll(multiply(there.x, 3), there.rows, "data");
+        return [there.x, there.rows, add(back.x, 1), back.rows];
+      },
+    ],
+    [
+      "all-gather",
+      (x: Tensor) => {
+        const { x: rows, rows: counts } = raggedAllGather(add(x, 1), multiply(axisIndex("data"), 3), "data");
+        return [multiply(rows, 2), add(counts, 1)];
+      },
+    ],
+    [
+      "gradients of both",
+      (x: Tensor) => [
+        vjp(
+          (y: Tensor) => raggedAllToAll(raggedAllGather(y, full([], 3, "i32"), "data").x, full([worldSize], 2, "i32"), "data").x,
+          x,
+        ).pullback(broadcastTo(iota([2 * x.shape[0]!, 1], 0, "f32"), [2 * x.shape[0]!, x.shape[1]!])),
+      ],
+    ],
+  ] as const)("ragged %s, run after run", async (_, fn) => {
+    await check(fn, inputs, 3);
+  });
+
+  test("a row count beyond the capacity rejects the run, and says whose it was", async () => {
+    const [backend] = backends as [WebGpuBackend];
+    const f = jit((x: Tensor) => raggedAllToAll(x, add(axisIndex("data"), full([1], 5, "i32")), "data").x, backend);
+    await expect(f(inputs[0]! as never)).rejects.toThrow(/all-to-all: rank 0 is asked to send 5 rows, but its chunks have 4/);
+    expect(memories.map(({ held }) => held)).toEqual([0, 0]);
+    f.release();
+  });
+
+  test("on an axis of one rank ragged collectives need no communicator", async () => {
+    const [backend] = backends as [WebGpuBackend];
+    const f = jit((x: Tensor) => inOrder(raggedAllGather(x, full([], 3, "i32"), "data")), backend);
+    const [x, rows] = await f(inputs[0]! as never);
+    const own = inputs[0]!.toNumbers();
+    expect((await backend.download(x!)).toNumbers()).toEqual(own.map((value, i) => (i < 18 ? value : 0)));
+    expect((await backend.download(rows!)).toNumbers()).toEqual([3]);
+    for (const array of [x!, rows!]) backend.free(array);
+    f.release();
+  });
+
   test("several at once, while other work goes on, run after run", async () => {
     await check(
       (x) => {
@@ -180,6 +266,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
         throw new Error("rank 1 is gone");
       },
       bytesSent: () => 0,
+      split,
     };
     const [backend] = backends as [WebGpuBackend];
     const x = backend.upload(inputs[0]!);
@@ -206,6 +293,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
       },
       wait: async () => gate.promise,
       bytesSent: () => 0,
+      split,
     };
     const f = jit((y: Tensor) => add(allReduce(multiply(y, 2), "data"), 1), backend, { communicators: { data: slow } });
     await expect(f(inputs[0]! as never)).rejects.toThrow(DeviceLostError);

@@ -27,6 +27,23 @@ export interface CollectiveRequest {
   readonly root?: number;
   readonly to?: number;
   readonly from?: number;
+  /** Of all-to-all and all-gather: only the first rows of each chunk travel, how many is known at run time. */
+  readonly ragged?: RaggedRows;
+  /** Which requests go first, 0 to 3; those of different priorities do not wait for each other. Equal on all ranks. Default: 0. */
+  readonly priority?: number;
+}
+
+/**
+ * Rows of a ragged collective. `input` and `output` have the lengths of the table, in chunks of `capacity` rows; a chunk's rows
+ * beyond its count stay at home, and are zero where they would arrive.
+ */
+export interface RaggedRows {
+  /** Rows per chunk, the same on all ranks. */
+  readonly capacity: number;
+  /** i32, rows that travel: one for each peer (all-to-all), or one (all-gather). */
+  readonly rows: Uint8Array;
+  /** i32[P], rows that came from each rank; written. */
+  readonly receivedRows: Uint8Array;
 }
 
 /** A collective under way. Opaque; wait for it exactly once. */
@@ -35,7 +52,7 @@ export interface CollectiveHandle {
 }
 
 /**
- * A group of ranks that compute collectives together. Every rank starts the same requests in the same order.
+ * A group of ranks that compute collectives together. Every rank starts the same requests of one priority in the same order.
  * A failed transfer leaves the group unusable, and every later call says so.
  */
 export interface Communicator {
@@ -47,6 +64,14 @@ export interface Communicator {
   wait(handle: CollectiveHandle): void | Promise<void>;
   /** Payload bytes that this rank has sent to others so far. */
   bytesSent(): number;
+  /**
+   * The group of those ranks of this one that share a part of `partition` with this rank, in the order of that part. Sends nothing: every rank
+   * passes the same partition.
+   *
+   * @param partition ranks of this group, each in one part.
+   * @param name of the group, for errors: the mesh axis.
+   */
+  split(partition: readonly (readonly number[])[], name: string): Communicator;
 }
 
 /** The communicator of each mesh axis. */

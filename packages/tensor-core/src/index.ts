@@ -1,5 +1,14 @@
 export type { Backend, CompileOptions, DeviceArray, Executable } from "./backend.ts";
-export type { CollectiveHandle, CollectiveKind, CollectiveRequest, Communicator, Communicators, Reduction } from "./communicator.ts";
+export type {
+  CollectiveHandle,
+  CollectiveKind,
+  CollectiveRequest,
+  Communicator,
+  Communicators,
+  RaggedRows,
+  Reduction,
+} from "./communicator.ts";
+export { checkRowCounts, readRowCounts } from "./ragged-rows.ts";
 export {
   bytesPerElement,
   type DType,
@@ -56,6 +65,10 @@ export { type Span, SpanRecorder, type Tracer } from "./tracer.ts";
 export { flattenTree, leafPaths, type MapTree, mapTree, type Tree, type TreeStructure, unflattenTree, zipTrees } from "./tree.ts";
 export { vjp, valueAndGrad, valueAndGradWithAux } from "./autodiff/vjp.ts";
 export {
+  type CollectiveOptions,
+  raggedAllGather,
+  raggedAllToAll,
+  type RaggedResult,
   allGather,
   allReduce,
   allReduceMean,

@@ -19,6 +19,7 @@ import {
   identity,
   matmul,
   maximum,
+  minimum,
   multiply,
   negate,
   NdArray,
@@ -40,6 +41,7 @@ import {
   transpose,
   where,
 } from "../src/index.ts";
+import { raggedAllGather, raggedAllToAll } from "../src/functions/collective.ts";
 
 /** One random decision list; the graph is a function of it, so that fast-check can shrink it. */
 export interface GraphRecipe {
@@ -105,6 +107,9 @@ const matched = (a: Tensor, b: Tensor): Tensor => cast(fitted(b, a.shape), a.dty
 const asF32 = (x: Tensor): Tensor => (x.dtype === "f32" ? x : cast(x, "f32"));
 const flat = (x: Tensor): Tensor => reshape(x, [elementCount(x.shape)]);
 
+const countsFrom = (x: Tensor, shape: readonly number[], most: number): Tensor =>
+  minimum(maximum(cast(fitted(x, shape), "i32"), full(shape, 0, "i32")), full(shape, most, "i32"));
+
 /** Each row makes new tensors of two old ones. Rows that an operand does not suit return it unchanged. */
 const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] = [
   (a, b) => [add(a, matched(a, b))],
@@ -155,6 +160,17 @@ const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] 
   (a) => [a.rank > 0 && elementCount(a.shape) < 64 ? allGather(a, "data") : a],
   (a) => [a.rank > 0 && a.shape[0]! % worldSize === 0 ? reduceScatter(asF32(a), "data") : a],
   (a) => [a.rank > 0 && a.shape[0]! % worldSize === 0 ? allToAll(a, "data") : a],
+  (a, b) => {
+    // Two operands, two results. Whatever the counts come from, they must lie within the chunks.
+    if (a.rank === 0 || a.shape[0]! % worldSize !== 0) return [a];
+    const { x, rows: received } = raggedAllToAll(a, countsFrom(b, [worldSize], a.shape[0]! / worldSize), "data");
+    return [x, received];
+  },
+  (a, b) => {
+    if (a.rank === 0 || elementCount(a.shape) >= 64) return [a];
+    const { x, rows: received } = raggedAllGather(a, countsFrom(b, [], a.shape[0]!), "data");
+    return [received, x];
+  },
   (a) => [sendReceive(a, "data", [[0, 1]])],
   (a) => [add(a, cast(broadcastTo(axisIndex("data"), a.shape), a.dtype))],
 ];
@@ -169,7 +185,7 @@ export const buildGraph = (recipe: GraphRecipe): Graph =>
         pool[pool.length - 1 - (choice % (choice % 3 === 0 ? pool.length : Math.min(pool.length, 5)))]!;
       for (const { op, a, b, k } of recipe.steps) {
         // The first rows, elementwise ones, twice as often.
-        const made = rows[op % 2 === 0 ? op % rows.length : (op * 7) % 10]!(pick(a), pick(b), k);
+        const made = rows[op % 2 === 0 ? (op / 2) % rows.length : (op * 7) % 10]!(pick(a), pick(b), k);
         pool.push(...made.filter((tensor) => elementCount(tensor.shape) <= 256));
       }
       return recipe.outputs.map((choice) => pool[pool.length - 1 - (choice % pool.length)]!);

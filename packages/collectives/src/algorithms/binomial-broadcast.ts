@@ -1,3 +1,5 @@
+import { costOfRounds } from "../cost.ts";
+import { segmented } from "../interleave.ts";
 import { type Algorithm, input, modulo, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
@@ -6,9 +8,10 @@ import { type Algorithm, input, modulo, output, type Step, withoutEmpty } from "
  * Cost: ⌈log₂P⌉ rounds; ⌈log₂P⌉ · S bytes sent by the root, the busiest rank.
  * Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
  */
-export const binomialBroadcast: Algorithm = {
+export const binomialBroadcast: Algorithm = segmented({
   name: "binomial-broadcast",
   kind: "broadcast",
+  rankOrder: true,
   schedule: ({ rank, worldSize, elementCount, root = 0 }) => {
     const place = modulo(rank - root, worldSize);
     const peerAt = (position: number): number => modulo(position + root, worldSize);
@@ -23,4 +26,16 @@ export const binomialBroadcast: Algorithm = {
     }
     return { algorithm: "binomial-broadcast", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-};
+  cost: (place) => {
+    const { worldSize, byteLength: bytes, root = 0 } = place;
+    return costOfRounds(
+      place,
+      Array.from({ length: Math.ceil(Math.log2(worldSize)) }, (_, k) => ({
+        sends: (rank) => {
+          const position = modulo(rank - root, worldSize);
+          return position < 2 ** k && position + 2 ** k < worldSize ? [{ peer: modulo(rank + 2 ** k, worldSize), bytes }] : [];
+        },
+      })),
+    );
+  },
+});

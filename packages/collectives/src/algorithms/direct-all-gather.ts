@@ -1,3 +1,4 @@
+import { costOfRounds, peersOf } from "../cost.ts";
 import { type Algorithm, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
@@ -8,6 +9,7 @@ import { type Algorithm, input, output, type Step, withoutEmpty } from "../sched
 export const directAllGather: Algorithm = {
   name: "direct-all-gather",
   kind: "all-gather",
+  rankOrder: true,
   schedule: ({ rank, worldSize, elementCount }) => {
     const peers = Array.from({ length: worldSize - 1 }, (_, i) => (rank + 1 + i) % worldSize);
     const operand = input(0, elementCount);
@@ -17,5 +19,9 @@ export const directAllGather: Algorithm = {
       ...peers.map((peer): Step => ({ action: "receive", combine: "replace", peer, target: output(peer * elementCount, elementCount) })),
     ];
     return { algorithm: "direct-all-gather", scratchElements: 0, rounds: withoutEmpty([steps]) };
+  },
+  cost: (place) => {
+    const bytes = place.byteLength / place.worldSize;
+    return costOfRounds(place, [{ sends: (rank) => peersOf(rank, place.worldSize).map((peer) => ({ peer, bytes })) }]);
   },
 };

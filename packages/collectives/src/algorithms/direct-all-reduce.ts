@@ -1,3 +1,5 @@
+import { costOfRounds, peersOf } from "../cost.ts";
+import { segmented } from "../interleave.ts";
 import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
@@ -7,9 +9,10 @@ import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, w
  * Cost: 2 rounds of P − 1 messages, 2(P − 1) / P · S bytes per rank. Always sums in rank order, so the bits do not depend on where
  * chunks begin.
  */
-export const directAllReduce: Algorithm = {
+export const directAllReduce: Algorithm = segmented({
   name: "direct-all-reduce",
   kind: "all-reduce",
+  rankOrder: true,
   schedule: ({ rank, worldSize, elementCount }) => {
     const chunk = (index: number): ElementRange => output(...chunkOf(elementCount, worldSize, index));
     const own = chunk(rank);
@@ -29,4 +32,11 @@ export const directAllReduce: Algorithm = {
     }
     return { algorithm: "direct-all-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-};
+  cost: (place) => {
+    const bytes = place.byteLength / place.worldSize;
+    const toAll = (summed: boolean) => ({
+      sends: (rank: number) => peersOf(rank, place.worldSize).map((peer) => ({ peer, bytes, summed })),
+    });
+    return costOfRounds(place, [toAll(true), toAll(false)]);
+  },
+});

@@ -1,3 +1,4 @@
+import { costOfRounds, peersOf } from "../cost.ts";
 import { type Algorithm, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
@@ -8,6 +9,7 @@ import { type Algorithm, input, output, type Step, withoutEmpty } from "../sched
 export const directReduceScatter: Algorithm = {
   name: "direct-reduce-scatter",
   kind: "reduce-scatter",
+  rankOrder: true,
   schedule: ({ rank, worldSize, elementCount }) => {
     const peers = Array.from({ length: worldSize - 1 }, (_, i) => (rank + 1 + i) % worldSize);
     const own = input(rank * elementCount, elementCount);
@@ -20,5 +22,9 @@ export const directReduceScatter: Algorithm = {
             ...peers.map((peer): Step => ({ action: "receive", combine: "reduce", peer, target, own })),
           ];
     return { algorithm: "direct-reduce-scatter", scratchElements: 0, rounds: withoutEmpty([steps]) };
+  },
+  cost: (place) => {
+    const bytes = place.byteLength / place.worldSize;
+    return costOfRounds(place, [{ sends: (rank) => peersOf(rank, place.worldSize).map((peer) => ({ peer, bytes, summed: true })) }]);
   },
 };

@@ -1,3 +1,4 @@
+import { costOfRounds } from "../cost.ts";
 import { type Algorithm, input, modulo, output, type Step } from "../schedule.ts";
 
 /**
@@ -9,6 +10,7 @@ import { type Algorithm, input, modulo, output, type Step } from "../schedule.ts
 export const disseminationBarrier: Algorithm = {
   name: "dissemination-barrier",
   kind: "barrier",
+  rankOrder: true,
   schedule: ({ rank, worldSize }) => {
     const rounds: Step[][] = worldSize === 1 ? [[]] : [];
     for (let distance = 1; distance < worldSize; distance *= 2) {
@@ -19,4 +21,11 @@ export const disseminationBarrier: Algorithm = {
     }
     return { algorithm: "dissemination-barrier", scratchElements: 0, rounds };
   },
+  cost: (place) =>
+    costOfRounds(
+      place,
+      Array.from({ length: Math.ceil(Math.log2(place.worldSize)) }, (_, k) => ({
+        sends: (rank) => [{ peer: modulo(rank + 2 ** k, place.worldSize), bytes: 0 }],
+      })),
+    ),
 };

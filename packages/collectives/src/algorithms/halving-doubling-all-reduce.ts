@@ -1,3 +1,5 @@
+import { costOfRounds } from "../cost.ts";
+import { segmented } from "../interleave.ts";
 import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
@@ -7,9 +9,10 @@ import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, w
  * Cost: 2⌈log₂P⌉ rounds; 2(Q − 1) / Q · S bytes per rank, and S more for a rank that stands for another one.
  * Source: Rabenseifner, "Optimization of collective reduction operations", 2004; Thakur et al., 2005, for the extra ranks.
  */
-export const halvingDoublingAllReduce: Algorithm = {
+export const halvingDoublingAllReduce: Algorithm = segmented({
   name: "halving-doubling-all-reduce",
   kind: "all-reduce",
+  rankOrder: false,
   schedule: ({ rank, worldSize, elementCount }) => {
     const core = 2 ** Math.floor(Math.log2(worldSize));
     const whole = output(0, elementCount);
@@ -65,4 +68,19 @@ export const halvingDoublingAllReduce: Algorithm = {
     } else if (core > 1) rounds[0]!.unshift(...before);
     return { algorithm: "halving-doubling-all-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-};
+  cost: (place) => {
+    const { worldSize, byteLength } = place;
+    const halvings = Math.floor(Math.log2(worldSize));
+    const core = 2 ** halvings;
+    const distances = Array.from({ length: halvings }, (_, k) => 2 ** k);
+    const exchange = (distance: number, summed: boolean) => ({
+      sends: (rank: number) => (rank < core ? [{ peer: rank ^ distance, bytes: (byteLength * distance) / core, summed }] : []),
+    });
+    return costOfRounds(place, [
+      { sends: (rank) => (rank >= core ? [{ peer: rank - core, bytes: byteLength, summed: true }] : []) },
+      ...distances.toReversed().map((distance) => exchange(distance, true)),
+      ...distances.map((distance) => exchange(distance, false)),
+      { sends: (rank) => (rank < worldSize - core ? [{ peer: rank + core, bytes: byteLength }] : []) },
+    ]);
+  },
+});

@@ -1,3 +1,4 @@
+import { costOfRounds } from "../cost.ts";
 import { type Algorithm, type ElementRange, input, modulo, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
@@ -9,6 +10,7 @@ import { type Algorithm, type ElementRange, input, modulo, output, type Step, wi
 export const pairwiseAllToAll: Algorithm = {
   name: "pairwise-all-to-all",
   kind: "all-to-all",
+  rankOrder: true,
   schedule: ({ rank, worldSize, elementCount }) => {
     const chunk = (of: (offset: number, count: number) => ElementRange, index: number): ElementRange =>
       of(index * elementCount, elementCount);
@@ -22,5 +24,14 @@ export const pairwiseAllToAll: Algorithm = {
       );
     }
     return { algorithm: "pairwise-all-to-all", scratchElements: 0, rounds: withoutEmpty(rounds) };
+  },
+  cost: (place) => {
+    const { worldSize, byteLength } = place;
+    return costOfRounds(
+      place,
+      Array.from({ length: worldSize - 1 }, (_, k) => ({
+        sends: (rank) => [{ peer: modulo(rank + k + 1, worldSize), bytes: byteLength / worldSize }],
+      })),
+    );
   },
 };

@@ -1,3 +1,4 @@
+import { costOfRounds } from "../cost.ts";
 import { type Algorithm, type ElementRange, input, modulo, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
@@ -8,6 +9,7 @@ import { type Algorithm, type ElementRange, input, modulo, output, type Step, wi
 export const ringAllGather: Algorithm = {
   name: "ring-all-gather",
   kind: "all-gather",
+  rankOrder: true,
   schedule: ({ rank, worldSize, elementCount }) => {
     const part = (index: number): ElementRange => output(modulo(index, worldSize) * elementCount, elementCount);
     const rounds: Step[][] = [[{ action: "copy", source: input(0, elementCount), target: part(rank) }]];
@@ -18,5 +20,11 @@ export const ringAllGather: Algorithm = {
       );
     }
     return { algorithm: "ring-all-gather", scratchElements: 0, rounds: withoutEmpty(rounds) };
+  },
+  cost: (place) => {
+    const { worldSize, byteLength } = place;
+    return costOfRounds(place, [
+      { times: worldSize - 1, sends: (rank) => [{ peer: modulo(rank + 1, worldSize), bytes: byteLength / worldSize }] },
+    ]);
   },
 };

@@ -1,3 +1,5 @@
+import { costOfRounds } from "../cost.ts";
+import { segmented } from "../interleave.ts";
 import { type Algorithm, chunkOf, type ElementRange, input, modulo, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
@@ -6,9 +8,10 @@ import { type Algorithm, chunkOf, type ElementRange, input, modulo, output, type
  * Cost: 2(P − 1) rounds of one message, 2(P − 1) / P · S bytes per rank for S bytes: bandwidth-optimal, latency grows with P.
  * Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.
  */
-export const ringAllReduce: Algorithm = {
+export const ringAllReduce: Algorithm = segmented({
   name: "ring-all-reduce",
   kind: "all-reduce",
+  rankOrder: false,
   schedule: ({ rank, worldSize, elementCount }) => {
     const chunk = (index: number): ElementRange => output(...chunkOf(elementCount, worldSize, modulo(index, worldSize)));
     const next = modulo(rank + 1, worldSize);
@@ -29,4 +32,12 @@ export const ringAllReduce: Algorithm = {
     }
     return { algorithm: "ring-all-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-};
+  cost: (place) => {
+    const { worldSize, byteLength } = place;
+    const round = (summed: boolean) => ({
+      times: worldSize - 1,
+      sends: (rank: number) => [{ peer: modulo(rank + 1, worldSize), bytes: byteLength / worldSize, summed }],
+    });
+    return costOfRounds(place, [round(true), round(false)]);
+  },
+});

@@ -1,3 +1,4 @@
+import { costOfRounds } from "../cost.ts";
 import { type Algorithm, type ElementRange, input, modulo, output, scratch, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
@@ -9,6 +10,7 @@ import { type Algorithm, type ElementRange, input, modulo, output, scratch, type
 export const ringReduceScatter: Algorithm = {
   name: "ring-reduce-scatter",
   kind: "reduce-scatter",
+  rankOrder: false,
   schedule: ({ rank, worldSize, elementCount }) => {
     const operand = (index: number): ElementRange => input(modulo(index, worldSize) * elementCount, elementCount);
     const partial = (round: number): ElementRange =>
@@ -22,5 +24,11 @@ export const ringReduceScatter: Algorithm = {
       ]);
     }
     return { algorithm: "ring-reduce-scatter", scratchElements: worldSize > 2 ? 2 * elementCount : 0, rounds: withoutEmpty(rounds) };
+  },
+  cost: (place) => {
+    const { worldSize, byteLength } = place;
+    return costOfRounds(place, [
+      { times: worldSize - 1, sends: (rank) => [{ peer: modulo(rank + 1, worldSize), bytes: byteLength / worldSize, summed: true }] },
+    ]);
   },
 };

@@ -1,3 +1,4 @@
+import { costOfRounds } from "../cost.ts";
 import { type Algorithm, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
@@ -8,6 +9,7 @@ import { type Algorithm, input, output, type Step, withoutEmpty } from "../sched
 export const sendReceive: Algorithm = {
   name: "send-receive",
   kind: "send-receive",
+  rankOrder: true,
   schedule: ({ rank, elementCount, to, from }) => {
     const operand = input(0, elementCount);
     const target = output(0, elementCount);
@@ -17,5 +19,10 @@ export const sendReceive: Algorithm = {
       steps.push(to === rank ? { action: "copy", source: operand, target } : { action: "send", peer: to, source: operand });
     if (from !== undefined && from !== rank) steps.push({ action: "receive", combine: "replace", peer: from, target });
     return { algorithm: "send-receive", scratchElements: 0, rounds: withoutEmpty([steps]) };
+  },
+  // Who sends to whom is not known to all; taken as a step around the ring of ranks.
+  cost: (place) => {
+    const { worldSize, byteLength: bytes } = place;
+    return costOfRounds(place, [{ sends: (rank) => (worldSize === 1 ? [] : [{ peer: (rank + 1) % worldSize, bytes }]) }]);
   },
 };

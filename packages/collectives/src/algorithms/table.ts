@@ -1,27 +1,60 @@
 import type { Algorithm } from "../schedule.ts";
 import { binomialBroadcast } from "./binomial-broadcast.ts";
+import { bruckAllGather } from "./bruck-all-gather.ts";
+import { bruckAllToAll } from "./bruck-all-to-all.ts";
+import { chainAllReduce } from "./chain-all-reduce.ts";
+import { chainBroadcast } from "./chain-broadcast.ts";
 import { directAllGather } from "./direct-all-gather.ts";
 import { directAllReduce } from "./direct-all-reduce.ts";
 import { directReduceScatter } from "./direct-reduce-scatter.ts";
 import { disseminationBarrier } from "./dissemination-barrier.ts";
+import { doubleBinaryTreeAllReduce } from "./double-binary-tree-all-reduce.ts";
+import { gatherAllReduce } from "./gather-all-reduce.ts";
 import { halvingDoublingAllReduce } from "./halving-doubling-all-reduce.ts";
+import { mastersAllReduce } from "./masters-all-reduce.ts";
 import { pairwiseAllToAll } from "./pairwise-all-to-all.ts";
+import { parameterServerAllReduce } from "./parameter-server-all-reduce.ts";
+import { recursiveDoublingAllGather } from "./recursive-doubling-all-gather.ts";
+import { recursiveDoublingAllReduce } from "./recursive-doubling-all-reduce.ts";
+import { recursiveHalvingReduceScatter } from "./recursive-halving-reduce-scatter.ts";
 import { ringAllGather } from "./ring-all-gather.ts";
 import { ringAllReduce } from "./ring-all-reduce.ts";
 import { ringReduceScatter } from "./ring-reduce-scatter.ts";
+import { scatterAllGatherBroadcast } from "./scatter-all-gather-broadcast.ts";
 import { sendReceive } from "./send-receive.ts";
+import { torusAllReduce } from "./torus-all-reduce.ts";
+import { twoLevelAllReduce } from "./two-level-all-reduce.ts";
+import { twoLevelAllToAll } from "./two-level-all-to-all.ts";
 
-/** Every algorithm. A new one is one file, one row here and one in docs/algorithms.md; the laws then run on it. */
+/**
+ * Every algorithm. A new one is one file, one row here and one in docs/algorithms.md; the laws then run on it. Of algorithms that
+ * cost the same, the one that stands first is chosen.
+ */
 export const algorithms: readonly Algorithm[] = [
-  binomialBroadcast,
-  directAllGather,
   directAllReduce,
-  directReduceScatter,
-  disseminationBarrier,
-  halvingDoublingAllReduce,
-  pairwiseAllToAll,
-  ringAllGather,
   ringAllReduce,
+  recursiveDoublingAllReduce,
+  halvingDoublingAllReduce,
+  doubleBinaryTreeAllReduce,
+  torusAllReduce,
+  twoLevelAllReduce,
+  mastersAllReduce,
+  chainAllReduce,
+  gatherAllReduce,
+  parameterServerAllReduce,
+  directReduceScatter,
   ringReduceScatter,
+  recursiveHalvingReduceScatter,
+  directAllGather,
+  ringAllGather,
+  recursiveDoublingAllGather,
+  bruckAllGather,
+  pairwiseAllToAll,
+  bruckAllToAll,
+  twoLevelAllToAll,
+  binomialBroadcast,
+  chainBroadcast,
+  scatterAllGatherBroadcast,
+  disseminationBarrier,
   sendReceive,
 ];

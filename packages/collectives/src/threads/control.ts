@@ -1,26 +1,45 @@
-import type { CollectiveKind } from "@skein/tensor-core";
-import { type CollectiveError, CollectiveTimeoutError, GroupClosedError, PeerLostError, RanksDisagreeError } from "../errors.ts";
+import type { CollectiveKind, ErrorKind } from "@skein/tensor-core";
+import {
+  CollectiveError,
+  type CollectivePlace,
+  CollectiveTimeoutError,
+  GroupClosedError,
+  PeerLostError,
+  RanksDisagreeError,
+} from "../errors.ts";
+import type { Situation } from "../select.ts";
 
-// Words (i32) of the control block that all threads of a world share. Each region starts on its own 64-byte line, so that threads
-// which wait for different things do not take each other's lines away.
+// Words (i32) of the control block that all threads of a process share. Each region starts on its own 64-byte line, so that
+// threads which wait for different things do not take each other's lines away.
 //
-//   state      cause, reporter, peer, tag, detail of the first failure; closed
-//   mail       for each ordered pair of ranks: messages sent, then slots of (address, bytes, tag); messages returned
-//   queue      for each rank: requests posted, done, lock of the one that carries them out, bytes sent (f64), then the requests
+//   state      first failure: claimed, there, length of its report; closed; then the report as text
+//   ranks      for each rank of this process: bells, groups, then its lanes of requests
+//   mail       for each lane and each ordered pair of ranks of this process: messages sent, slots of (address, bytes, tag); returned
 
+/** Priorities of requests; each has a queue and mail of its own. */
+export const laneCount = 4;
+/** Groups that `split` may make of one world. */
+export const groupLimit = 16;
 export const slotCount = 8;
-const stateWords = 16;
-const mailWords = 48;
-const requestWords = 16;
-/** Requests of one rank that may be under way at once; `start` waits when there are more. */
+/** Requests of one rank and lane that may be under way at once; `start` waits when there are more. */
 export const queueLength = 64;
-const queueWords = 16 * 4 + queueLength * requestWords;
 
-export const stateWord = { cause: 0, reporter: 1, peer: 2, tag: 3, detail: 4, expected: 5, closed: 6, claimed: 7 } as const;
+const reportBytes = 1024;
+const stateWords = 16 + reportBytes / 4;
+const mailWords = 48;
+const bellWords = 16 * 4;
+const requestWords = 20;
+const laneWords = 16 * 4 + queueLength * requestWords;
+const groupNameWords = 8;
+
+const line = (words: number): number => Math.ceil(words / 16) * 16;
+const groupWords = (worldSize: number): number => line(1 + groupNameWords + worldSize);
+
+const stateWord = { claimed: 0, failed: 1, reportLength: 2, closed: 3, report: 16 } as const;
 export const mailWord = { sent: 0, slots: 1, returned: 32 } as const;
-export const queueWord = { posted: 0, done: 16, lock: 32, bytesSent: 48, requests: 64 } as const;
+export const laneWord = { posted: 0, done: 16, lock: 32, bytesSent: 48, requests: 64 } as const;
 export const requestWord = {
-  kind: 0,
+  tag: 0,
   dtype: 1,
   reduction: 2,
   input: 3,
@@ -30,17 +49,12 @@ export const requestWord = {
   root: 7,
   to: 8,
   from: 9,
+  capacity: 10,
+  rows: 11,
+  rowsBytes: 12,
+  receivedRows: 13,
+  receivedRowsBytes: 14,
 } as const;
-
-export const mailAt = (worldSize: number, from: number, to: number): number => stateWords + (from * worldSize + to) * mailWords;
-export const queueAt = (worldSize: number, rank: number): number => stateWords + worldSize * worldSize * mailWords + rank * queueWords;
-export const requestAt = (queue: number, sequence: number): number =>
-  queue + queueWord.requests + ((sequence - 1) % queueLength) * requestWords;
-
-/** Bytes of the control block of a world. */
-export const controlBytes = (worldSize: number): number => 4 * (stateWords + worldSize * worldSize * mailWords + worldSize * queueWords);
-
-const cause = { none: 0, timeout: 1, lost: 2, disagree: 3, failed: 4 } as const;
 
 export const kinds: readonly CollectiveKind[] = [
   "all-reduce",
@@ -52,20 +66,55 @@ export const kinds: readonly CollectiveKind[] = [
   "barrier",
 ];
 
-/** A tag says which request of the group a message belongs to: its number and its kind. */
-export const tagOf = (sequence: number, kind: CollectiveKind): number => ((sequence & 0x0fffffff) << 3) | kinds.indexOf(kind);
-export const nameOf = (tag: number): string => (tag === 0 ? "no collective" : `${kinds[tag & 7]} #${(tag >>> 3) & 0x0fffffff}`);
+/** A tag says which request a message belongs to: its number in its group, the group and its kind. 29 bits. */
+export const tagOf = (sequence: number, kind: CollectiveKind, group = 0): number =>
+  ((sequence & 0x3fffff) << 7) | (group << 3) | kinds.indexOf(kind);
+export const kindOf = (tag: number): CollectiveKind => kinds[tag & 7]!;
+export const groupOf = (tag: number): number => (tag >>> 3) & 15;
+
+/**
+ * What a thread can wait for. `mail`: a message came or was given back. `requests`: its own rank posted one. `done`: one of its own
+ * requests ended. Apart from each other, so that nobody is woken for nothing.
+ */
+export type Bell = "mail" | "requests" | "done";
+const bells: Readonly<Record<Bell, number>> = { mail: 0, requests: 16, done: 32 };
+const companionBusyWord = 48;
+
+/** What the choice of algorithms goes by, beside the request; equal on all ranks. */
+export type Preference = Pick<Situation, "hosts" | "link" | "order">;
 
 /** What a thread needs to take part: shared memory and numbers, so it can be posted to a worker. */
-export interface ThreadConnection {
+export interface WorldConnection {
   readonly control: SharedArrayBuffer;
   readonly memory: WebAssembly.Memory;
   readonly kernels: WebAssembly.Module | "none";
   readonly rank: number;
   readonly worldSize: number;
+  /** Ranks that are threads of this process, this one among them. */
+  readonly localRanks: readonly number[];
+  /** Only the companion can carry requests out, as it alone holds the sockets. */
+  readonly companionOnly: boolean;
   readonly timeoutMilliseconds: number;
   readonly spins: number;
+  readonly preference: Preference;
 }
+
+/** Bytes of the control block of `localCount` ranks of a world. */
+export const controlBytes = (worldSize: number, localCount: number = worldSize): number =>
+  4 * (stateWords + localCount * rankWords(worldSize) + laneCount * localCount * localCount * mailWords);
+
+const rankWords = (worldSize: number): number => bellWords + groupLimit * groupWords(worldSize) + laneCount * laneWords;
+
+interface Report extends CollectivePlace {
+  readonly cause: "timeout" | "lost" | "disagree" | "other";
+  readonly text: string;
+  readonly milliseconds?: number;
+  readonly kind?: ErrorKind;
+  readonly code?: string;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
 
 /** Reads and waits on a control block in the name of one rank. */
 export class Control {
@@ -73,51 +122,151 @@ export class Control {
   readonly rank: number;
   readonly worldSize: number;
   readonly timeoutMilliseconds: number;
+  private readonly localRanks: readonly number[];
+  private readonly localIndex: number;
   private readonly spins: number;
+  private readonly names: string[] = [];
 
-  constructor({ control, rank, worldSize, timeoutMilliseconds, spins }: ThreadConnection) {
+  constructor({ control, rank, worldSize, localRanks, timeoutMilliseconds, spins }: WorldConnection) {
     this.words = new Int32Array(control);
     this.rank = rank;
     this.worldSize = worldSize;
+    this.localRanks = localRanks;
+    this.localIndex = localRanks.indexOf(rank);
     this.timeoutMilliseconds = timeoutMilliseconds;
     this.spins = spins;
   }
+
+  // Places.
+
+  private rankAt(localIndex: number): number {
+    return stateWords + localIndex * rankWords(this.worldSize);
+  }
+
+  bellAt(bell: Bell): number {
+    return this.rankAt(this.localIndex) + bells[bell];
+  }
+
+  laneAt(lane: number): number {
+    return this.rankAt(this.localIndex) + bellWords + groupLimit * groupWords(this.worldSize) + lane * laneWords;
+  }
+
+  requestAt(lane: number, sequence: number): number {
+    return this.laneAt(lane) + laneWord.requests + ((sequence >>> 0) % queueLength) * requestWords;
+  }
+
+  /** Mail from one rank of this process to another. */
+  mailAt(lane: number, from: number, to: number): number {
+    const count = this.localRanks.length;
+    const pair = this.localRanks.indexOf(from) * count + this.localRanks.indexOf(to);
+    return this.rankAt(count) + (lane * count * count + pair) * mailWords;
+  }
+
+  isLocal(rank: number): boolean {
+    return this.localRanks.includes(rank);
+  }
+
+  // Groups: written once by the rank's compute thread, before any request names them.
+
+  private groupAt(group: number): number {
+    return this.rankAt(this.localIndex) + bellWords + group * groupWords(this.worldSize);
+  }
+
+  writeGroup(group: number, members: readonly number[], name: string): void {
+    const at = this.groupAt(group);
+    this.words[at] = members.length;
+    new Uint8Array(this.words.buffer, 4 * (at + 1), 4 * groupNameWords).set(encoder.encode(name).subarray(0, 4 * groupNameWords));
+    this.words.set(members, at + 1 + groupNameWords);
+  }
+
+  /** Ranks of a group, in its order. Group 0 is the world. */
+  membersOf(group: number): readonly number[] {
+    if (group === 0) return Array.from({ length: this.worldSize }, (_, rank) => rank);
+    const at = this.groupAt(group);
+    const begin = at + 1 + groupNameWords;
+    return [...this.words.subarray(begin, begin + this.words[at]!)];
+  }
+
+  private groupName(group: number): string {
+    const at = this.groupAt(group);
+    return (this.names[group] ??= decoder
+      .decode(new Uint8Array(this.words.buffer, 4 * (at + 1), 4 * groupNameWords).slice())
+      .replaceAll("\0", ""));
+  }
+
+  nameOf(tag: number): string {
+    if (tag === 0) return "no collective";
+    const group = groupOf(tag);
+    return `${kindOf(tag)} #${(tag >>> 7) & 0x3fffff}${group === 0 ? "" : ` of group ${this.groupName(group)}`}`;
+  }
+
+  // State.
 
   get closed(): boolean {
     return Atomics.load(this.words, stateWord.closed) !== 0;
   }
 
+  get unusable(): boolean {
+    return this.closed || Atomics.load(this.words, stateWord.failed) !== 0;
+  }
+
   /** The failure that made the group unusable, as this rank sees it during request `tag`. */
   failure(tag = 0): CollectiveError | undefined {
-    const word = (name: keyof typeof stateWord): number => Atomics.load(this.words, stateWord[name]);
-    const code = word("cause");
-    if (code === cause.none) return undefined;
-    const place = { rank: this.rank, peer: word("peer"), collective: nameOf(word("tag") || tag) };
-    if (code === cause.timeout) return new CollectiveTimeoutError(place, word("detail"), word("reporter"));
-    if (code === cause.lost) return new PeerLostError(place, "its thread ended");
-    if (code === cause.failed) return new PeerLostError(place, "its communication thread failed; its own error says why");
-    return new RanksDisagreeError(
-      place,
-      `rank ${place.peer} sent ${word("detail") >>> 0} bytes for ${nameOf(word("expected"))}, where rank ${word("reporter")} expected another request or size`,
-    );
+    if (Atomics.load(this.words, stateWord.failed) === 0) return undefined;
+    const length = this.words[stateWord.reportLength]!;
+    const bytes = new Uint8Array(this.words.buffer, 4 * stateWord.report, length).slice();
+    const report = JSON.parse(decoder.decode(bytes)) as Report;
+    const place = { rank: this.rank, peer: report.peer, collective: report.collective || this.nameOf(tag) };
+    switch (report.cause) {
+      case "timeout":
+        return new CollectiveTimeoutError(place, report.milliseconds!, report.rank);
+      case "lost":
+        return new PeerLostError(place, report.text);
+      case "disagree":
+        return new RanksDisagreeError(place, report.text);
+      case "other":
+        return new CollectiveError(report.kind!, report.code!, place, report.text);
+    }
   }
 
   throwIfUnusable(tag: number): void {
     const failure = this.failure(tag);
     if (failure !== undefined) throw failure;
-    if (this.closed) throw new GroupClosedError({ rank: this.rank, peer: this.rank, collective: nameOf(tag) });
+    if (this.closed) throw new GroupClosedError({ rank: this.rank, peer: this.rank, collective: this.nameOf(tag) });
   }
 
-  /** Make the group unusable for everyone, and wake all who wait. The first failure stands. */
-  fail(name: Exclude<keyof typeof cause, "none">, peer: number, tag: number, detail: number, expected = 0): void {
-    if (Atomics.compareExchange(this.words, stateWord.claimed, 0, 1) !== 0) return;
-    Atomics.store(this.words, stateWord.reporter, this.rank);
-    Atomics.store(this.words, stateWord.peer, peer);
-    Atomics.store(this.words, stateWord.tag, tag);
-    Atomics.store(this.words, stateWord.detail, detail);
-    Atomics.store(this.words, stateWord.expected, expected);
-    Atomics.store(this.words, stateWord.cause, cause[name]); // last, so that whoever sees it sees the rest
+  private fail(report: Omit<Report, "rank" | "collective">, tag: number): void {
+    if (Atomics.compareExchange(this.words, stateWord.claimed, 0, 1) !== 0) return; // the first failure stands
+    const whole: Report = { ...report, rank: this.rank, collective: tag === 0 ? "" : this.nameOf(tag) };
+    let bytes = encoder.encode(JSON.stringify(whole));
+    if (bytes.length > reportBytes) bytes = encoder.encode(JSON.stringify({ ...whole, text: whole.text.slice(0, reportBytes / 4) }));
+    new Uint8Array(this.words.buffer, 4 * stateWord.report, bytes.length).set(bytes);
+    this.words[stateWord.reportLength] = bytes.length;
+    Atomics.store(this.words, stateWord.failed, 1); // last, so that whoever sees it sees the rest
     this.wakeAll();
+  }
+
+  /** Make the group unusable for all ranks of this process, and wake all who wait. The same holds for the other `fail…`. */
+  failTimeout(peer: number, tag: number): void {
+    this.fail({ cause: "timeout", peer, text: "", milliseconds: this.timeoutMilliseconds }, tag);
+  }
+
+  failLost(peer: number, tag: number, reason: string): void {
+    this.fail({ cause: "lost", peer, text: reason }, tag);
+  }
+
+  failDisagree(peer: number, tag: number, difference: string): void {
+    this.fail({ cause: "disagree", peer, text: difference }, tag);
+  }
+
+  /** Any error of a companion: those of collectives keep their meaning. */
+  failWith(error: unknown, tag: number): void {
+    if (error instanceof CollectiveTimeoutError) return this.failTimeout(error.peer, tag);
+    if (error instanceof PeerLostError) return this.failLost(error.peer, tag, error.reason);
+    if (error instanceof RanksDisagreeError) return this.failDisagree(error.peer, tag, error.difference);
+    const { kind = "invariant", code = "internal" } = error as { kind?: ErrorKind; code?: string };
+    const peer = error instanceof CollectiveError ? error.peer : this.rank;
+    this.fail({ cause: "other", peer, kind, code, text: error instanceof Error ? error.message : String(error) }, tag);
   }
 
   close(): void {
@@ -125,34 +274,44 @@ export class Control {
     this.wakeAll();
   }
 
-  /** Wait until the word at `index` differs from `seen`. Returns false after the timeout. A failed or closed group ends the wait. */
-  waitForChange(index: number, seen: number, timeoutMilliseconds: number = this.timeoutMilliseconds): boolean {
-    const deadline = performance.now() + timeoutMilliseconds;
-    while (Atomics.load(this.words, index) === seen) {
-      if (this.closed || Atomics.load(this.words, stateWord.cause) !== cause.none) return true;
-      const left = deadline - performance.now();
-      if (left <= 0) return false;
-      // In slices: a failure or close between the check above and the wait would else go unheard.
-      Atomics.wait(this.words, index, seen, Math.min(left, 50));
-    }
-    return true;
+  // Waiting.
+
+  /** Tell `rank`, of this process, that something happened. */
+  ring(rank: number, bell: Bell): void {
+    const at = this.rankAt(this.localRanks.indexOf(rank)) + bells[bell];
+    Atomics.add(this.words, at, 1);
+    Atomics.notify(this.words, at);
   }
 
-  /** Look for a change without sleeping, for what a peer is about to do. Threads of one rank wait for each other asleep. */
-  spinForChange(index: number, seen: number): boolean {
-    for (let i = 0; i < this.spins; i++) if (Atomics.load(this.words, index) !== seen) return true;
-    return false;
+  /** A companion with requests under way waits for mail; whoever posts another then rings that bell too. */
+  set companionBusy(busy: boolean) {
+    Atomics.store(this.words, this.rankAt(this.localIndex) + companionBusyWord, busy ? 1 : 0);
+  }
+
+  get companionBusy(): boolean {
+    return Atomics.load(this.words, this.rankAt(this.localIndex) + companionBusyWord) === 1;
+  }
+
+  /**
+   * Block until `ready`, which whoever makes it true announces by the bell. Looks without sleeping first, where that is the mail bell: a
+   * peer is about to ring it, whereas threads of one rank wait for each other asleep.
+   *
+   * @returns false after the timeout. A failed or closed group ends the wait.
+   */
+  waitUntil(ready: () => boolean, bell: Bell, milliseconds: number = this.timeoutMilliseconds): boolean {
+    if (bell === "mail") for (let i = 0; i < this.spins; i++) if (ready()) return true;
+    const deadline = performance.now() + milliseconds;
+    const at = this.bellAt(bell);
+    for (;;) {
+      const seen = Atomics.load(this.words, at);
+      if (ready() || this.unusable) return true;
+      const left = deadline - performance.now();
+      if (left <= 0) return false;
+      Atomics.wait(this.words, at, seen, left);
+    }
   }
 
   private wakeAll(): void {
-    for (let from = 0; from < this.worldSize; from++) {
-      const queue = queueAt(this.worldSize, from);
-      for (const word of [queueWord.posted, queueWord.done, queueWord.lock]) Atomics.notify(this.words, queue + word);
-      for (let to = 0; to < this.worldSize; to++) {
-        const mail = mailAt(this.worldSize, from, to);
-        Atomics.notify(this.words, mail + mailWord.sent);
-        Atomics.notify(this.words, mail + mailWord.returned);
-      }
-    }
+    for (const rank of this.localRanks) for (const bell of Object.keys(bells) as Bell[]) this.ring(rank, bell);
   }
 }

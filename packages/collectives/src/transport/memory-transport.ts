@@ -46,7 +46,7 @@ export const memoryWorld = (worldSize: number, options: { readonly sharesMemory?
     (_, rank): Transport => ({
       rank,
       worldSize,
-      sharesMemory,
+      sharesMemoryWith: () => sharesMemory,
       send: (peer, tag, bytes): Loan => {
         const link = channel(rank, peer);
         link.messages.push({ tag, bytes: sharesMemory ? bytes : bytes.slice() });

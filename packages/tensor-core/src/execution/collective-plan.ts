@@ -1,35 +1,51 @@
-import type { CollectiveHandle, CollectiveKind, CollectiveRequest, Communicator, Communicators } from "../communicator.ts";
+import type { CollectiveHandle, CollectiveKind, CollectiveRequest, Communicator, Communicators, RaggedRows } from "../communicator.ts";
 import { ArgumentError, InvariantError } from "../errors.ts";
 import { type Graph, type Node, specOf } from "../graph/graph.ts";
+import { checkRowCounts, readRowCounts } from "../ragged-rows.ts";
 import { byteLength } from "../shape.ts";
 
 /** What a `collective-start` node asks of the communicator, but for the addresses. */
 export interface CollectivePlan {
   readonly axis: string;
   readonly axisSize: number;
-  readonly inputBytes: number;
-  readonly outputBytes: number;
-  readonly request: Omit<CollectiveRequest, "input" | "output">;
+  /** Bytes of each operand: what travels, and where only a part of it does, the row counts. */
+  readonly inputBytes: readonly number[];
+  /** Bytes of each result: what came, and where only a part did, the row counts. */
+  readonly outputBytes: readonly number[];
+  readonly request: Omit<CollectiveRequest, "input" | "output" | "ragged">;
+  /** Of ragged collectives: rows per chunk. */
+  readonly capacity?: number;
   /** Of `send-receive`: who sends to whom. A rank looks up its own peers. */
   readonly pairs?: readonly (readonly [from: number, to: number])[];
 }
 
+/** The request that an operator makes, where it is not the one of its name: how many chunks share out the rows of its operand. */
+const raggedKinds: { readonly [op: string]: { readonly kind: CollectiveKind; readonly chunks: (worldSize: number) => number } } = {
+  "ragged-all-gather": { kind: "all-gather", chunks: () => 1 },
+  "ragged-all-to-all": { kind: "all-to-all", chunks: (worldSize) => worldSize },
+};
+
 export const planCollective = (graph: Graph, node: Node): CollectivePlan => {
-  const { collective, axis, axisSize, reduction, root, pairs } = node.params;
-  if (node.inputs.length !== 1)
-    throw new InvariantError(`collective ${String(collective)} has ${node.inputs.length} operands instead of one`);
-  const input = specOf(graph, node.inputs[0]!);
+  const { collective, axis, axisSize, reduction, root, pairs, priority } = node.params;
+  const op = String(collective);
+  const ragged = raggedKinds[op];
+  const inputs = node.inputs.map((ref) => specOf(graph, ref));
+  const wanted = ragged === undefined ? 1 : 2;
+  if (inputs.length !== wanted || node.specs.length !== wanted)
+    throw new InvariantError(`collective ${op} has ${inputs.length} operands and ${node.specs.length} results instead of ${wanted} each`);
   return {
     axis: String(axis),
     axisSize: Number(axisSize),
-    inputBytes: byteLength(input),
-    outputBytes: byteLength(node.specs[0]!),
+    inputBytes: inputs.map(byteLength),
+    outputBytes: node.specs.map(byteLength),
     request: {
-      kind: collective as CollectiveKind,
-      dtype: input.dtype,
+      kind: ragged?.kind ?? (op as CollectiveKind),
+      dtype: inputs[0]!.dtype,
       ...(reduction !== undefined && { reduction: reduction as "sum" | "max" | "min" }),
       ...(root !== undefined && { root: Number(root) }),
+      ...(priority !== undefined && { priority: Number(priority) }),
     },
+    ...(ragged !== undefined && { capacity: inputs[0]!.shape[0]! / ragged.chunks(Number(axisSize)) }),
     ...(pairs !== undefined && { pairs: pairs as unknown as readonly (readonly [number, number])[] }),
   };
 };
@@ -55,24 +71,59 @@ const groupOf = (axis: string, axisSize: number, communicators: Communicators): 
 export const rankAlong = ({ params }: Node, communicators: Communicators): number =>
   groupOf(String(params["axis"]), Number(params["axisSize"]), communicators)?.rank ?? 0;
 
+/** The row counts of a ragged collective, checked; `undefined` for others. */
+const raggedRows = (
+  { request, capacity }: CollectivePlan,
+  rank: number,
+  rows: Uint8Array | undefined,
+  receivedRows: Uint8Array | undefined,
+): RaggedRows | undefined => {
+  if (capacity === undefined || rows === undefined || receivedRows === undefined) return undefined;
+  checkRowCounts(request.kind, rank, readRowCounts(rows), capacity);
+  return { capacity, rows, receivedRows };
+};
+
+/** What a collective does on an axis of one rank: everything comes from this rank. */
+const exchangeAlone = (input: Uint8Array, output: Uint8Array, ragged: RaggedRows | undefined): void => {
+  if (ragged === undefined) {
+    if (input.buffer !== output.buffer || input.byteOffset !== output.byteOffset) output.set(input);
+    return;
+  }
+  const { capacity, rows, receivedRows } = ragged;
+  const valid = capacity === 0 ? 0 : (input.byteLength / capacity) * readRowCounts(rows)[0]!;
+  output.set(input.subarray(0, valid));
+  output.fill(0, valid);
+  receivedRows.set(rows);
+};
+
 /**
  * Hand a collective to its communicator. On an axis of one rank the result is the operand, copied if need be.
  *
- * @param input `plan.inputBytes` bytes, `output` `plan.outputBytes`, in memory that the communicator can read.
+ * @param inputs as many bytes each as `plan.inputBytes` says, `outputs` as `plan.outputBytes`, in memory that the communicator can read.
  * @returns the handle to wait for, `undefined` when the result is there already.
+ * @throws ArgumentError where a row count lies outside 0 to the capacity; then nothing was sent.
  */
 export const beginCollective = (
   plan: CollectivePlan,
-  input: Uint8Array,
-  output: Uint8Array,
+  inputs: readonly Uint8Array[],
+  outputs: readonly Uint8Array[],
   communicators: Communicators,
 ): CollectiveHandle | undefined => {
   const group = groupOf(plan.axis, plan.axisSize, communicators);
+  const [input, output] = [inputs[0]!, outputs[0]!];
+  const ragged = raggedRows(plan, group?.rank ?? 0, inputs[1], outputs[1]);
   if (group === undefined) {
-    if (input.buffer !== output.buffer || input.byteOffset !== output.byteOffset) output.set(input);
+    exchangeAlone(input, output, ragged);
     return undefined;
   }
   const to = plan.pairs?.find(([from]) => from === group.rank)?.[1];
   const from = plan.pairs?.find((pair) => pair[1] === group.rank)?.[0];
-  return group.start({ ...plan.request, ...(to !== undefined && { to }), ...(from !== undefined && { from }), input, output });
+  return group.start({
+    ...plan.request,
+    ...(to !== undefined && { to }),
+    ...(from !== undefined && { from }),
+    ...(ragged !== undefined && { ragged }),
+    input,
+    output,
+  });
 };

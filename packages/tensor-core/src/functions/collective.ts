@@ -1,11 +1,25 @@
 import type { Reduction } from "../communicator.ts";
 import { ArgumentError } from "../errors.ts";
-import { axisSize, emitOne } from "../graph/emit.ts";
+import { axisSize, emit, emitOne } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
+import type { CollectiveParams } from "../ops/collective.ts";
 import { equal, full, multiply, where } from "./elementwise.ts";
 
 // Along an axis with one rank every collective is the value itself, so a function written for many ranks leaves no trace
-// of them in a graph for one, and needs no communicator there.
+// of them in a graph for one, and needs no communicator there. The ragged ones alone stay, also without a communicator: they drop
+// rows beyond the count, and refuse a wrong one, on one rank as on many.
+
+export interface CollectiveOptions {
+  /** Which collectives go first, 0 to 3, see `CollectiveRequest`. A gradient travels with the priority of its value. Default: that of the communicator. */
+  readonly priority?: number | undefined;
+}
+
+const paramsOf = (op: string, axis: string, { priority }: CollectiveOptions): CollectiveParams => {
+  if (priority === undefined) return { axis, axisSize: axisSize(axis) };
+  if (!Number.isInteger(priority) || priority < 0 || priority > 3)
+    throw new ArgumentError(`${op}: priority ${priority} along axis "${axis}" is not one of 0, 1, 2, 3; leave it out for the default`);
+  return { axis, axisSize: axisSize(axis), priority };
+};
 
 const checkRank = (op: string, name: string, rank: number, axis: string): void => {
   const worldSize = axisSize(axis);
@@ -25,48 +39,86 @@ export const axisIndex = (axis: string): Tensor => {
  *
  * Cost: 2(P−1)/P of the bytes of `x` sent per rank.
  */
-export const allReduce = (x: Tensor, axis: string, reduction: Reduction = "sum"): Tensor => {
-  const worldSize = axisSize(axis);
-  return worldSize === 1 ? x : emitOne("all-reduce", [x], { axis, axisSize: worldSize, reduction });
+export const allReduce = (x: Tensor, axis: string, reduction: Reduction = "sum", options: CollectiveOptions = {}): Tensor => {
+  const params = paramsOf("allReduce", axis, options);
+  return params.axisSize === 1 ? x : emitOne("all-reduce", [x], { ...params, reduction });
 };
 
 /** Mean of `x` over the ranks of `axis`, f32: the sum times 1/P. */
-export const allReduceMean = (x: Tensor, axis: string): Tensor => {
-  const worldSize = axisSize(axis);
-  return worldSize === 1 ? x : multiply(allReduce(x, axis), 1 / worldSize);
+export const allReduceMean = (x: Tensor, axis: string, options: CollectiveOptions = {}): Tensor => {
+  const sum = allReduce(x, axis, "sum", options);
+  return sum === x ? x : multiply(sum, 1 / axisSize(axis));
 };
 
 /** Combine `[P·n, …]` of all ranks; rank r gets chunk r, `[n, …]`. Cost: (P−1)/P of the bytes of `x` sent per rank. */
-export const reduceScatter = (x: Tensor, axis: string, reduction: Reduction = "sum"): Tensor => {
-  const worldSize = axisSize(axis);
-  return worldSize === 1 ? x : emitOne("reduce-scatter", [x], { axis, axisSize: worldSize, reduction });
+export const reduceScatter = (x: Tensor, axis: string, reduction: Reduction = "sum", options: CollectiveOptions = {}): Tensor => {
+  const params = paramsOf("reduceScatter", axis, options);
+  return params.axisSize === 1 ? x : emitOne("reduce-scatter", [x], { ...params, reduction });
 };
 
 /** `[n, …]` of all ranks along dimension 0, in rank order: `[P·n, …]`. Cost: P−1 times the bytes of `x` sent per rank. */
-export const allGather = (x: Tensor, axis: string): Tensor => {
-  const worldSize = axisSize(axis);
-  return worldSize === 1 ? x : emitOne("all-gather", [x], { axis, axisSize: worldSize });
+export const allGather = (x: Tensor, axis: string, options: CollectiveOptions = {}): Tensor => {
+  const params = paramsOf("allGather", axis, options);
+  return params.axisSize === 1 ? x : emitOne("all-gather", [x], params);
 };
 
 /** Split dimension 0 into P chunks, send chunk r to rank r; chunk r of the result came from rank r. Cost: (P−1)/P of the bytes of `x` sent per rank. */
-export const allToAll = (x: Tensor, axis: string): Tensor => {
-  const worldSize = axisSize(axis);
-  return worldSize === 1 ? x : emitOne("all-to-all", [x], { axis, axisSize: worldSize });
+export const allToAll = (x: Tensor, axis: string, options: CollectiveOptions = {}): Tensor => {
+  const params = paramsOf("allToAll", axis, options);
+  return params.axisSize === 1 ? x : emitOne("all-to-all", [x], params);
 };
 
+/** What a ragged collective gives: rows in chunks of equal room, zeros behind them, and how many came from each rank. */
+export interface RaggedResult {
+  /** `[P·C, …]`: chunk r holds the rows that came from rank r, and zeros after them. */
+  readonly x: Tensor;
+  /** i32[P]. */
+  readonly rows: Tensor;
+}
+
+const ragged = (op: string, x: Tensor, rows: Tensor, params: CollectiveParams): RaggedResult => {
+  const [received, counts] = emit(op, [x, rows], params) as [Tensor, Tensor];
+  return { x: received, rows: counts };
+};
+
+/**
+ * All-to-all of as many rows as there are: chunk r of `x` has room for C rows, of which the first `rows[r]` go to rank r. What lies
+ * behind them stays at home. Shapes stay fixed, so the graph is compiled once; counts may differ in every run.
+ *
+ * Cost: the rows that go to others, and 4 (P − 1) bytes of counts, sent per rank.
+ *
+ * @param x `[P·C, …]`, any dtype; for example 4 ranks with room for 32 tokens each: `[128, 512]`.
+ * @param rows i32[P], each 0 to C. A run with another count fails with an `ArgumentError`, before anything is sent.
+ * @example const arrived = raggedAllToAll(tokens, counts, "expert"); // and back: raggedAllToAll(done, arrived.rows, "expert")
+ */
+export const raggedAllToAll = (x: Tensor, rows: Tensor, axis: string, options: CollectiveOptions = {}): RaggedResult =>
+  ragged("ragged-all-to-all", x, rows, paramsOf("raggedAllToAll", axis, options));
+
+/**
+ * All-gather of as many rows as each rank has: the first `rows` of `x`. Shapes stay fixed; counts may differ by rank and run.
+ *
+ * Cost: P − 1 times the rows that count, and 4 (P − 1) bytes of counts, sent per rank.
+ *
+ * @param x `[C, …]`, any dtype.
+ * @param rows i32 scalar, 0 to C. A run with another count fails with an `ArgumentError`, before anything is sent.
+ * @example const all = raggedAllGather(largest, kept, "data"); // what a threshold left over, of every rank
+ */
+export const raggedAllGather = (x: Tensor, rows: Tensor, axis: string, options: CollectiveOptions = {}): RaggedResult =>
+  ragged("ragged-all-gather", x, rows, paramsOf("raggedAllGather", axis, options));
+
 /** Rank `root`'s `x` on every rank. */
-export const broadcastFromRoot = (x: Tensor, axis: string, root = 0): Tensor => {
+export const broadcastFromRoot = (x: Tensor, axis: string, root = 0, options: CollectiveOptions = {}): Tensor => {
   checkRank("broadcast", "root", root, axis);
-  const worldSize = axisSize(axis);
-  return worldSize === 1 ? x : emitOne("broadcast", [x], { axis, axisSize: worldSize, root });
+  const params = paramsOf("broadcast", axis, options);
+  return params.axisSize === 1 ? x : emitOne("broadcast", [x], { ...params, root });
 };
 
 /** Sum of `x` over all ranks at rank `root`, zeros elsewhere. Cost: that of `allReduce`. */
-export const reduceToRoot = (x: Tensor, axis: string, root = 0): Tensor => {
+export const reduceToRoot = (x: Tensor, axis: string, root = 0, options: CollectiveOptions = {}): Tensor => {
   checkRank("reduceToRoot", "root", root, axis);
   if (axisSize(axis) === 1) return x;
   // A choice, not a product with 0 or 1: a non-finite sum must not leak into the other ranks.
-  return where(equal(axisIndex(axis), root), allReduce(x, axis), 0);
+  return where(equal(axisIndex(axis), root), allReduce(x, axis, "sum", options), 0);
 };
 
 /**
@@ -75,7 +127,12 @@ export const reduceToRoot = (x: Tensor, axis: string, root = 0): Tensor => {
  * @param pairs each rank at most once as `from` and at most once as `to`.
  * @example sendReceive(x, "pipeline", [[0, 1], [1, 2], [2, 3]]); // hand on to the next stage
  */
-export const sendReceive = (x: Tensor, axis: string, pairs: readonly (readonly [from: number, to: number])[]): Tensor => {
+export const sendReceive = (
+  x: Tensor,
+  axis: string,
+  pairs: readonly (readonly [from: number, to: number])[],
+  options: CollectiveOptions = {},
+): Tensor => {
   for (const [from, to] of pairs) {
     checkRank("sendReceive", "from", from, axis);
     checkRank("sendReceive", "to", to, axis);
@@ -88,7 +145,7 @@ export const sendReceive = (x: Tensor, axis: string, pairs: readonly (readonly [
       );
     }
   }
-  const worldSize = axisSize(axis);
-  if (worldSize === 1) return pairs.length === 1 ? x : full(x.shape, 0, x.dtype);
-  return emitOne("send-receive", [x], { axis, axisSize: worldSize, pairs: pairs.map(([from, to]) => [from, to]) });
+  const params = paramsOf("sendReceive", axis, options);
+  if (params.axisSize === 1) return pairs.length === 1 ? x : full(x.shape, 0, x.dtype);
+  return emitOne("send-receive", [x], { ...params, pairs: pairs.map(([from, to]) => [from, to]) });
 };

@@ -12,5 +12,5 @@ export const allGatherOperator: Operator = collective({
     ranks.forEach((rank, position) => data.set(rank.data, position * rank.data.length));
     return ranks.map(() => data);
   },
-  vjp: ({ cotangents: [g], params: { axis } }) => [reduceScatter(g!, axis)],
+  vjp: ({ cotangents: [g], params: { axis, priority } }) => [reduceScatter(g!, axis, "sum", { priority })],
 });

@@ -18,11 +18,11 @@ export const allReduceOperator: Operator = collective<AllReduceParams>({
     const data = reduceRanks(ranks, reduction, 0, elementCount(output.shape));
     return ranks.map(() => data);
   },
-  vjp: ({ cotangents: [g], params: { axis, reduction } }) => {
+  vjp: ({ cotangents: [g], params: { axis, reduction, priority } }) => {
     if (reduction !== "sum")
       throw new ArgumentError(
         `all-reduce has no gradient rule for the reduction "${reduction}", only for "sum"; wrap its input in stopGradient() if none should flow`,
       );
-    return [allReduce(g!, axis)];
+    return [allReduce(g!, axis, "sum", { priority })];
   },
 });

@@ -19,5 +19,5 @@ export const allToAllOperator: Operator = collective({
       return data;
     });
   },
-  vjp: ({ cotangents: [g], params: { axis } }) => [allToAll(g!, axis)],
+  vjp: ({ cotangents: [g], params: { axis, priority } }) => [allToAll(g!, axis, { priority })],
 });

@@ -11,5 +11,5 @@ export const broadcastOperator: Operator = collective<BroadcastParams>({
   name: "broadcast",
   result: (input) => input,
   world: (ranks, { root }) => ranks.map(() => ranks[root]!.data.slice()),
-  vjp: ({ cotangents: [g], params: { axis, root } }) => [reduceToRoot(g!, axis, root)],
+  vjp: ({ cotangents: [g], params: { axis, root, priority } }) => [reduceToRoot(g!, axis, root, { priority })],
 });

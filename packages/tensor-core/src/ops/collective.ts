@@ -9,6 +9,8 @@ import { byteLength, formatSpec, type TensorSpec } from "../shape.ts";
 export interface CollectiveParams extends Params {
   readonly axis: string;
   readonly axisSize: number;
+  /** See `CollectiveRequest`. */
+  readonly priority?: number;
 }
 
 export interface CollectiveRule<P extends CollectiveParams> {
@@ -29,11 +31,7 @@ export const reducible: readonly DType[] = ["f32", "f16", "bf16", "i32", "u32"];
 /** An operator with one operand, computed by all ranks of a mesh axis together. */
 export const collective = <P extends CollectiveParams>(rule: CollectiveRule<P>): Operator => {
   const world = (ranks: readonly (readonly ReferenceArray[])[], params: P, outputs: readonly TensorSpec[]): Float64Array[][] => {
-    if (ranks.length !== params.axisSize) {
-      throw new ArgumentError(
-        `${rule.name}: the function was traced for ${params.axisSize} ranks on axis "${params.axis}" and is run by ${ranks.length}; trace it with mesh { ${params.axis}: ${ranks.length} }`,
-      );
-    }
+    checkRanks(rule.name, ranks.length, params);
     return rule
       .world(
         ranks.map(([input]) => input!),
@@ -64,6 +62,14 @@ export const collective = <P extends CollectiveParams>(rule: CollectiveRule<P>):
     reference: (inputs, params, outputs) => world([inputs], params, outputs)[0]!,
     collective: world,
   });
+};
+
+/** Refuse to run a graph in a world of another size than it was traced for. */
+export const checkRanks = (op: string, numRanks: number, { axis, axisSize }: CollectiveParams): void => {
+  if (numRanks === axisSize) return;
+  throw new ArgumentError(
+    `${op}: the function was traced for ${axisSize} ranks on axis "${axis}" and is run by ${numRanks}; trace it with mesh { ${axis}: ${numRanks} }`,
+  );
 };
 
 /** The chunk length when dimension 0 is split into one chunk per rank. */

@@ -18,11 +18,11 @@ export const reduceScatterOperator: Operator = collective<ReduceScatterParams>({
     const chunk = elementCount(output.shape);
     return ranks.map((_, rank) => reduceRanks(ranks, reduction, rank * chunk, (rank + 1) * chunk));
   },
-  vjp: ({ cotangents: [g], params: { axis, reduction } }) => {
+  vjp: ({ cotangents: [g], params: { axis, reduction, priority } }) => {
     if (reduction !== "sum")
       throw new ArgumentError(
         `reduce-scatter has no gradient rule for the reduction "${reduction}", only for "sum"; wrap its input in stopGradient() if none should flow`,
       );
-    return [allGather(g!, axis)];
+    return [allGather(g!, axis, { priority })];
   },
 });

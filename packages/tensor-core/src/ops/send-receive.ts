@@ -16,11 +16,12 @@ export const sendReceiveOperator: Operator = collective<SendReceiveParams>({
       const pair = pairs.find(([, to]) => to === rank);
       return pair === undefined ? new Float64Array(elementCount(output.shape)) : ranks[pair[0]]!.data.slice();
     }),
-  vjp: ({ cotangents: [g], params: { axis, pairs } }) => [
+  vjp: ({ cotangents: [g], params: { axis, pairs, priority } }) => [
     sendReceive(
       g!,
       axis,
       pairs.map(([from, to]) => [to, from] as const),
+      { priority },
     ),
   ],
 });

@@ -71,6 +71,8 @@ import { oneHotOperator } from "./one-hot.ts";
 import { packBitsOperator } from "./pack-bits.ts";
 import { padOperator } from "./pad.ts";
 import { powerOperator } from "./power.ts";
+import { raggedAllGatherOperator } from "./ragged-all-gather.ts";
+import { raggedAllToAllOperator } from "./ragged-all-to-all.ts";
 import { randomBitsOperator } from "./random-bits.ts";
 import { reduceMaxOperator } from "./reduce-max.ts";
 import { reduceMinOperator } from "./reduce-min.ts";
@@ -176,6 +178,8 @@ const rows: readonly Operator[] = [
   packBitsOperator,
   padOperator,
   powerOperator,
+  raggedAllGatherOperator,
+  raggedAllToAllOperator,
   randomBitsOperator,
   reduceMaxOperator,
   reduceMinOperator,

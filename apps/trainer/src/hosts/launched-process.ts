@@ -1,0 +1,138 @@
+import { hostname } from "node:os";
+import { type JoinOptions, readTlsIdentity } from "@skein/collectives/node";
+import { coordinatorFiles } from "../certificates.ts";
+import type { Ending } from "./control-messages.ts";
+import { ConfigError, exitCodes } from "../errors.ts";
+import { Interruption } from "../interruption.ts";
+import { onInterrupt } from "../interrupts.ts";
+import type { Job } from "../job.ts";
+import { type MemberOptions, takePart } from "../members/take-part.ts";
+import { openMpiWorld } from "../members/mpi-world.ts";
+import { memberIdentity, openNetworkWorld } from "../members/network-world.ts";
+import { processHost } from "./process-host.ts";
+import type { RankHost } from "./rank-host.ts";
+import { type Address, discoverRank } from "../rank-discovery.ts";
+
+/** The place of this process in a run whose processes a launcher has started, all by the same command. */
+export interface LaunchedPlace {
+  readonly job: Job;
+  readonly process: number;
+  readonly ranks: readonly number[];
+  /** Where rank 0 hosts the rendezvous. Under MPI it may be left to the ranks to tell each other. */
+  readonly coordinator: Address | undefined;
+  readonly secret: string | undefined;
+}
+
+const secretVariable = "SKEIN_SECRET";
+
+/**
+ * Find out whether a launcher has started this process as one of several.
+ *
+ * @throws ConfigError where what the launcher says does not fit the job.
+ */
+export const launchedPlace = (job: Job, env: NodeJS.ProcessEnv): LaunchedPlace | undefined => {
+  const discovered = discoverRank(env);
+  if (discovered === undefined) return undefined;
+  const { rank: index, worldSize: count, source, coordinator } = discovered;
+  if (job.transport === "threads") {
+    if (count === 1) return undefined;
+    throw new ConfigError([
+      `${source} has started ${count} processes, but transport: threads keeps all ranks in one; add --transport tcp, tls or mpi`,
+    ]);
+  }
+  const each = job.network.ranksPerProcess;
+  if (count * each !== job.ranks)
+    throw new ConfigError([
+      `${source} has started ${count} processes of ${each} ${each === 1 ? "rank" : "ranks"}, but the job has ${job.ranks} ranks; add --ranks ${count * each}, or start ${job.ranks / each} processes`,
+    ]);
+  const secret = env[secretVariable];
+  if (job.transport !== "mpi" && (coordinator === undefined || secret === undefined))
+    throw new ConfigError([
+      `${source} has started ${count} processes, which need to know where they meet; set SKEIN_COORDINATOR=<host of rank 0>:<port> and ${secretVariable} alike for all, or use skein-train launch`,
+    ]);
+  return { job, process: index, ranks: Array.from({ length: each }, (_, i) => index * each + i), coordinator, secret };
+};
+
+const isLoopback = (host: string): boolean => host === "localhost" || host === "::1" || host.startsWith("127.");
+
+/** What rank 0 tells the others through MPI, where nobody else has told them. */
+interface Meeting {
+  readonly address: Address;
+  readonly secret: string;
+}
+
+const memberOptions = (place: LaunchedPlace, hosted: Meeting | undefined): MemberOptions => {
+  const { job, ranks, coordinator, secret } = place;
+  const { certificates, insecure } = job.network;
+  const onOneMachine = coordinator === undefined || isLoopback(coordinator.host);
+  const meet = async ({ address, secret: proof }: Meeting): Promise<Pick<JoinOptions, "address" | "secret" | "security" | "insecure">> => ({
+    address,
+    secret: proof,
+    insecure,
+    ...(certificates !== undefined && { security: memberIdentity(certificates, ranks) }),
+  });
+  if (job.transport === "mpi") {
+    return {
+      job,
+      ranks,
+      openWorld: openMpiWorld,
+      rendezvous: async (world) => {
+        const words = await world.share!(hosted && JSON.stringify(hosted));
+        return meet(JSON.parse(words) as Meeting);
+      },
+    };
+  }
+  return {
+    job,
+    ranks,
+    openWorld: openNetworkWorld({ secret: secret!, certificates, onOneMachine }),
+    rendezvous: () => meet({ address: hosted?.address ?? coordinator!, secret: secret! }),
+  };
+};
+
+/** Host the run in the process of rank 0, which takes part in it as well. */
+export const launchedHost = (place: LaunchedPlace): RankHost => {
+  const { job, ranks, coordinator, secret } = place;
+  const { certificates, insecure } = job.network;
+  const listen =
+    coordinator === undefined ? (insecure ? "0.0.0.0" : "127.0.0.1") : isLoopback(coordinator.host) ? coordinator.host : "0.0.0.0";
+  return processHost({
+    ...(secret !== undefined && { secret }),
+    rendezvous: {
+      host: listen,
+      ...(coordinator && { port: coordinator.port }),
+      ranks,
+      insecure,
+      ...(certificates !== undefined && { security: readTlsIdentity(coordinatorFiles(certificates)) }),
+    },
+    start: ({ coordinator: address, secret: proof }) => {
+      // Others reach this machine by its name; this process by what it listens on.
+      const reach = listen === "0.0.0.0" ? (coordinator?.host ?? hostname()) : address.host;
+      const part = takePart(memberOptions(place, { address: { host: reach, port: address.port }, secret: proof }));
+      const lost = new Promise<{ ranks: readonly number[]; reason: string }>((resolve) => {
+        part.catch((error: Error) => resolve({ ranks, reason: error.message }));
+      });
+      return Promise.resolve({
+        lost,
+        end: () =>
+          part.then(
+            () => undefined,
+            () => undefined,
+          ),
+      });
+    },
+  });
+};
+
+const codeOf: Readonly<Record<Ending, number>> = { finished: exitCodes.ok, stopped: exitCodes.terminated, failed: exitCodes.failure };
+
+/** Take part in a run that the process of rank 0 hosts. @returns the exit code. */
+export const takeLaunchedPart = async (place: LaunchedPlace): Promise<number> => {
+  const interruption = new Interruption();
+  const release = onInterrupt(() => interruption.request());
+  try {
+    return codeOf[await takePart({ ...memberOptions(place, undefined), interruption })];
+  } finally {
+    release();
+  }
+};

@@ -1,0 +1,128 @@
+import { type Coordinator, hostRendezvous, newSecret, type RendezvousOptions } from "@skein/collectives/node";
+import type { Ending, HostMessage, MemberMessage } from "./control-messages.ts";
+import { type ErrorReport, RunError } from "../errors.ts";
+import { Failures } from "./failures.ts";
+import { worldOf } from "../members/job-world.ts";
+import type { Attempt, RankHost } from "./rank-host.ts";
+
+/** A process that ended before it was told to. */
+export interface LostProcess {
+  readonly ranks: readonly number[];
+  /** How it ended. */
+  readonly reason: string;
+  /** What it said itself. */
+  readonly report?: ErrorReport;
+}
+
+/** Processes that hold ranks of a run. */
+export interface Processes {
+  /** The first that ends before it was told to. */
+  readonly lost: Promise<LostProcess>;
+  /** See them to their end; those that stay are killed. */
+  end(): Promise<void>;
+}
+
+/** Begins the processes of a run; those that others begin need none. */
+export type StartProcesses = (place: {
+  readonly attempt: Attempt;
+  readonly coordinator: Coordinator["address"];
+  readonly secret: string;
+}) => Promise<Processes>;
+
+export interface ProcessHostOptions {
+  readonly rendezvous?: Pick<RendezvousOptions, "host" | "port" | "security" | "insecure" | "ranks">;
+  readonly secret?: string;
+  readonly start: StartProcesses;
+}
+
+/** How long the launcher may take to see how a process ended, after the coordinator has lost it. */
+const exitMilliseconds = 500;
+
+/** Collects what each process says once, until all have. */
+class Poll {
+  private readonly answers = new Map<number, number>();
+  private readonly count: number;
+
+  constructor(count: number) {
+    this.count = count;
+  }
+
+  /** The greatest answer, once the last is there. */
+  add(process: number, answer: number): number | undefined {
+    this.answers.set(process, answer);
+    return this.answers.size === this.count ? Math.max(...this.answers.values()) : undefined;
+  }
+}
+
+/**
+ * Runs the ranks of a job in processes that find each other at a coordinator of this process. They may be started here, or by a launcher
+ * such as mpirun.
+ */
+export const processHost = (options: ProcessHostOptions): RankHost => ({
+  run: async (attempt) => {
+    const { assignment, ledger, interruption, note } = attempt;
+    const { job } = assignment;
+    const secret = options.secret ?? newSecret();
+    const coordinator = await hostRendezvous({
+      ...options.rendezvous,
+      ...worldOf(job),
+      secret,
+      onEvent: ({ kind, message }) => {
+        if (kind === "refused" || kind === "dropped") note(message);
+      },
+    });
+    const failures = new Failures();
+    const finished = new Set<number>();
+    let announceFinished!: () => void;
+    const allFinished = new Promise<void>((resolve) => {
+      announceFinished = resolve;
+    });
+    const tell = (message: HostMessage): void => coordinator.broadcast(message);
+    let processes: Processes | undefined;
+    let ended = false;
+    let ending: Ending = "failed";
+    try {
+      coordinator.ready.catch(() => undefined); // whoever waits below tells
+      processes = await options.start({ attempt, coordinator: coordinator.address, secret });
+      void processes.lost.then(({ ranks, reason, report }) => {
+        if (ended) return;
+        // First, since the coordinator will say at once that not all have joined.
+        if (report !== undefined) failures.add(ranks[0]!, report);
+        else failures.addOwn(new RunError("process-lost", `rank ${ranks.join(", ")}: ${reason}`));
+        for (const rank of ranks) coordinator.reportLost(rank, report?.message ?? reason);
+      });
+      const roster = await Promise.race([coordinator.ready, failures.first]);
+      const poll = new Poll(new Set(roster.map((entry) => entry.process)).size);
+      coordinator.onLost(({ ranks, reason }) => {
+        // Whoever started the process knows better how it ended.
+        setTimeout(() => {
+          if (!ended) failures.addOwn(new RunError("process-lost", `rank ${ranks.join(", ")}: ${reason}`));
+        }, exitMilliseconds).unref();
+      });
+      coordinator.onMessage(({ process, message }) => {
+        const said = message as MemberMessage;
+        if (said.type === "begun") {
+          const step = poll.add(process, said.step);
+          if (step !== undefined) tell({ type: "stop-at", step: Math.max(step, (assignment.resume?.step ?? 0) + 1) });
+          return;
+        }
+        if (said.type === "interrupt") return interruption.request();
+        ledger.take(said.rank, said.message, failures);
+        if (said.message.type !== "done" && said.message.type !== "failed") return;
+        finished.add(said.rank);
+        if (finished.size === job.ranks) announceFinished();
+      });
+      tell({ type: "assign", assignment });
+      interruption.listen(() => tell({ type: "stop" }));
+      await Promise.race([allFinished.then(() => (failures.all.length > 0 ? failures.first : undefined)), failures.first]);
+      ending = interruption.requested ? "stopped" : "finished";
+    } finally {
+      ended = true;
+      interruption.listen(undefined);
+      tell({ type: "end", ending });
+      await processes?.end();
+      for (const { error } of failures.echoes) note(error.message.split("\n")[0]!);
+      await coordinator.close();
+    }
+  },
+});

@@ -1,0 +1,39 @@
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import type { ErrorReport } from "../errors.ts";
+import type { StartProcesses } from "./process-host.ts";
+import { childProcesses, memberArguments, memberVariables, reportPrefix } from "./start-processes.ts";
+
+/** How long the coordinator may take to name the rank that was lost, before mpirun's end speaks for all. */
+const namingMilliseconds = 2000;
+
+/** Start the ranks of a run by mpirun, one process each, on this machine. */
+export const startMpirun: StartProcesses = async ({ attempt, coordinator, secret }) => {
+  const { job } = attempt.assignment;
+  const child = spawn("mpirun", ["-n", String(job.ranks), "--allow-run-as-root", "--oversubscribe", ...memberArguments], {
+    env: {
+      ...process.env,
+      [memberVariables.coordinator]: `${coordinator.host}:${coordinator.port}`,
+      [memberVariables.secret]: secret,
+      [memberVariables.job]: JSON.stringify(job),
+    },
+    stdio: ["ignore", "ignore", "pipe"],
+    detached: true, // a Ctrl-C in the terminal is for the launcher, which lets the ranks save first
+  });
+  let report: ErrorReport | undefined;
+  const words: string[] = [];
+  createInterface({ input: child.stderr }).on("line", (line) => {
+    const at = line.indexOf(reportPrefix); // mpirun may put the rank's number before it
+    if (at >= 0) report ??= JSON.parse(line.slice(at + reportPrefix.length)) as ErrorReport;
+    else if (/\w/.test(line)) words.push(line.trim());
+  });
+  const processes = childProcesses([{ child, ranks: Array.from({ length: job.ranks }, (_, rank) => rank) }]);
+  return {
+    lost: processes.lost.then(async (loss) => {
+      if (report !== undefined) return { ...loss, report };
+      await new Promise((resolve) => setTimeout(resolve, namingMilliseconds));
+      return { ...loss, reason: `mpirun ended: ${words[0] ?? loss.reason}` };
+    }),
+    end: processes.end,
+  };
+};

@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import type { ErrorReport } from "../errors.ts";
+import type { LostProcess, Processes, StartProcesses } from "./process-host.ts";
+
+const main = fileURLToPath(new URL("../main.ts", import.meta.url));
+
+/** Begins the line in which a process says why it failed, where a launcher stands between it and the host of the run. */
+export const reportPrefix = "skein-train member: ";
+
+/** How a process of a run is started, after the command or launcher that starts it. */
+export const memberArguments: readonly string[] = [process.execPath, ...process.execArgv, main, "member"];
+
+/** How long a process may take to end after it was told to. */
+const graceMilliseconds = 8000;
+
+/** What a process of a run is started with. The secret travels in the environment, which other users cannot read. */
+export const memberVariables = {
+  coordinator: "SKEIN_COORDINATOR",
+  secret: "SKEIN_SECRET",
+  ranks: "SKEIN_RANKS",
+  job: "SKEIN_JOB",
+  certificates: "SKEIN_CERTIFICATES",
+} as const;
+
+/** How a process ended, in words. */
+const endOf = (code: number | null, signal: NodeJS.Signals | null): string =>
+  signal === null ? `its process ended with code ${code} before the run did` : `its process was ended by ${signal}`;
+
+/** See children to their end. */
+export const childProcesses = (children: readonly { readonly child: ChildProcess; readonly ranks: readonly number[] }[]): Processes => {
+  const ended = children.map(({ child }) => new Promise<void>((resolve) => child.once("close", () => resolve())));
+  const lost = new Promise<LostProcess>((resolve) => {
+    for (const { child, ranks } of children) {
+      let report: ErrorReport | undefined;
+      child.on("message", (message: ErrorReport) => (report = message));
+      child.once("error", (error) => resolve({ ranks, reason: `its process could not be started: ${error.message}` }));
+      child.once("close", (code, signal) => resolve({ ranks, reason: endOf(code, signal), ...(report && { report }) }));
+    }
+  });
+  return {
+    lost,
+    end: async () => {
+      const timer = setTimeout(() => {
+        for (const { child } of children) child.kill("SIGKILL");
+      }, graceMilliseconds);
+      await Promise.all(ended);
+      clearTimeout(timer);
+    },
+  };
+};
+
+/** Start the processes of a run on this machine. @param certificates folder with the TLS identity of each rank. */
+export const startLocalProcesses =
+  (certificates?: string): StartProcesses =>
+  ({ attempt, coordinator, secret }) => {
+    const { ranks, network } = attempt.assignment.job;
+    const groups = Array.from({ length: ranks / network.ranksPerProcess }, (_, process) =>
+      Array.from({ length: network.ranksPerProcess }, (_, i) => process * network.ranksPerProcess + i),
+    );
+    const children = groups.map((group) => ({
+      ranks: group,
+      child: spawn(memberArguments[0]!, memberArguments.slice(1), {
+        env: {
+          ...process.env,
+          [memberVariables.coordinator]: `${coordinator.host}:${coordinator.port}`,
+          [memberVariables.secret]: secret,
+          [memberVariables.ranks]: group.join(","),
+          [memberVariables.job]: JSON.stringify(attempt.assignment.job),
+          ...(certificates !== undefined && { [memberVariables.certificates]: certificates }),
+        },
+        stdio: ["ignore", "ignore", "inherit", "ipc"],
+        // A Ctrl-C in the terminal is for the launcher, which lets the ranks save first.
+        detached: true,
+      }),
+    }));
+    return Promise.resolve(childProcesses(children));
+  };

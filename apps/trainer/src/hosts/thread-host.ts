@@ -1,0 +1,36 @@
+import { createThreadWorld } from "@skein/collectives/node";
+import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels";
+import { Failures } from "./failures.ts";
+import type { RankHost } from "./rank-host.ts";
+import { RankThreads, trainingRank } from "../members/rank-threads.ts";
+import { StopSignal } from "../stop-signal.ts";
+
+/** Runs all ranks as threads of this process. */
+export const threadHost: RankHost = {
+  run: async ({ prepared, interruption, assignment, ledger }) => {
+    const { ranks } = assignment.job;
+    const firstStep = assignment.resume?.step ?? 0;
+    const module = await compileWasm(await detectBuild());
+    const world = createThreadWorld({ worldSize: ranks, memory: createSharedMemory(), kernels: module });
+    const stop = StopSignal.create(firstStep);
+    interruption.listen(() => stop.decide(Math.max(stop.request(), firstStep + 1)));
+    const failures = new Failures();
+    const threads = new RankThreads({
+      ...trainingRank(assignment, prepared!, module, stop),
+      world,
+      ranks: Array.from({ length: ranks }, (_, rank) => rank),
+      take: (rank, message) => ledger.take(rank, message, failures),
+    });
+    let failed = true;
+    try {
+      await Promise.race([threads.finished.then(() => (failures.all.length > 0 ? failures.first : undefined)), failures.first]);
+      failed = false;
+    } finally {
+      interruption.listen(undefined);
+      if (failed) await threads.end();
+      await world.close().catch((error: unknown) => {
+        if (!failed) throw error; // else the first failure is the one to tell
+      });
+    }
+  },
+};

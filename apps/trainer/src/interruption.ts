@@ -1,0 +1,20 @@
+/** A person's wish that a run stop after its step. Outlives restarts; whoever runs ranks listens to it. */
+export class Interruption {
+  private asked = false;
+  private listener: (() => void) | undefined;
+
+  get requested(): boolean {
+    return this.asked;
+  }
+
+  request(): void {
+    this.asked = true;
+    this.listener?.();
+  }
+
+  /** Call `listener` once a stop is requested, at once if it is already. One listener at a time; `undefined` ends it. */
+  listen(listener: (() => void) | undefined): void {
+    this.listener = listener;
+    if (this.asked) listener?.();
+  }
+}

@@ -1,0 +1,225 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { availableParallelism } from "node:os";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Command } from "commander";
+import { loadJob, type Override, parseOverride } from "./config.ts";
+import { ConfigError } from "./errors.ts";
+import { onInterrupt, type StopCause } from "./interrupts.ts";
+import { k8sJob } from "./launch-targets/k8s-job.ts";
+import { jobset } from "./launch-targets/jobset.ts";
+import { startAttempt, submit, versionText } from "./launch-targets/launcher-process.ts";
+import { type LaunchOptions, launchTransports, targetNames } from "./launch-targets/launch-options.ts";
+import { type LaunchPlan, makeLaunchPlan } from "./launch-targets/launch-plan.ts";
+import type { LaunchFile, LaunchTarget } from "./launch-targets/launch-target.ts";
+import { localCommand } from "./launch-targets/local.ts";
+import { firstHost, type MpirunHost, mpirunCommand, mpirunScript, stopSignalOf } from "./launch-targets/mpirun.ts";
+import { parseMpirunVersion } from "./launch-targets/mpirun-version.ts";
+import { coordinatorVariable, defaultPort, secretVariable } from "./launch-targets/rank-command.ts";
+import { shellCommand } from "./launch-targets/shell-quote.ts";
+import { slurm } from "./launch-targets/slurm.ts";
+import { supervise } from "./launch-targets/supervise.ts";
+import { trainjob } from "./launch-targets/trainjob.ts";
+import { claimOutput } from "./output-folder.ts";
+
+interface CommandOptions extends LaunchOptions {
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+  readonly dryRun?: boolean;
+  readonly submit?: boolean;
+}
+
+/** Targets that take files; the other two start processes here. */
+const clusterTargets: Readonly<Partial<Record<LaunchPlan["target"], LaunchTarget>>> = { slurm, "k8s-job": k8sJob, jobset, trainjob };
+
+const extension = import.meta.url.slice(import.meta.url.lastIndexOf("."));
+
+/** This command line, for other processes to start: an absolute node, as PATH may hold another version on another machine. */
+const program: readonly string[] = [process.execPath, ...process.execArgv, fileURLToPath(new URL(`./main${extension}`, import.meta.url))];
+
+/** 256 random bits. */
+const newJoinSecret = (): string => randomBytes(32).toString("hex");
+
+const note = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** Files on standard output, fit to be redirected; secrets only by how to make them. */
+const printFiles = (files: readonly LaunchFile[], command: readonly string[], json: boolean): void => {
+  const shown = files.map(({ name, text, instead }) => ({ name, text: instead ?? text }));
+  if (json) {
+    process.stdout.write(`${JSON.stringify({ files: shown, command })}\n`);
+    return;
+  }
+  const [only] = shown;
+  // A script begins with its first line, so that nothing may stand before it.
+  if (shown.length === 1) process.stdout.write(only!.text);
+  else for (const { name, text } of shown) process.stdout.write(`---\n# ${name}\n${text}`);
+};
+
+/** Values that have options of their own, checked together with the job; the ranks get them as they were typed. */
+const optionOverrides = ({ ranks, steps, transport }: CommandOptions): Override[] =>
+  Object.entries({ ranks, steps, transport }).flatMap(([key, text]) =>
+    text === undefined ? [] : [{ path: [key], value: /^\d+$/.test(text) ? Number(text) : text, origin: `--${key} ${text}` }],
+  );
+
+const readPlan = (file: string, options: CommandOptions): LaunchPlan => {
+  const job = loadJob(file, [...options.set.map(parseOverride), ...optionOverrides(options)]);
+  const { name, ranks, transport, network } = job;
+  const { ranksPerProcess, certificates, insecure } = network;
+  const plan = makeLaunchPlan(options, {
+    job: { path: resolve(file), text: readFileSync(file, "utf8"), name, ranks, transport, ranksPerProcess, certificates, insecure },
+    program,
+  });
+  if (plan.target !== "mpirun") return plan;
+  const absolute = (path: string | undefined): string | undefined => path && resolve(path);
+  return { ...plan, hostfile: absolute(plan.hostfile), certificates: absolute(plan.certificates), sshKey: absolute(plan.sshKey) };
+};
+
+const freePort = (): Promise<number> =>
+  new Promise((done, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => done(typeof address === "object" ? address!.port : 0));
+    });
+  });
+
+/** Where rank 0 will host the rendezvous: on the first host of the host file, else on this machine alone. */
+const coordinatorOf = async ({ hostfile, port }: LaunchPlan): Promise<string> => {
+  if (hostfile === undefined) return `127.0.0.1:${port ?? (await freePort())}`;
+  if (!existsSync(hostfile)) throw new ConfigError([`--hostfile ${hostfile}: is not there; name a file with a host per line`]);
+  const host = firstHost(readFileSync(hostfile, "utf8"));
+  if (host === undefined) throw new ConfigError([`--hostfile ${hostfile}: names no host; write one per line, such as "node-0 slots=2"`]);
+  return `${host}:${port ?? defaultPort}`;
+};
+
+/** The first folder that `claimOutput` would take. */
+const nextOutput = (name: string): string => {
+  for (let number = 1; ; number++) {
+    const path = join("runs", name, String(number));
+    if (!existsSync(path)) return path;
+  }
+};
+
+/** Resolves on Ctrl-C or SIGTERM; a second one ends this process. */
+const interruption = (): { readonly interrupted: Promise<StopCause>; readonly release: () => void } => {
+  let release = (): void => {};
+  const interrupted = new Promise<StopCause>((done) => {
+    release = onInterrupt((cause) => {
+      note("asking the ranks to save and stop; once more to exit at once");
+      done(cause);
+    });
+  });
+  return { interrupted, release };
+};
+
+const launchHere = async (plan: LaunchPlan): Promise<number> => {
+  const { interrupted, release } = interruption();
+  try {
+    const attempt = startAttempt(localCommand(plan), process.env, "SIGTERM");
+    void interrupted.then(() => attempt.stop());
+    return await attempt.ended;
+  } finally {
+    release();
+  }
+};
+
+const launchMpirun = async (plan: LaunchPlan, host: MpirunHost): Promise<number> => {
+  await coordinatorOf(plan); // a host file that cannot be used leaves no folder behind
+  const output = resolve(plan.output ?? claimOutput(plan.name, undefined).path);
+  const command = mpirunCommand(plan, host, output);
+  const secret = process.env[secretVariable] ?? newJoinSecret();
+  note(`${plan.name}: ${plan.ranks} ranks under mpirun, output in ${output}`);
+  const { interrupted, release } = interruption();
+  try {
+    return await supervise({
+      interrupted,
+      note,
+      maxRestarts: plan.maxRestarts,
+      start: async () => {
+        const env = { ...process.env, [coordinatorVariable]: await coordinatorOf(plan), [secretVariable]: secret };
+        return startAttempt(command, env, stopSignalOf(host.version));
+      },
+    });
+  } finally {
+    release();
+  }
+};
+
+const launchCommand = async (file: string, options: CommandOptions): Promise<number> => {
+  if (options.dryRun === true && options.submit === true)
+    throw new ConfigError(["--dry-run and --submit exclude each other; give --dry-run to look, --submit to start"]);
+  const plan = readPlan(file, options);
+  const target = clusterTargets[plan.target];
+  const looksOnly = options.submit !== true;
+  const show = (files: readonly LaunchFile[], command: readonly string[]): number => {
+    printFiles(files, command, options.json === true);
+    if (options.dryRun !== true && options.quiet !== true) note("nothing was started; add --submit to start it");
+    return 0;
+  };
+  if (target !== undefined) {
+    const { files, submission } = target(plan, newJoinSecret());
+    if (looksOnly) return show(files, submission.command);
+    await submit(submission);
+    return 0;
+  }
+  if (plan.target === "local") {
+    if (!looksOnly) return launchHere(plan);
+    const command = localCommand(plan);
+    return show([{ name: "run.sh", text: `#!/bin/bash\nexec ${shellCommand(command)}\n` }], command);
+  }
+  const version = parseMpirunVersion(await versionText("mpirun"));
+  const host = { version, cores: availableParallelism(), root: process.getuid?.() === 0 };
+  if (!looksOnly) return launchMpirun(plan, host);
+  const command = mpirunCommand(plan, host, resolve(plan.output ?? nextOutput(plan.name)));
+  return show([{ name: "mpirun.sh", text: mpirunScript(command, await coordinatorOf(plan)) }], command);
+};
+
+/** Add `skein-train launch`. `finish` takes the exit code. */
+export const addLaunchCommand = (parent: Command, finish: (code: number) => void): void => {
+  const collect = (value: string, list: readonly string[]): string[] => [...list, value];
+  parent
+    .command("launch")
+    .description(
+      "start a job's ranks on this machine, with mpirun, on Slurm or on Kubernetes; without --submit, print what would be started",
+    )
+    .argument("<job>", "job file, YAML or JSON")
+    .requiredOption("--target <target>", targetNames.join(", "))
+    .option("--submit", "start it")
+    .option("--dry-run", "print it")
+    .option("--name <name>", "name of the run; default: the job's")
+    .option("--ranks <count>", "ranks; default: the job's")
+    .option("--nodes <count>", "machines (slurm, trainjob)")
+    .option(
+      "--transport <transport>",
+      `${launchTransports.join(", ")}; default: the job's, and for a job of threads mpi with mpirun and slurm, tls on Kubernetes`,
+    )
+    .option("--certificates <place>", "folder with certificates for tls; on Kubernetes, the Secret that holds them")
+    .option("--insecure", "let tcp and mpi speak in the clear between machines")
+    .option("--output <folder>", "where results go; on Kubernetes, inside the claim")
+    .option("--max-restarts <count>", "how often to go on from the newest checkpoint after a failure; default: 3")
+    .option("--cpus <count>", "cores per rank; default: 2")
+    .option("--memory <amount>", "memory per rank, such as 8Gi")
+    .option("--gpus <count>", "GPUs per rank; default: 0")
+    .option("--gpu-resource <name>", "what the cluster calls a GPU; default: nvidia.com/gpu, on Slurm gpu")
+    .option("--time <hh:mm:ss>", "time limit")
+    .option("--queue <name>", "Slurm's partition, or Kueue's queue")
+    .option("--image <reference>", "container image with skein-train (Kubernetes)")
+    .option("--namespace <name>", "namespace (Kubernetes)")
+    .option("--claim <name>", "PersistentVolumeClaim for the output, ReadWriteMany (Kubernetes)")
+    .option("--hostfile <file>", "hosts for mpirun")
+    .option("--ssh-port <port>", "port of ssh on mpirun's hosts (Open MPI)")
+    .option("--ssh-key <file>", "key for ssh to mpirun's hosts; their host keys are not checked (Open MPI)")
+    .option("--port <port>", "port of the rendezvous")
+    .option("--steps <count>", "steps to train, instead of the job's epochs or steps")
+    .option("--set <key=value>", "replace a value of the job; may be repeated", collect, [])
+    .addHelpText(
+      "after",
+      "\nExamples:\n  skein-train launch jobs/mnist.yaml --target mpirun --ranks 4 --submit\n  skein-train launch jobs/mnist.yaml --target slurm --ranks 8 --nodes 2 --time 04:00:00 --insecure --submit\n  skein-train launch jobs/mnist.yaml --target jobset --ranks 4 --image registry.example/skein:1 --claim runs --certificates skein-certs",
+    )
+    .action(async (file: string, _: unknown, command: Command) =>
+      finish(await launchCommand(file, command.optsWithGlobals<CommandOptions>())),
+    );
+};

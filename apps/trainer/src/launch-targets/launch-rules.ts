@@ -1,0 +1,90 @@
+import { flagOf, type LaunchContext, type LaunchOptions, type LaunchTransport, type TargetName } from "./launch-options.ts";
+
+export const inKubernetes: readonly TargetName[] = ["k8s-job", "jobset", "trainjob"];
+const acrossMachines: readonly TargetName[] = ["slurm", ...inKubernetes];
+
+/** Options that mean something on some targets only. */
+const targetsOf: Partial<Record<keyof LaunchOptions, readonly TargetName[]>> = {
+  nodes: ["slurm", "trainjob"],
+  image: inKubernetes,
+  namespace: inKubernetes,
+  claim: inKubernetes,
+  queue: acrossMachines,
+  gpus: acrossMachines,
+  gpuResource: acrossMachines,
+  cpus: acrossMachines,
+  memory: acrossMachines,
+  time: acrossMachines,
+  certificates: ["local", "mpirun", ...acrossMachines],
+  hostfile: ["mpirun"],
+  sshPort: ["mpirun"],
+  sshKey: ["mpirun"],
+  port: ["mpirun", ...acrossMachines],
+};
+
+/** What cross-checks need besides the options themselves. */
+interface Settled {
+  readonly target: TargetName;
+  readonly transport: LaunchTransport;
+  readonly ranks: number;
+  readonly job: LaunchContext["job"];
+}
+
+const networkFaults = (options: LaunchOptions, { target, transport, job }: Settled): string[] => {
+  const faults: string[] = [];
+  const cluster = inKubernetes.includes(target);
+  if (transport === "threads" && target !== "local")
+    faults.push(`--transport threads: --target ${target} starts processes; use --transport tls, tcp or mpi`);
+  if (transport === "mpi" && (target === "k8s-job" || target === "jobset"))
+    faults.push(`--transport mpi: --target ${target} starts no MPI; use --target trainjob, or --transport tls`);
+  const hasCertificates = options.certificates !== undefined || (job.certificates !== undefined && !cluster);
+  if (transport === "tls" && !hasCertificates && target !== "local")
+    faults.push(
+      `--transport tls needs --certificates: ${cluster ? "the Secret with" : "the folder of"} certificates; make them with skein-train certs init`,
+    );
+  if (transport !== "tls" && options.certificates !== undefined)
+    faults.push(`--certificates ${options.certificates}: transport ${transport} uses none; leave it out, or use --transport tls`);
+  const acrossTheNetwork = acrossMachines.includes(target) || options.hostfile !== undefined;
+  if ((transport === "tcp" || transport === "mpi") && acrossTheNetwork && options.insecure !== true && !job.insecure)
+    faults.push(
+      `--transport ${transport} speaks in the clear between machines; use --transport tls, or say --insecure where the network is yours alone`,
+    );
+  return faults;
+};
+
+const nodeFaults = (options: LaunchOptions, { target, transport, ranks, job }: Settled): string[] => {
+  const faults: string[] = [];
+  const nodes = options.nodes === undefined ? undefined : Number(options.nodes);
+  const processes = ranks / job.ranksPerProcess;
+  if (nodes !== undefined && nodes > 0 && processes % nodes !== 0)
+    faults.push(`--nodes ${nodes}: ${processes} processes do not divide among them evenly; choose a divisor of ${processes}`);
+  if (target === "trainjob" && transport === "mpi" && !(nodes !== undefined && nodes >= 2))
+    faults.push(
+      `--target trainjob with --transport mpi needs --nodes of 2 or more, not ${options.nodes ?? "none"}: a launcher and others; on one machine use --target k8s-job`,
+    );
+  if (target === "trainjob" && transport !== "mpi" && nodes !== undefined && nodes !== processes)
+    faults.push(`--nodes ${nodes}: without MPI a TrainJob runs one process per node, here ${processes}; leave --nodes out`);
+  if (target === "slurm" && Number(options.gpus) > 0 && nodes === undefined)
+    faults.push(`--gpus ${options.gpus}: Slurm hands out GPUs per node; give --nodes as well`);
+  return faults;
+};
+
+/** Rules between options, target and job. */
+export const crossFaults = (options: LaunchOptions, settled: Settled): string[] => {
+  const { target, ranks, job } = settled;
+  const faults: string[] = [];
+  for (const [key, targets] of Object.entries(targetsOf)) {
+    if (options[key as keyof LaunchOptions] !== undefined && !targets.includes(target))
+      faults.push(`${flagOf(key)} means nothing for --target ${target}, but for ${targets.join(", ")}; leave it out`);
+  }
+  const cluster = inKubernetes.includes(target);
+  if (cluster && options.image === undefined)
+    faults.push(`--target ${target} needs --image: a container image with skein-train on its PATH; name one`);
+  if (cluster && options.claim === undefined)
+    faults.push(
+      `--target ${target} needs --claim: a PersistentVolumeClaim (ReadWriteMany) that keeps checkpoints across restarts; name one`,
+    );
+  if (ranks % job.ranksPerProcess !== 0)
+    faults.push(`--ranks ${ranks}: the job keeps ${job.ranksPerProcess} ranks in a process; choose a multiple of ${job.ranksPerProcess}`);
+  return [...faults, ...networkFaults(options, settled), ...nodeFaults(options, settled)];
+};

@@ -1,0 +1,18 @@
+import type { LaunchPlan } from "./launch-plan.ts";
+
+/** The command line of a run on this machine: `skein-train run` with the same options. */
+export const localCommand = (plan: LaunchPlan): string[] => [
+  ...plan.program,
+  "run",
+  plan.job.path,
+  "--ranks",
+  String(plan.ranks),
+  "--transport",
+  plan.transport,
+  ...(plan.certificates === undefined ? [] : ["--certificates", plan.certificates]),
+  ...(plan.insecure ? ["--insecure"] : []),
+  ...plan.overrides,
+  "--max-restarts",
+  String(plan.maxRestarts),
+  ...(plan.output === undefined ? [] : ["--output", plan.output, "--resume-if-possible"]),
+];

@@ -1,0 +1,22 @@
+import { createHash } from "node:crypto";
+
+/**
+ * Longest name of an object. JobSet appends `-launcher-0-<index>` and five random letters to name a pod, and a pod's name is a DNS
+ * label of at most 63 characters: 63 − 12 − 5 digits − 6.
+ */
+export const longestObjectName = 40;
+
+/**
+ * Make a DNS label (RFC 1035: a letter first, then letters, digits and hyphens) of any text. A name that had to be cut ends with a hash
+ * of the whole, so that two long names stay apart.
+ */
+export const objectName = (text: string): string => {
+  const clean = text
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "");
+  const named = /^[a-z]/.test(clean) ? clean : `skein-${clean}`.replace(/-+$/, "");
+  if (named.length <= longestObjectName) return named;
+  const hash = createHash("sha256").update(text).digest("hex").slice(0, 6);
+  return `${named.slice(0, longestObjectName - 7).replace(/-+$/, "")}-${hash}`;
+};

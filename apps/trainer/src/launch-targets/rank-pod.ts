@@ -1,0 +1,122 @@
+import type { Container, EnvVar, PodFailureRule, PodTemplate, Volume } from "./kubernetes-objects.ts";
+import type { LaunchPlan } from "./launch-plan.ts";
+import { coordinatorVariable, rankArguments, secretVariable } from "./rank-command.ts";
+import { jobFileName, portOf, runLabels, runName } from "./run-objects.ts";
+import { exitCodes } from "../errors.ts";
+
+/** The container that trains. Kubeflow's runtimes look for it by this name. */
+export const containerName = "node";
+
+const jobFolder = "/etc/skein/job";
+const certificatesFolder = "/etc/skein/certificates";
+const claimFolder = "/output";
+
+/** Seconds that ranks have for a last checkpoint once their pod is told to end. */
+const graceSeconds = 120;
+const userId = 1000;
+
+export const jobPath: string = `${jobFolder}/${jobFileName}`;
+export const outputPath = (plan: LaunchPlan): string => `${claimFolder}/${plan.output ?? runName(plan)}`;
+
+/** The kubelet expands `$(NAME)` in arguments and values, and takes `$$` for one `$`. */
+export const literal = (text: string): string => text.replaceAll("$", "$$$$");
+
+const defaultMemory = "4Gi";
+
+/** Requests equal limits: a rank that is throttled or evicted holds all others up. */
+export const resourcesOf = (plan: LaunchPlan, processes = 1): Container["resources"] => {
+  const ranks = (processes * plan.ranks) / plan.processes;
+  const amounts = {
+    cpu: String(plan.cpus * ranks),
+    memory: plan.memoryBytes === undefined ? multiply(defaultMemory, ranks) : `${(plan.memoryBytes * ranks) / 2 ** 10}Ki`,
+    ...(plan.gpus > 0 && { [plan.gpuResource ?? "nvidia.com/gpu"]: String(plan.gpus * ranks) }),
+  };
+  return { requests: amounts, limits: amounts };
+};
+
+const multiply = (amount: string, times: number): string => `${Number.parseInt(amount, 10) * times}${amount.replace(/^\d+/, "")}`;
+
+/** What every process of a rank finds in its environment. */
+export const rankEnvironment = (plan: LaunchPlan, coordinatorHost: string): EnvVar[] => [
+  { name: "WORLD_SIZE", value: String(plan.processes) }, // the index comes from Kubernetes, the number of processes from nobody else
+  { name: coordinatorVariable, value: `${coordinatorHost}:${portOf(plan)}` },
+  { name: secretVariable, valueFrom: { secretKeyRef: { name: `${runName(plan)}-secret`, key: secretVariable } } },
+  { name: "HOME", value: "/tmp" }, // shader caches go there, and the root file system is read-only
+  ...(plan.gpus > 0 ? [{ name: "NVIDIA_DRIVER_CAPABILITIES", value: "graphics,compute,utility" }] : []), // graphics: Vulkan
+];
+
+export const restrictedContainer: Container["securityContext"] = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ["ALL"] },
+};
+
+export const volumeMounts = (plan: LaunchPlan): Container["volumeMounts"] => [
+  { name: "job", mountPath: jobFolder, readOnly: true },
+  { name: "output", mountPath: claimFolder },
+  { name: "tmp", mountPath: "/tmp" },
+  ...(plan.certificates === undefined ? [] : [{ name: "certificates", mountPath: certificatesFolder, readOnly: true } as const]),
+];
+
+const volumes = (plan: LaunchPlan): Volume[] => [
+  { name: "job", configMap: { name: `${runName(plan)}-job` } },
+  { name: "output", persistentVolumeClaim: { claimName: plan.claim! } },
+  { name: "tmp", emptyDir: {} },
+  ...(plan.certificates === undefined
+    ? []
+    : [{ name: "certificates", secret: { secretName: plan.certificates, defaultMode: 0o440 } } satisfies Volume]),
+];
+
+/** Where a rank's pod finds things. */
+export const podPaths = (plan: LaunchPlan): Parameters<typeof rankArguments>[1] => ({
+  job: jobPath,
+  output: outputPath(plan),
+  certificates: plan.certificates && certificatesFolder,
+});
+
+/** The container of one process of the run. */
+export const rankContainer = (plan: LaunchPlan, coordinatorHost: string): Container => ({
+  name: containerName,
+  image: plan.image!,
+  command: ["skein-train"],
+  args: rankArguments(plan, podPaths(plan)).map(literal),
+  env: rankEnvironment(plan, coordinatorHost),
+  ports: [{ name: "rendezvous", containerPort: portOf(plan) }],
+  resources: resourcesOf(plan),
+  securityContext: restrictedContainer,
+  volumeMounts: volumeMounts(plan),
+});
+
+/** A pod that runs as nobody in particular, talks to no API server, and is never restarted in place: whoever owns it decides. */
+export const podTemplate = (plan: LaunchPlan, container: Container, { subdomain }: { readonly subdomain?: string } = {}): PodTemplate => ({
+  metadata: { labels: runLabels(plan) },
+  spec: {
+    restartPolicy: "Never",
+    ...(subdomain !== undefined && { subdomain }),
+    terminationGracePeriodSeconds: graceSeconds,
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: userId,
+      runAsGroup: userId,
+      fsGroup: userId,
+      fsGroupChangePolicy: "OnRootMismatch",
+      seccompProfile: { type: "RuntimeDefault" },
+    },
+    containers: [container],
+    volumes: volumes(plan),
+  },
+});
+
+/** Wrong use (a job file, an option) fails again however often it is tried. */
+export const onWrongUse = (action: PodFailureRule["action"]): PodFailureRule => ({
+  action,
+  onExitCodes: { containerName, operator: "In", values: [exitCodes.usage] },
+});
+
+/** A pod that the cluster took away, or one that saved and stopped because it was asked to, has not failed. */
+export const onDisruption = (action: PodFailureRule["action"]): PodFailureRule[] => [
+  { action, onPodConditions: [{ type: "DisruptionTarget", status: "True" }] },
+  { action, onExitCodes: { containerName, operator: "In", values: [exitCodes.interrupted, exitCodes.terminated] } },
+];

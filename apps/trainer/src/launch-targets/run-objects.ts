@@ -1,0 +1,85 @@
+import { stringify } from "yaml";
+import type { KubernetesObject, Metadata } from "./kubernetes-objects.ts";
+import type { LaunchPlan } from "./launch-plan.ts";
+import type { Launch, LaunchFile } from "./launch-target.ts";
+import { defaultPort, secretVariable } from "./rank-command.ts";
+import { objectName } from "./object-name.ts";
+
+/** A run's name on a cluster: of its objects, its Service and the stem of its pods' names. */
+export const runName = (plan: LaunchPlan): string => objectName(plan.name);
+
+export const instanceLabel = "app.kubernetes.io/instance";
+
+export const runLabels = (plan: LaunchPlan): Readonly<Record<string, string>> => ({
+  "app.kubernetes.io/name": "skein-train",
+  [instanceLabel]: runName(plan),
+});
+
+/** Metadata of an object of the run. `queued` is for the one object that a queue admits. */
+export const runMetadata = (plan: LaunchPlan, { suffix = "", queued = false } = {}): Metadata => ({
+  name: `${runName(plan)}${suffix}`,
+  ...(plan.namespace !== undefined && { namespace: plan.namespace }),
+  labels: { ...runLabels(plan), ...(queued && plan.queue !== undefined && { "kueue.x-k8s.io/queue-name": plan.queue }) },
+});
+
+export const jobFileName = "job.yaml";
+
+/** The job file, for pods that do not see this file system. */
+export const jobConfigMap = (plan: LaunchPlan): KubernetesObject => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: runMetadata(plan, { suffix: "-job" }),
+  immutable: true,
+  data: { [jobFileName]: plan.job.text },
+});
+
+/** The secret that ranks join with, in the one kind of object that clusters guard. */
+export const joinSecret = (plan: LaunchPlan, secret: string): KubernetesObject => ({
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: runMetadata(plan, { suffix: "-secret" }),
+  immutable: true,
+  type: "Opaque",
+  stringData: { [secretVariable]: secret },
+});
+
+/** The port of the rendezvous. Each pod has an address of its own, so that runs never compete for it. */
+export const portOf = ({ port }: LaunchPlan): number => port ?? defaultPort;
+
+/** Gives every pod of a Job a name in DNS: `<pod's hostname>.<run>`, before it is ready too, as readiness needs the rendezvous. */
+export const headlessService = (plan: LaunchPlan): KubernetesObject => ({
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: runMetadata(plan),
+  spec: {
+    clusterIP: "None",
+    publishNotReadyAddresses: true,
+    selector: { [instanceLabel]: runName(plan) },
+    ports: [{ name: "rendezvous", port: portOf(plan) }],
+  },
+});
+
+/** YAML 1.1, as kubectl reads it: it takes a bare `no` or `1:30` for something other than text. */
+export const printObject = (object: KubernetesObject): string =>
+  stringify(object, { version: "1.1", lineWidth: 0, aliasDuplicateObjects: false });
+
+/** The objects of a run as files, and as one stream for kubectl. */
+export const kubernetesLaunch = (plan: LaunchPlan, objects: readonly KubernetesObject[]): Launch => {
+  const namespace = plan.namespace === undefined ? [] : ["--namespace", plan.namespace];
+  const files = objects.map((object): LaunchFile => {
+    const { kind, metadata } = object;
+    const name = `${metadata.name}.${kind.toLowerCase()}.yaml`;
+    if (object.kind !== "Secret") return { name, text: printObject(object) };
+    const kubectl = ["kubectl", ...namespace, "create", "secret", "generic", metadata.name].join(" ");
+    return {
+      name,
+      text: printObject(object),
+      instead: `# Secret ${metadata.name}: --submit makes it and prints it nowhere. By hand:\n#   openssl rand -hex 32 | tr -d '\\n' | ${kubectl} --from-file=${secretVariable}=/dev/stdin\n`,
+    };
+  });
+  return {
+    files,
+    // Not apply: that would keep the secret in an annotation, and go ahead where a run of this name is already there.
+    submission: { command: ["kubectl", ...namespace, "create", "-f", "-"], input: files.map(({ text }) => `---\n${text}`).join("") },
+  };
+};

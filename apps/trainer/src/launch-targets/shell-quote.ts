@@ -1,0 +1,5 @@
+/** Quote a word for a POSIX shell, so that it arrives as it is. Plain words stay bare, for people to read. */
+export const shellQuote = (word: string): string =>
+  /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+
+export const shellCommand = (words: readonly string[]): string => words.map(shellQuote).join(" ");

@@ -1,0 +1,104 @@
+import { exitCodes } from "../errors.ts";
+import type { LaunchPlan } from "./launch-plan.ts";
+import type { Launch } from "./launch-target.ts";
+import { coordinatorVariable, rankArguments, secretVariable } from "./rank-command.ts";
+import { shellQuote } from "./shell-quote.ts";
+
+/** Seconds before the end of its time at which Slurm warns the job: enough to save and be queued again. */
+const warningSeconds = 120;
+
+const twoDigits = (value: number): string => String(value).padStart(2, "0");
+
+const clock = (seconds: number): string =>
+  [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60].map(twoDigits).join(":");
+
+/** Directives are read by sbatch, which knows no quotes worth relying on: only plain words may stand there. */
+const plainWord = (text: string): string => text.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^-+/, "") || "skein";
+
+const directives = (plan: LaunchPlan): string[] => {
+  const perNode = plan.nodes && plan.processes / plan.nodes;
+  const perTask = plan.ranks / plan.processes;
+  const memory = plan.memoryBytes && Math.ceil(plan.memoryBytes / plan.cpus / 2 ** 20);
+  return [
+    `--job-name=${plainWord(plan.name)}`,
+    `--ntasks=${plan.processes}`,
+    ...(plan.nodes === undefined ? [] : [`--nodes=${plan.nodes}`, `--ntasks-per-node=${perNode}`]),
+    `--cpus-per-task=${plan.cpus * perTask}`,
+    ...(memory === undefined ? [] : [`--mem-per-cpu=${memory}M`]),
+    ...(plan.gpus === 0 ? [] : [`--gres=${plan.gpuResource ?? "gpu"}:${plan.gpus * perTask * perNode!}`]),
+    ...(plan.seconds === undefined ? [] : [`--time=${clock(plan.seconds)}`]),
+    ...(plan.queue === undefined ? [] : [`--partition=${plan.queue}`]),
+    "--requeue",
+    `--signal=B:USR1@${warningSeconds}`,
+    "--open-mode=append",
+  ].map((directive) => `#SBATCH ${directive}`);
+};
+
+/** The run's folder as a word of bash. By default it bears the number that a job keeps when it is queued again. */
+const outputWord = ({ output, name }: LaunchPlan): string =>
+  output === undefined ? `${shellQuote(`runs/${plainWord(name)}`)}/"$SLURM_JOB_ID"` : shellQuote(output);
+
+const script = (plan: LaunchPlan): string => {
+  const words = [...plan.program, ...rankArguments(plan, { job: plan.job.path, output: "", certificates: plan.certificates })];
+  const output = words.lastIndexOf("--output") + 1; // the script knows the folder
+  const command = words.map((word, i) => (i === output ? '"$output"' : shellQuote(word))).join(" ");
+  // Jobs that share a node must not share a port; the range ends below the one that systems give out by themselves.
+  const port = plan.port ?? "$((20000 + SLURM_JOB_ID % 10000))";
+  return `#!/bin/bash
+${directives(plan).join("\n")}
+set -u -o pipefail
+
+output=${outputWord(plan)}
+mkdir -p "$output"
+counter="$output/failures-$SLURM_JOB_ID"
+
+mapfile -t hosts < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
+export ${coordinatorVariable}="\${hosts[0]}:${port}"
+# Made here, anew for each attempt: it stands in no file and on no command line.
+${secretVariable}="$(od -An -v -N32 -tx1 /dev/urandom | tr -d ' \\n')"
+export ${secretVariable}
+
+# Near the end of its time the job saves, and goes on in its next turn. Only a signal to the step reaches the ranks: srun itself, told to
+# terminate, would kill them.
+stopping=no
+trap 'stopping=yes; scancel --signal=TERM "$SLURM_JOB_ID.0"' USR1
+
+# No rank is killed because another one ended: it is to say whom it lost, and to finish its part of a checkpoint.
+srun --mpi=pmix --cpus-per-task=${(plan.cpus * plan.ranks) / plan.processes} --export=ALL --kill-on-bad-exit=0 --wait=60 \\
+  ${command} &
+step=$!
+
+while :; do
+  asked=$stopping
+  code=0
+  wait "$step" || code=$?
+  [[ $asked == "$stopping" ]] && break # else the signal has ended this wait, and the step is still saving
+done
+
+if [[ $stopping == yes && ($code -eq ${exitCodes.terminated} || $code -eq ${exitCodes.interrupted}) ]]; then
+  scontrol requeue "$SLURM_JOB_ID"
+  exit
+fi
+case $code in
+${exitCodes.ok} | ${exitCodes.usage} | ${exitCodes.interrupted} | ${exitCodes.terminated}) exit "$code" ;; # done, wrong use, or stopped by hand
+esac
+
+failures=$(($(cat "$counter" 2>/dev/null || echo 0) + 1))
+if ((failures > ${plan.maxRestarts})); then
+  echo "a rank failed with code $code, and all restarts (${plan.maxRestarts}) are used up; continue with: sbatch, after looking into the log" >&2
+  exit "$code"
+fi
+echo "$failures" >"$counter"
+echo "a rank failed with code $code; queued again (restart $failures of ${plan.maxRestarts})" >&2
+scontrol requeue "$SLURM_JOB_ID"
+`;
+};
+
+/**
+ * A batch script for Slurm. A failed attempt and one that ran out of time are queued again under the same number, up to `maxRestarts`
+ * failures; running out of time costs none.
+ */
+export const slurm = (plan: LaunchPlan): Launch => {
+  const text = script(plan);
+  return { files: [{ name: `${plainWord(plan.name)}.sbatch`, text }], submission: { command: ["sbatch"], input: text } };
+};

@@ -1,0 +1,102 @@
+import { expect, test } from "vitest";
+import type { StopCause } from "../interrupts.ts";
+import { type Attempt, supervise } from "./supervise.ts";
+
+interface Played {
+  readonly code: number;
+  readonly starts: number;
+  readonly notes: readonly string[];
+}
+
+/** Play attempts that end with these codes. */
+const play = async (codes: readonly number[], maxRestarts: number): Promise<Played> => {
+  const notes: string[] = [];
+  let starts = 0;
+  const code = await supervise({
+    start: (number) => {
+      expect(number).toBe(starts++);
+      return { ended: Promise.resolve(codes[number]!), stop: () => {} };
+    },
+    maxRestarts,
+    interrupted: new Promise(() => {}),
+    note: (line) => void notes.push(line),
+    pauseMilliseconds: 0,
+  });
+  return { code, starts, notes };
+};
+
+test("failed attempts are started again until one succeeds", async () => {
+  expect(await play([1, 137, 0], 3)).toMatchObject({ code: 0, starts: 3 });
+});
+
+test("restarts end, and the last code is told", async () => {
+  const { code, starts, notes } = await play([1, 1, 134], 2);
+  expect({ code, starts }).toEqual({ code: 134, starts: 3 });
+  expect(notes).toEqual([
+    "the ranks ended with code 1; going on from the newest checkpoint (restart 1 of 2)",
+    "the ranks ended with code 1; going on from the newest checkpoint (restart 2 of 2)",
+    "the ranks ended with code 134, and all restarts (2) are used up",
+  ]);
+  expect(await play([1], 0)).toMatchObject({ code: 1, starts: 1 });
+});
+
+test("wrong use is not tried again", async () => {
+  expect(await play([2], 3)).toEqual({ code: 2, starts: 1, notes: [] });
+});
+
+/** An attempt that ends with `code` once it is asked to stop. */
+const patient = (code: number): Attempt & { readonly asked: () => number } => {
+  let asked = 0;
+  let end: (code: number) => void;
+  const ended = new Promise<number>((resolve) => {
+    end = resolve;
+  });
+  return {
+    ended,
+    stop: () => {
+      asked++;
+      end(code);
+    },
+    asked: () => asked,
+  };
+};
+
+test.each<[StopCause, number, number]>([
+  ["SIGINT", 143, 130],
+  ["SIGTERM", 143, 143],
+  ["SIGTERM", 9, 9],
+  ["SIGINT", 0, 0],
+])("on %s the ranks are asked once to stop; they end with %i, the command with %i", async (cause, ends, code) => {
+  const attempt = patient(ends);
+  let starts = 0;
+  const result = await supervise({
+    start: () => {
+      starts++;
+      return attempt;
+    },
+    maxRestarts: 3,
+    interrupted: Promise.resolve(cause),
+    note: () => {},
+    pauseMilliseconds: 0,
+  });
+  expect({ result, starts, asked: attempt.asked() }).toEqual({ result: code, starts: 1, asked: 1 });
+});
+
+test("a stop during the pause before a restart starts nothing more", async () => {
+  let starts = 0;
+  let interrupt: (cause: StopCause) => void;
+  const interrupted = new Promise<StopCause>((resolve) => {
+    interrupt = resolve;
+  });
+  const code = await supervise({
+    start: () => {
+      starts++;
+      return { ended: Promise.resolve(1), stop: () => {} };
+    },
+    maxRestarts: 3,
+    interrupted,
+    note: () => interrupt("SIGINT"),
+    pauseMilliseconds: 3_600_000,
+  });
+  expect({ code, starts }).toEqual({ code: 130, starts: 1 });
+});

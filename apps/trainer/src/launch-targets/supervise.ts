@@ -1,0 +1,61 @@
+import { exitCodes } from "../errors.ts";
+import { exitCodeOfSignal, type StopCause } from "../interrupts.ts";
+
+/** A started attempt. */
+export interface Attempt {
+  readonly ended: Promise<number>;
+  /** Ask it to save and end. */
+  stop(): void;
+}
+
+export interface Supervision {
+  /** Start an attempt; `number` counts from 0. Each goes on from the newest checkpoint by itself. */
+  readonly start: (number: number) => Attempt | Promise<Attempt>;
+  readonly maxRestarts: number;
+  /** Resolves when somebody asks for an end. */
+  readonly interrupted: Promise<StopCause>;
+  readonly note: (line: string) => void;
+  /** Milliseconds before a restart; each further one waits twice as long, up to thirty times. Default: 1000. */
+  readonly pauseMilliseconds?: number;
+}
+
+const longestPauses = 30;
+
+/**
+ * Run attempts until one succeeds, is of no use, or restarts are used up. Wrong use is not tried again: it would fail the same way.
+ *
+ * @returns the exit code of the last attempt; that of the signal where the run was stopped.
+ */
+export const supervise = async ({ start, maxRestarts, interrupted, note, pauseMilliseconds = 1000 }: Supervision): Promise<number> => {
+  let cause: StopCause | undefined;
+  const stopped = interrupted.then((signal) => {
+    cause = signal;
+  });
+  for (let restarts = 0; ; restarts++) {
+    const attempt = await start(restarts);
+    if (cause !== undefined) attempt.stop();
+    else void stopped.then(() => attempt.stop());
+    const code = await attempt.ended;
+    const asked = cause as StopCause | undefined; // it changes during the wait
+    if (code === exitCodes.ok || code === exitCodes.usage) return code;
+    if (asked !== undefined) return code === exitCodes.terminated || code === exitCodes.interrupted ? exitCodeOfSignal(asked) : code;
+    if (restarts === maxRestarts) {
+      note(`the ranks ended with code ${code}, and all restarts (${maxRestarts}) are used up`);
+      return code;
+    }
+    note(`the ranks ended with code ${code}; going on from the newest checkpoint (restart ${restarts + 1} of ${maxRestarts})`);
+    await pause(pauseMilliseconds * Math.min(2 ** restarts, longestPauses), stopped);
+    if ((cause as StopCause | undefined) !== undefined) return exitCodeOfSignal(cause!);
+  }
+};
+
+const pause = async (milliseconds: number, stopped: Promise<void>): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([
+    stopped,
+    new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, milliseconds);
+    }),
+  ]);
+  clearTimeout(timer);
+};

@@ -1,0 +1,129 @@
+import type { Container, JobSetSpec, KubernetesObject } from "./kubernetes-objects.ts";
+import { gangJob, gangJobSet, nodeJob, podHost } from "./jobset.ts";
+import type { LaunchPlan } from "./launch-plan.ts";
+import type { Launch } from "./launch-target.ts";
+import { jobPath, literal, outputPath, rankContainer, rankEnvironment, resourcesOf } from "./rank-pod.ts";
+import { jobConfigMap, joinSecret, kubernetesLaunch, portOf, runMetadata, runName } from "./run-objects.ts";
+
+/** The step of a runtime that a TrainJob's `trainer` describes. */
+const ancestorLabel = { "trainer.kubeflow.org/trainjob-ancestor-step": "trainer" };
+
+const launcherJob = "launcher";
+const sshFolder = "/etc/skein/ssh";
+const sshPort = 2222; // below 1024 takes a privilege that the pods do not have
+const hostfile = "/etc/mpi/hostfile"; // Kubeflow's MPI policy writes it into the launcher
+
+/** Let mpirun in. The host key lasts as long as the pod; who may come in is decided by the key that Kubeflow mounts. */
+const sshServer = [
+  "set -e",
+  "ssh-keygen -q -t ed25519 -N '' -f /tmp/ssh_host_key",
+  `exec /usr/sbin/sshd -D -e -f /dev/null -p ${sshPort} -h /tmp/ssh_host_key -o PidFile=none -o UsePAM=no -o StrictModes=no -o PasswordAuthentication=no -o AuthorizedKeysFile=${sshFolder}/authorized_keys`,
+].join("\n");
+
+const nodeContainer = (plan: LaunchPlan, processesPerNode: number): Container => ({
+  ...rankContainer(plan, podHost(plan, nodeJob, 0)),
+  command: ["sh", "-c"],
+  args: [sshServer],
+  ports: [{ name: "ssh", containerPort: sshPort }],
+  readinessProbe: { tcpSocket: { port: sshPort }, periodSeconds: 2 },
+  resources: resourcesOf(plan, processesPerNode),
+});
+
+/** mpirun's flags depend on the version that the image holds, so the launcher's own skein-train chooses them. */
+const launcherContainer = (plan: LaunchPlan, processesPerNode: number): Container => {
+  return {
+    ...rankContainer(plan, podHost(plan, nodeJob, 0)),
+    args: [
+      "launch",
+      jobPath,
+      "--target",
+      "mpirun",
+      "--submit",
+      "--ranks",
+      String(plan.ranks),
+      "--transport",
+      "mpi",
+      "--hostfile",
+      hostfile,
+      "--ssh-port",
+      String(sshPort),
+      "--ssh-key",
+      `${sshFolder}/id_rsa`,
+      "--port",
+      String(portOf(plan)),
+      "--max-restarts",
+      "0", // the JobSet restarts, with fresh pods
+      ...(plan.insecure ? ["--insecure"] : []),
+      ...plan.overrides,
+      "--output",
+      outputPath(plan),
+    ].map(literal),
+    resources: resourcesOf(plan, processesPerNode),
+    // The launcher is no rank itself: what starts there finds out who it is from mpirun.
+    env: rankEnvironment(plan, podHost(plan, nodeJob, 0)).filter(({ name }) => name !== "WORLD_SIZE"),
+  };
+};
+
+const plainJobs = (plan: LaunchPlan): JobSetSpec["replicatedJobs"] => [
+  {
+    name: nodeJob,
+    replicas: 1,
+    template: {
+      metadata: { labels: ancestorLabel },
+      spec: gangJob(plan, plan.processes, rankContainer(plan, podHost(plan, nodeJob, 0))),
+    },
+  },
+];
+
+const mpiJobs = (plan: LaunchPlan, nodes: number, processesPerNode: number): JobSetSpec["replicatedJobs"] => [
+  { name: nodeJob, replicas: 1, template: { spec: gangJob(plan, nodes - 1, nodeContainer(plan, processesPerNode)) } },
+  {
+    name: launcherJob,
+    replicas: 1,
+    dependsOn: [{ name: nodeJob, status: "Ready" }],
+    template: { metadata: { labels: ancestorLabel }, spec: gangJob(plan, 1, launcherContainer(plan, processesPerNode)) },
+  },
+];
+
+/**
+ * A Kubeflow TrainJob (trainer.kubeflow.org/v1alpha1, 2.2 or later) with a TrainingRuntime of its own, so that nobody needs to install
+ * one. Without MPI a node is one process; with MPI, `nodes` machines of equal processes, of which the launcher is one.
+ */
+export const trainjob = (whole: LaunchPlan, secret: string): Launch => {
+  const plan: LaunchPlan = { ...whole, seconds: undefined }; // the TrainJob keeps the time for all attempts together
+  const name = runName(plan);
+  const overMpi = plan.transport === "mpi";
+  const numNodes = overMpi ? plan.nodes! : plan.processes;
+  const numProcPerNode = plan.processes / numNodes;
+  const objects: KubernetesObject[] = [
+    {
+      apiVersion: "trainer.kubeflow.org/v1alpha1",
+      kind: "TrainingRuntime",
+      metadata: runMetadata(plan),
+      spec: {
+        mlPolicy: {
+          numNodes,
+          ...(overMpi && {
+            mpi: { numProcPerNode, mpiImplementation: "OpenMPI", sshAuthMountPath: sshFolder, runLauncherAsNode: true },
+          }),
+        },
+        template: {
+          spec: overMpi
+            ? gangJobSet(plan, launcherJob, mpiJobs(plan, numNodes, numProcPerNode))
+            : gangJobSet(plan, nodeJob, plainJobs(plan)),
+        },
+      },
+    },
+    {
+      apiVersion: "trainer.kubeflow.org/v1alpha1",
+      kind: "TrainJob",
+      metadata: runMetadata(plan, { queued: true }),
+      spec: {
+        runtimeRef: { apiGroup: "trainer.kubeflow.org", kind: "TrainingRuntime", name },
+        trainer: { numNodes, ...(overMpi && { numProcPerNode }) },
+        ...(whole.seconds !== undefined && { activeDeadlineSeconds: whole.seconds }),
+      },
+    },
+  ];
+  return kubernetesLaunch(plan, [jobConfigMap(plan), joinSecret(plan, secret), ...objects]);
+};

@@ -1,0 +1,190 @@
+import { denseBytes } from "@skein/compressors";
+import { positionOf } from "@skein/data";
+import type { Span } from "@skein/tensor-core";
+import type { BackendName } from "./backend.ts";
+import { type Checkpoint, commitCheckpoint, type Manifest, type SavedFile } from "./checkpoint.ts";
+import type { EvaluationSums } from "./evaluate.ts";
+import type { Failures } from "./hosts/failures.ts";
+import { nodeFiles } from "./files.ts";
+import type { RankMessage } from "./messages.ts";
+import type { MetricSink } from "./metrics.ts";
+import type { Prepared } from "./prepare.ts";
+import type { Progress } from "./progress.ts";
+import type { Summary } from "./summary.ts";
+
+/** Where a run's results go. */
+export interface LedgerInput {
+  readonly prepared: Prepared;
+  readonly output: string;
+  readonly resume?: Checkpoint | undefined;
+  readonly metrics: MetricSink;
+  readonly progress: Progress;
+}
+
+/** Parts that come in from all ranks, until they are complete. */
+class Gathered<T> {
+  private readonly byStep = new Map<number, (T | undefined)[]>();
+  private readonly worldSize: number;
+
+  constructor(worldSize: number) {
+    this.worldSize = worldSize;
+  }
+
+  /** The parts of all ranks in rank order, once the last is there. */
+  add(step: number, rank: number, part: T): T[] | undefined {
+    const parts = this.byStep.get(step) ?? Array<T | undefined>(this.worldSize).fill(undefined);
+    parts[rank] = part;
+    this.byStep.set(step, parts);
+    if (parts.includes(undefined)) return undefined;
+    this.byStep.delete(step);
+    return parts as T[];
+  }
+}
+
+/** Speed over the last steps, so that a pause does not haunt the display. */
+const speedWindow = 20;
+
+/** What is known of a run, wherever its ranks are: it takes the ranks' messages, and prints and keeps what they say. It computes nothing. */
+export class Ledger {
+  bytesSent = 0;
+  skipped = 0;
+  trainSeconds = 0;
+  step: number;
+  checkpoint: string | undefined;
+  evaluation: EvaluationSums | undefined;
+  readonly spans: Span[] = [];
+  /** Peak resident bytes of each process that ran ranks. */
+  private readonly memoryOfProcesses = new Map<string, number>();
+  private readonly input: LedgerInput;
+  private readonly firstStep: number;
+  private readonly recentSeconds: number[] = [];
+  private readonly saves: Gathered<readonly SavedFile[]>;
+  private readonly evaluations: Gathered<EvaluationSums>;
+
+  constructor(input: LedgerInput) {
+    this.input = input;
+    this.firstStep = input.resume?.manifest.step ?? 0;
+    this.step = this.firstStep;
+    this.checkpoint = input.resume?.folder;
+    this.saves = new Gathered(input.prepared.job.ranks);
+    this.evaluations = new Gathered(input.prepared.job.ranks);
+  }
+
+  /** Take what a rank says. What cannot be kept, such as a checkpoint on a full disk, is a failure of the run. */
+  take(rank: number, message: RankMessage, failures: Failures): void {
+    try {
+      this.record(rank, message, failures);
+    } catch (error) {
+      failures.addOwn(error);
+    }
+  }
+
+  private record(rank: number, message: RankMessage, failures: Failures): void {
+    switch (message.type) {
+      case "failed":
+        return failures.add(rank, message.error);
+      case "step":
+        return this.stepped(message);
+      case "evaluated": {
+        const parts = this.evaluations.add(message.step, rank, message);
+        if (parts !== undefined) this.evaluated(message.step, parts);
+        return;
+      }
+      case "saved": {
+        const parts = this.saves.add(message.step, rank, message.files);
+        if (parts !== undefined) this.saved(message.step, parts.flat());
+        return;
+      }
+      case "links":
+        return; // of another task
+      case "spans":
+        this.spans.push(...message.spans);
+        return;
+      case "done":
+        this.step = message.step;
+        this.bytesSent = Math.max(this.bytesSent, message.bytesSent);
+        this.memoryOfProcesses.set(message.process, message.peakMemoryBytes);
+    }
+  }
+
+  private stepped({
+    step,
+    epoch,
+    loss,
+    seconds,
+    skipped,
+  }: {
+    readonly step: number;
+    readonly epoch: number;
+    readonly loss: number;
+    readonly seconds: number;
+    readonly skipped: boolean;
+  }): void {
+    const { prepared, metrics, progress } = this.input;
+    this.step = step;
+    this.trainSeconds += seconds;
+    const compiles = step === this.firstStep + 1; // the first step says nothing about the others
+    if (!compiles) this.recentSeconds.push(seconds);
+    if (this.recentSeconds.length > speedWindow) this.recentSeconds.shift();
+    const meanSeconds = compiles ? undefined : this.recentSeconds.reduce((sum, value) => sum + value, 0) / this.recentSeconds.length;
+    const speed = meanSeconds && {
+      samplesPerSecond: prepared.job.batch / meanSeconds,
+      secondsLeft: (prepared.totalSteps - step) * meanSeconds,
+    };
+    metrics.record({ type: "step", step, epoch, loss, samplesPerSecond: prepared.job.batch / seconds, ...(skipped && { skipped: 1 }) });
+    if (skipped) {
+      this.skipped++;
+      progress.note(`step ${step}: gradients overflowed f16; the update was left out and the loss scale halved`);
+    }
+    progress.update({ step, steps: prepared.totalSteps, epoch, loss, ...speed });
+  }
+
+  private evaluated(step: number, parts: readonly EvaluationSums[]): void {
+    const total = (name: keyof EvaluationSums): number => parts.reduce((sum, part) => sum + part[name], 0);
+    this.evaluation = { correct: total("correct"), lossSum: total("lossSum"), count: total("count") };
+    const { loss, accuracy } = figures(this.evaluation);
+    this.input.metrics.record({ type: "evaluation", step, loss, accuracy });
+    this.input.progress.note(`step ${step}: test loss ${loss.toFixed(4)}, ${(accuracy * 100).toFixed(2)} % right`);
+  }
+
+  private saved(step: number, files: readonly SavedFile[]): void {
+    const { job, stepsPerEpoch, modelHash, jobHash } = this.input.prepared;
+    const manifest: Manifest = {
+      format: "skein-checkpoint",
+      version: 1,
+      step,
+      data: positionOf(step, stepsPerEpoch),
+      worldSize: job.ranks,
+      modelHash,
+      jobHash,
+      files,
+    };
+    this.checkpoint = commitCheckpoint(nodeFiles, this.input.output, manifest, job.checkpoint.keep);
+    this.input.metrics.record({ type: "checkpoint", step, folder: this.checkpoint });
+  }
+
+  summary(): Summary {
+    const { prepared, output } = this.input;
+    const { loss, accuracy } = figures(this.evaluation!);
+    const steps = this.step - this.firstStep;
+    const predictsBytes = prepared.data.predicts === "bytes";
+    return {
+      ...(predictsBytes ? {} : { testAccuracy: accuracy }),
+      testLoss: loss,
+      ...(predictsBytes ? { bitsPerByte: loss / Math.LN2 } : {}),
+      backend: prepared.job.backend as BackendName,
+      ...(prepared.job.precision.kind === "f32" ? {} : { skippedSteps: this.skipped }),
+      samplesPerSecond: steps === 0 ? 0 : (steps * prepared.job.batch) / this.trainSeconds,
+      bytesSentPerRank: this.bytesSent,
+      denseBytesPerRank: Math.round(denseBytes(prepared.params, prepared.job.ranks) * steps),
+      peakMemoryBytes: [...this.memoryOfProcesses.values()].reduce((sum, bytes) => sum + bytes, 0),
+      seconds: performance.now() / 1000,
+      checkpoint: this.checkpoint ?? output,
+    };
+  }
+}
+
+const figures = ({ correct, lossSum, count }: EvaluationSums): { readonly loss: number; readonly accuracy: number } => ({
+  loss: lossSum / count,
+  accuracy: correct / count,
+});

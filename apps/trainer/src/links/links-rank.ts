@@ -1,0 +1,116 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { type Preference, wasmArithmetic } from "@skein/collectives";
+import { type BlockingCommunicator, joinWorld } from "@skein/collectives/node";
+import { Arena } from "@skein/cpu-kernels";
+import { describeError } from "../errors.ts";
+import type { LinksRankInput, MeasuredLinks, PairSamples, RankMessage } from "../messages.ts";
+
+// Entry of a rank's thread that measures the links of all pairs: messages there and back, timed by the rank that begins.
+
+/** Enough for a median; large messages take long, and vary less. */
+const repeatsOf = (bytes: number): number => (bytes < 100_000 ? 41 : bytes < 1_000_000 ? 15 : 7);
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+
+class Meter {
+  private readonly communicator: BlockingCommunicator;
+  private readonly input: Uint8Array;
+  private readonly output: Uint8Array;
+
+  constructor(communicator: BlockingCommunicator, arena: Arena, largest: number) {
+    this.communicator = communicator;
+    this.input = arena.bytesAt(arena.allocate(largest), largest);
+    this.output = arena.bytesAt(arena.allocate(largest), largest);
+  }
+
+  /** Send `bytes` from one rank to another; every rank takes part in the call. */
+  send(bytes: number, from: number, to: number): void {
+    const { rank } = this.communicator;
+    this.communicator.wait(
+      this.communicator.start({
+        kind: "send-receive",
+        dtype: "u8",
+        input: this.input.subarray(0, bytes),
+        output: this.output.subarray(0, bytes),
+        ...(rank === from && { to }),
+        ...(rank === to && { from }),
+      }),
+    );
+  }
+
+  barrier(): void {
+    const none = this.input.subarray(0, 0);
+    this.communicator.wait(this.communicator.start({ kind: "barrier", dtype: "u8", input: none, output: none }));
+  }
+
+  /** Seconds of a call in which nothing travels: what asking the companion takes. It is no part of a link. */
+  overheadSeconds(): number {
+    const { rank } = this.communicator;
+    return this.time(41, () => this.send(0, rank, rank));
+  }
+
+  /** One-way seconds of a message between two ranks, as rank `from` sees it; undefined on all others. */
+  pairSeconds(bytes: number, from: number, to: number): number | undefined {
+    this.barrier();
+    const there = (): void => {
+      this.send(bytes, from, to);
+      this.send(bytes, to, from);
+    };
+    const seconds = this.time(repeatsOf(bytes), there) / 2;
+    return this.communicator.rank === from ? seconds : undefined;
+  }
+
+  private time(repeats: number, call: () => void): number {
+    call();
+    const times = Array.from({ length: repeats }, () => {
+      const began = performance.now();
+      call();
+      return (performance.now() - began) / 1000;
+    });
+    return median(times);
+  }
+}
+
+/** Seconds per byte of one summand of a reduction, of 1 MiB. */
+const reduceSecondsPerByte = ({ module, connection }: LinksRankInput, arena: Arena): number => {
+  const arithmetic = wasmArithmetic(module, connection.memory);
+  const bytes = 2 ** 20;
+  const [a, b] = [0, 1].map(() => arena.bytesAt(arena.allocate(bytes), bytes)) as [Uint8Array, Uint8Array];
+  const times = Array.from({ length: 41 }, () => {
+    const began = performance.now();
+    arithmetic.combine("f32", "sum", [a], [a, b]);
+    return (performance.now() - began) / 1000;
+  });
+  return median(times) / bytes;
+};
+
+const measure = (input: LinksRankInput): MeasuredLinks | undefined => {
+  const { connection, messageBytes } = input;
+  const communicator = joinWorld(connection);
+  const { rank, worldSize } = communicator;
+  const arena = new Arena(connection.memory);
+  const meter = new Meter(communicator, arena, Math.max(...messageBytes));
+  const pairs: PairSamples[] = [];
+  for (let from = 0; from < worldSize; from++) {
+    for (let to = from + 1; to < worldSize; to++) {
+      const overhead = meter.overheadSeconds();
+      const samples = messageBytes.flatMap((bytes) => {
+        const seconds = meter.pairSeconds(bytes, from, to);
+        return seconds === undefined ? [] : [{ bytes, seconds: Math.max(seconds - overhead, seconds / 10) }];
+      });
+      if (samples.length > 0) pairs.push({ from, to, samples });
+    }
+  }
+  meter.barrier();
+  const hosts = (connection.preference as Preference).hosts ?? [[rank]];
+  return { hosts, pairs, reduceSecondsPerByte: reduceSecondsPerByte(input, arena) };
+};
+
+const post = (message: RankMessage): void => parentPort!.postMessage(message);
+try {
+  const measured = measure(workerData as LinksRankInput);
+  if (measured !== undefined) post({ type: "links", measured });
+  post({ type: "done", step: 0, bytesSent: 0, process: String(process.pid), peakMemoryBytes: 0 });
+} catch (error) {
+  post({ type: "failed", error: describeError(error) });
+}

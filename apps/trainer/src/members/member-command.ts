@@ -1,0 +1,64 @@
+import type { Command } from "commander";
+import { parseJob } from "../config.ts";
+import type { Ending } from "../hosts/control-messages.ts";
+import { ConfigError, describeError, exitCodeOf, exitCodes } from "../errors.ts";
+import type { Job } from "../job.ts";
+import { takePart } from "./take-part.ts";
+import { openMpiWorld } from "./mpi-world.ts";
+import { memberIdentity, openNetworkWorld } from "./network-world.ts";
+import { discoverRank, parseAddress } from "../rank-discovery.ts";
+import { memberVariables, reportPrefix } from "../hosts/start-processes.ts";
+
+const variable = (name: string): string => {
+  const value = process.env[name];
+  if (value === undefined)
+    throw new ConfigError([`${name} is not set; skein-train member is what a run starts by itself, use skein-train run`]);
+  return value;
+};
+
+/** Which ranks this process runs: told outright, or by the launcher that started it. */
+const ranksOf = (job: Job): number[] => {
+  const told = process.env[memberVariables.ranks];
+  if (told !== undefined) return told.split(",").map(Number);
+  const discovered = discoverRank(process.env);
+  if (discovered === undefined || discovered.worldSize !== job.ranks)
+    throw new ConfigError([
+      `the launcher started ${discovered?.worldSize ?? "no"} ranks, the job has ${job.ranks}; start as many processes as there are ranks`,
+    ]);
+  return [discovered.rank];
+};
+
+const takePartAsTold = (): Promise<Ending> => {
+  const job = parseJob(variable(memberVariables.job), memberVariables.job, []);
+  const ranks = ranksOf(job);
+  const secret = variable(memberVariables.secret);
+  const certificates = process.env[memberVariables.certificates];
+  return takePart({
+    job,
+    ranks,
+    openWorld: job.transport === "mpi" ? openMpiWorld : openNetworkWorld({ secret, certificates, onOneMachine: true }),
+    rendezvous: () =>
+      Promise.resolve({
+        address: parseAddress(memberVariables.coordinator, variable(memberVariables.coordinator)),
+        secret,
+        insecure: job.network.insecure,
+        ...(certificates !== undefined && { security: memberIdentity(certificates, ranks) }),
+      }),
+  });
+};
+
+/** `skein-train member`: one process of a run, started by another, which tells people what went wrong. Not for people. */
+export const addMemberCommand = (program: Command, finish: (code: number) => void): void => {
+  program.command("member", { hidden: true }).action(async () => {
+    try {
+      finish((await takePartAsTold()) === "failed" ? exitCodes.failure : exitCodes.ok);
+    } catch (error) {
+      const report = describeError(error);
+      if (process.send === undefined) process.stderr.write(`${reportPrefix}${JSON.stringify(report)}\n`);
+      else process.send(report);
+      finish(exitCodeOf(report.kind));
+    } finally {
+      if (process.connected) process.disconnect(); // else it keeps this process alive
+    }
+  });
+};

@@ -1,0 +1,15 @@
+import type { OpenMemberWorld } from "./member-world.ts";
+import { preferenceOf } from "./network-world.ts";
+
+/** The world of a process whose rank reaches the others by MPI. Its launcher has told it which rank it is. */
+export const openMpiWorld: OpenMemberWorld = async ({ job, ranks, memory, kernels }) => {
+  const { createMpiWorld } = await import("@skein/mpi/node"); // only runs over MPI need its addon
+  return createMpiWorld({
+    rank: ranks[0]!,
+    worldSize: job.ranks,
+    memory,
+    kernels,
+    timeoutMilliseconds: job.network.timeoutSeconds * 1000,
+    preference: preferenceOf(job),
+  });
+};

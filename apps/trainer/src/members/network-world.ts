@@ -1,0 +1,47 @@
+import { readFileSync } from "node:fs";
+import { linkCosts, parseLinkFile, type Preference } from "@skein/collectives";
+import { createProcessWorld, readTlsIdentity, type TlsIdentity } from "@skein/collectives/node";
+import { rankFiles } from "../certificates.ts";
+import type { Job } from "../job.ts";
+import { worldOf } from "./job-world.ts";
+import type { OpenMemberWorld } from "./member-world.ts";
+
+/** What collectives are chosen by. */
+export const preferenceOf = ({ sumOrder, network: { links } }: Job): Omit<Preference, "hosts"> => ({
+  order: sumOrder,
+  ...(links !== undefined && { link: linkCosts(parseLinkFile(readFileSync(links, "utf8"), links)) }),
+});
+
+/** Who the process of `ranks` is, by the files of `skein-train certs init`. */
+export const memberIdentity = (certificates: string, ranks: readonly number[]): TlsIdentity =>
+  readTlsIdentity(rankFiles(certificates, ranks[0]!));
+
+export interface NetworkPlace {
+  readonly secret: string;
+  /** Folder with the identity of each rank; without it TCP is spoken. */
+  readonly certificates: string | undefined;
+  /** Whether all processes of the run are on this machine. */
+  readonly onOneMachine: boolean;
+}
+
+/** The world of a process whose ranks reach the others by TCP or TLS. */
+export const openNetworkWorld =
+  ({ secret, certificates, onOneMachine }: NetworkPlace): OpenMemberWorld =>
+  ({ job, ranks, memory, kernels }) => {
+    const { listen, insecure, timeoutSeconds, socketsPerPair, checksum, codec, emulate } = job.network;
+    return createProcessWorld({
+      ...worldOf(job),
+      ranks,
+      memory,
+      kernels,
+      secret,
+      ...(certificates !== undefined && { tls: memberIdentity(certificates, ranks) }),
+      listen: listen ?? (onOneMachine ? "127.0.0.1" : "0.0.0.0"),
+      insecure,
+      links: { checksum, ...(socketsPerPair !== undefined && { socketsPerPair }) },
+      codec,
+      ...(emulate && { emulate }),
+      timeoutMilliseconds: timeoutSeconds * 1000,
+      preference: preferenceOf(job),
+    });
+  };

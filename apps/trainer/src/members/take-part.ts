@@ -1,0 +1,84 @@
+import { joinRendezvous, type JoinOptions } from "@skein/collectives/node";
+import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels";
+import type { Ending, HostMessage, MemberMessage } from "../hosts/control-messages.ts";
+import type { Interruption } from "../interruption.ts";
+import type { Job } from "../job.ts";
+import { RunError } from "../errors.ts";
+import { worldOf } from "./job-world.ts";
+import type { MemberWorld, OpenMemberWorld } from "./member-world.ts";
+import { prepare, withBackend } from "../prepare.ts";
+import { measuringRank, RankThreads, trainingRank } from "./rank-threads.ts";
+import { StopSignal } from "../stop-signal.ts";
+
+export interface MemberOptions {
+  /** As this process knows it; the host must have the same. */
+  readonly job: Job;
+  /** Ranks that this process runs. */
+  readonly ranks: readonly number[];
+  readonly openWorld: OpenMemberWorld;
+  /** Where the coordinator listens, and what proves that this process belongs to the job. */
+  readonly rendezvous: (world: MemberWorld) => Promise<Pick<JoinOptions, "address" | "secret" | "security" | "insecure">>;
+  /** Calls back when this process is asked to end. */
+  readonly interruption?: Interruption;
+}
+
+/**
+ * Take part in a run as one of its processes: join the rendezvous, run the ranks that the host assigns work to, and end when it says so.
+ *
+ * @returns how the run ended, as the host sees it.
+ * @throws what keeps this process from taking part. Failures of ranks are told to the host, which decides what follows.
+ */
+export const takePart = async ({ job, ranks, openWorld, rendezvous, interruption }: MemberOptions): Promise<Ending> => {
+  const module = await compileWasm(await detectBuild());
+  const world = await openWorld({ job, ranks, memory: createSharedMemory(), kernels: module });
+  let threads: RankThreads | undefined;
+  try {
+    const member = await joinRendezvous({ ...(await rendezvous(world)), ...worldOf(job), ranks, addresses: world.addresses });
+    const tell = (message: MemberMessage): void => void member.send(message);
+    try {
+      member.onLost(({ ranks: lost, reason }) => {
+        for (const rank of lost) world.reportLost(rank, reason);
+      });
+      interruption?.listen(() => tell({ type: "interrupt" }));
+      await world.connect(member.roster);
+      const ending = await new Promise<Ending>((resolve, reject) => {
+        let stop: StopSignal | undefined;
+        member.onLost(({ ranks: lost, reason }) => {
+          // The coordinator is gone with the host: nobody is left to say "end".
+          if (lost.length === 0 || lost.includes(0))
+            setTimeout(() => reject(new RunError("process-lost", `the host of the run is gone: ${reason}`)), 5000).unref();
+        });
+        member.onMessage((message) => {
+          const said = message as HostMessage;
+          if (said.type === "assign") {
+            const { assignment } = said;
+            stop = StopSignal.create(assignment.resume?.step ?? 0);
+            threads = new RankThreads({
+              ...(assignment.task === "train"
+                ? trainingRank(assignment, withBackend(prepare(job), assignment.job.backend), module, stop)
+                : measuringRank(module)),
+              world: {
+                connection: (rank) => world.connection(rank),
+                watch: (rank, worker) => world.watch(rank, worker),
+                reportLost: (rank, reason = "it failed") => {
+                  member.reportLost(rank, reason);
+                  world.reportLost(rank, reason);
+                },
+              },
+              ranks,
+              take: (rank, message) => tell({ type: "rank", rank, message }),
+            });
+          } else if (said.type === "stop") tell({ type: "begun", step: stop?.request() ?? 0 });
+          else if (said.type === "stop-at") stop?.decide(said.step);
+          else resolve(said.ending);
+        });
+      });
+      await threads?.end();
+      return ending;
+    } finally {
+      await member.close();
+    }
+  } finally {
+    await world.close();
+  }
+};

@@ -1,0 +1,37 @@
+import { buildMpiAddon } from "@skein/mpi/node";
+import type { Command } from "commander";
+import { exitCodes } from "./errors.ts";
+
+interface BuildCommandOptions {
+  readonly compiler?: string;
+  readonly output?: string;
+  readonly json?: boolean;
+}
+
+/** Add `mpi build` to the command line. `finish` takes the exit code. */
+export const addMpiCommand = (program: Command, finish: (code: number) => void): void => {
+  program
+    .command("mpi")
+    .description("make ready for transport: mpi")
+    .command("build")
+    .description("build the addon for this machine's MPI (Open MPI or MPICH); takes some 10 s, needs a C++ compiler")
+    .option("--compiler <command>", "the MPI library's C++ compiler; default: $MPICXX, else mpicxx")
+    .option(
+      "--output <file>",
+      "where to write it, for ranks with SKEIN_MPI_ADDON=<file>; default: your cache, where ranks look by themselves",
+    )
+    .option("--json", "print the result as JSON")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  skein-train mpi build\n  skein-train mpi build --compiler mpicxx.mpich\n  skein-train mpi build --output /shared/skein-mpi.node   # for hosts that do not share your home",
+    )
+    .action(async ({ compiler, output, json }: BuildCommandOptions) => {
+      const built = await buildMpiAddon({ ...(compiler !== undefined && { compiler }), ...(output !== undefined && { output }) });
+      process.stdout.write(
+        json === true
+          ? `${JSON.stringify(built)}\n`
+          : `${built.file}\nBuilt for ${built.family} ${built.version}; start ranks with that library's mpirun or srun.\n`,
+      );
+      finish(exitCodes.ok);
+    });
+};

@@ -1,0 +1,152 @@
+import { ConfigError } from "./errors.ts";
+
+/** Where a launcher tells its processes who they are. Rows are asked in order; the first whose rank is set counts. */
+export interface RankSource {
+  readonly name: string;
+  readonly rank: string;
+  /** The first of these that is set is the number of ranks: some launchers tell the rank only. */
+  readonly worldSize: readonly string[];
+  readonly localRank?: string;
+  /** The row counts only where this is set, too. */
+  readonly requires?: string;
+}
+
+/** The interface that people script against: docs/launching.md shows this table, and a test compares them. */
+export const rankSources: readonly RankSource[] = [
+  {
+    name: "Open MPI",
+    rank: "OMPI_COMM_WORLD_RANK",
+    worldSize: ["OMPI_COMM_WORLD_SIZE"],
+    localRank: "OMPI_COMM_WORLD_LOCAL_RANK",
+  },
+  { name: "PMIx", rank: "PMIX_RANK", worldSize: ["SLURM_NTASKS", "WORLD_SIZE"], localRank: "SLURM_LOCALID" },
+  { name: "MPICH (PMI)", rank: "PMI_RANK", worldSize: ["PMI_SIZE"], localRank: "MPI_LOCALRANKID" },
+  // A batch script outside srun has SLURM_PROCID=0 as well, but is no task: only steps have an id.
+  { name: "Slurm", rank: "SLURM_PROCID", worldSize: ["SLURM_NTASKS"], localRank: "SLURM_LOCALID", requires: "SLURM_STEP_ID" },
+  { name: "Kubernetes Indexed Job", rank: "JOB_COMPLETION_INDEX", worldSize: ["WORLD_SIZE"] },
+  { name: "the environment", rank: "RANK", worldSize: ["WORLD_SIZE"], localRank: "LOCAL_RANK" },
+];
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What a process has found out about its place in the world. */
+export interface Discovered {
+  readonly rank: number;
+  readonly worldSize: number;
+  /** Position among the ranks of this host, where the launcher tells. */
+  readonly localRank?: number;
+  /** Where rank 0 hosts the rendezvous, where somebody tells. */
+  readonly coordinator?: Address;
+  /** Whose word this is: `flags`, or the name of a row of `rankSources`. */
+  readonly source: string;
+}
+
+/** `--rank` and `--world-size`, as they were typed. */
+export interface RankFlags {
+  readonly rank?: string | undefined;
+  readonly worldSize?: string | undefined;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const wholeNumber = (name: string, text: string): number => {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value))
+    throw new ConfigError([`${name}=${text}: must be a whole number from 0; correct it, or unset it where this process is started`]);
+  return value;
+};
+
+const place = (
+  rank: readonly [name: string, text: string],
+  worldSize: readonly [name: string, text: string],
+  localRank?: readonly [name: string, text: string],
+): { rank: number; worldSize: number; localRank?: number } => {
+  const ranks = wholeNumber(...worldSize);
+  const below = (name: string, text: string): number => {
+    const value = wholeNumber(name, text);
+    if (value >= ranks)
+      throw new ConfigError([
+        `${name}=${text}: must be below ${worldSize[0]}=${worldSize[1]}, as ranks count from 0; start as many processes as there are ranks`,
+      ]);
+    return value;
+  };
+  return { rank: below(...rank), worldSize: ranks, ...(localRank && { localRank: below(...localRank) }) };
+};
+
+/** Read `host:port`; an IPv6 address stands in brackets. @throws ConfigError that names `origin`. */
+export const parseAddress = (origin: string, text: string): Address => {
+  const parts = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
+  const port = Number(parts?.[3]);
+  if (parts === null || port < 1 || port > 65535)
+    throw new ConfigError([`${origin}=${text}: must be host:port with a port from 1 to 65535, such as node-0:29410 or [fd00::1]:29410`]);
+  return { host: parts[1] ?? parts[2]!, port };
+};
+
+const coordinatorOf = (env: Environment): Address | undefined => {
+  const { SKEIN_COORDINATOR: own, MASTER_ADDR: host, MASTER_PORT: port } = env;
+  if (own !== undefined) return parseAddress("SKEIN_COORDINATOR", own);
+  if (host === undefined && port === undefined) return undefined;
+  if (host === undefined || port === undefined) {
+    const [has, lacks] = host === undefined ? ["MASTER_PORT", "MASTER_ADDR"] : ["MASTER_ADDR", "MASTER_PORT"];
+    throw new ConfigError([
+      `${has}=${host ?? port} is set without ${lacks}; an address needs both: set ${lacks} too, or SKEIN_COORDINATOR=host:port instead`,
+    ]);
+  }
+  return parseAddress("MASTER_ADDR:MASTER_PORT", `${host.includes(":") ? `[${host}]` : host}:${port}`);
+};
+
+const fromFlags = ({ rank, worldSize }: RankFlags): Omit<Discovered, "coordinator"> | undefined => {
+  if (rank === undefined && worldSize === undefined) return undefined;
+  if (rank === undefined || worldSize === undefined) {
+    const [has, lacks] = rank === undefined ? [`--world-size ${worldSize}`, "--rank"] : [`--rank ${rank}`, "--world-size"];
+    throw new ConfigError([`${has} is given without ${lacks}; a rank means something in a world of known size only: give both`]);
+  }
+  return { ...place(["--rank", rank], ["--world-size", worldSize]), source: "flags" };
+};
+
+const fromEnvironment = (env: Environment): Omit<Discovered, "coordinator"> | undefined => {
+  for (const row of rankSources) {
+    if (row.requires !== undefined && env[row.requires] === undefined) continue;
+    const rank = env[row.rank];
+    const sizeName = row.worldSize.find((name) => env[name] !== undefined);
+    if (rank === undefined) continue;
+    if (sizeName === undefined)
+      throw new ConfigError([
+        `${row.rank}=${rank} is set without ${row.worldSize.join(" or ")}; a rank means something in a world of known size only: set it, or give --rank and --world-size`,
+      ]);
+    const local = row.localRank === undefined ? undefined : env[row.localRank];
+    return {
+      ...place([row.rank, rank], [sizeName, env[sizeName]!], local === undefined ? undefined : [row.localRank!, local]),
+      source: row.name,
+    };
+  }
+  for (const [size, rank] of [
+    ["OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"],
+    ["PMI_SIZE", "PMI_RANK"],
+    ["WORLD_SIZE", "RANK"],
+  ] as const) {
+    if (env[size] !== undefined)
+      throw new ConfigError([
+        `${size}=${env[size]} is set without ${rank}; a process of a world needs its rank: set ${rank}, or unset ${size}`,
+      ]);
+  }
+  return undefined;
+};
+
+/**
+ * Find out which rank this process is: from flags, else from what its launcher left in the environment (`rankSources`, in order).
+ * The coordinator's address comes from `SKEIN_COORDINATOR`, else from `MASTER_ADDR` and `MASTER_PORT`.
+ *
+ * @returns undefined where nobody has started this process as one of several.
+ * @throws ConfigError for a value that is no number, a rank outside the world, or half of a pair.
+ * @example discoverRank({ RANK: "1", WORLD_SIZE: "4" }) // { rank: 1, worldSize: 4, source: "the environment" }
+ */
+export const discoverRank = (env: Environment, flags: RankFlags = {}): Discovered | undefined => {
+  const found = fromFlags(flags) ?? fromEnvironment(env);
+  if (found === undefined) return undefined;
+  const coordinator = coordinatorOf(env);
+  return { ...found, ...(coordinator && { coordinator }) };
+};

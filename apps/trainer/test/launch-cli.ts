@@ -1,0 +1,15 @@
+import { Command, CommanderError } from "commander";
+import { describeError, exitCodeOf, exitCodes, formatError } from "../src/errors.ts";
+import { addLaunchCommand } from "../src/launch-command.ts";
+
+/** `skein-train launch` alone, as a process that tests can signal. */
+const program = new Command("skein-train").option("--json").option("--quiet").exitOverride();
+addLaunchCommand(program, (code) => {
+  process.exitCode = code;
+});
+try {
+  await program.parseAsync(process.argv.slice(2), { from: "user" });
+} catch (error) {
+  if (!(error instanceof CommanderError)) process.stderr.write(`${formatError(describeError(error))}\n`);
+  process.exitCode = error instanceof CommanderError ? exitCodes.usage : exitCodeOf(describeError(error).kind);
+}

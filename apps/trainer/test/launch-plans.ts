@@ -1,0 +1,24 @@
+import type { LaunchContext, LaunchOptions } from "../src/launch-targets/launch-options.ts";
+import { type LaunchPlan, makeLaunchPlan } from "../src/launch-targets/launch-plan.ts";
+
+export const job: LaunchContext["job"] = {
+  path: "/home/me/my jobs/mnist's $best.yaml",
+  text: "name: mnist\nranks: 2\n",
+  name: "mnist",
+  ranks: 2,
+  transport: "threads",
+  ranksPerProcess: 1,
+  certificates: undefined,
+  insecure: false,
+};
+
+/** The plan of a job with these options, and changes to what its file says. */
+export const plan = (
+  options: Partial<LaunchOptions> & { readonly target: string },
+  changes: Partial<LaunchContext["job"]> = {},
+): LaunchPlan =>
+  makeLaunchPlan({ set: [], ...options }, { job: { ...job, ...changes }, program: ["/opt/node/bin/node", "/opt/skein train/main.js"] });
+
+/** What every Kubernetes target needs. */
+export const cluster = { image: "registry.example/skein:1", claim: "runs", certificates: "skein-certs" };
+export const secret = "5ec2e7".repeat(10);

@@ -1,0 +1,158 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { checkpointBytes, checkpointNames, jobFolder, skeinTrain, start, stepLosses, until } from "./cli.ts";
+
+const long = ["--steps", "120", "--set", "checkpoint.keep=100"];
+const reached = (output: string, step: number) => (): boolean => checkpointNames(output).includes(`step-${String(step).padStart(8, "0")}`);
+
+/** The processes that a run has started, oldest first. */
+const childrenOf = (pid: number): number[] =>
+  spawnSync("ps", ["-o", "pid=", "--ppid", String(pid)], { encoding: "utf8" })
+    .stdout.split("\n")
+    .filter((line) => line.trim() !== "")
+    .map(Number);
+
+let folder: string;
+let remove: () => void;
+beforeEach(() => ({ folder, remove } = jobFolder()));
+afterEach(() => remove());
+
+const { folder: reference, remove: removeReference } = jobFolder();
+afterAll(removeReference);
+beforeAll(async () => {
+  for (const ranks of ["2", "4"])
+    expect((await skeinTrain(reference, "run", "job.yaml", ...long, "--ranks", ranks, "--output", `threads-${ranks}`)).code).toBe(0);
+});
+
+const expectSame = (output: string, ranks: number): void => {
+  expect(checkpointBytes(join(folder, output), 120)).toEqual(checkpointBytes(join(reference, `threads-${ranks}`), 120));
+  expect(stepLosses(join(folder, output))).toEqual(stepLosses(join(reference, `threads-${ranks}`)));
+};
+
+describe("the same bits as threads of one process", () => {
+  test.each([
+    ["TCP, two processes", 2, ["--transport", "tcp"]],
+    ["TLS, two processes", 2, ["--transport", "tls"]],
+    ["TCP, four processes", 4, ["--transport", "tcp"]],
+    ["TCP, two processes of two threads each", 4, ["--transport", "tcp", "--set", "network.ranksPerProcess=2"]],
+    ["TLS, two processes of two threads each", 4, ["--transport", "tls", "--set", "network.ranksPerProcess=2"]],
+    ["TCP with the codec", 2, ["--transport", "tcp", "--set", "network.codec=always"]],
+  ] as const)("%s", async (_, ranks, args) => {
+    const { code, stderr, stdout } = await skeinTrain(
+      folder,
+      "run",
+      "job.yaml",
+      ...long,
+      "--ranks",
+      String(ranks),
+      "--json",
+      "--output",
+      "run",
+      ...args,
+    );
+    expect([code, stderr.match(/^\s+at .*/m)]).toEqual([0, null]);
+    expectSame("run", ranks);
+    const summary = JSON.parse(stdout) as { bytesSentPerRank: number };
+    expect(summary.bytesSentPerRank).toBeGreaterThan(0);
+  });
+});
+
+describe("a process that dies", () => {
+  test("by kill -9 is named by all others, and the run goes on by itself to the same bits", async () => {
+    const running = start(folder, "run", "job.yaml", ...long, "--transport", "tcp", "--output", "cut");
+    await until(running, reached(join(folder, "cut"), 30));
+    const killed = childrenOf(running.child.pid!).at(-1)!;
+    process.kill(killed, "SIGKILL");
+    const { code, stderr } = await running.ended;
+    expect(stderr).toMatch(/rank 0: rank 1 was lost during [a-z-]+ #\d+/);
+    expect(stderr).toMatch(/rank 1: its process was ended by SIGKILL; going on from cut\/checkpoints\/step-000000\d0 \(restart 1 of 3\)/);
+    expect(code).toBe(0);
+    expectSame("cut", 2);
+  });
+
+  test("without restarts ends the run, which can be resumed", async () => {
+    const running = start(folder, "run", "job.yaml", ...long, "--transport", "tcp", "--output", "cut", "--max-restarts", "0");
+    await until(running, reached(join(folder, "cut"), 30));
+    process.kill(childrenOf(running.child.pid!)[0]!, "SIGKILL");
+    const { code, stderr } = await running.ended;
+    expect(stderr.trimEnd().split("\n").at(-1)).toBe("rank 0: its process was ended by SIGKILL");
+    expect(code).toBe(1);
+    expect(checkpointNames(join(folder, "cut")).every((name) => name.startsWith("step-"))).toBe(true);
+    expect((await skeinTrain(folder, "resume", "cut")).code).toBe(0);
+    expectSame("cut", 2);
+  });
+});
+
+test.each(["SIGINT", "SIGTERM"] as const)(
+  "%s saves after the step at hand on all processes, and resume ends with the same bits",
+  async (signal) => {
+    const running = start(
+      folder,
+      "run",
+      "job.yaml",
+      ...long,
+      "--transport",
+      "tcp",
+      "--ranks",
+      "4",
+      "--set",
+      "network.ranksPerProcess=2",
+      "--output",
+      "cut",
+    );
+    await until(running, reached(join(folder, "cut"), 30));
+    running.child.kill(signal);
+    const { code, stderr } = await running.ended;
+    expect(stderr).toMatch(/stopped after step \d+ of 120; saved cut\/checkpoints\/step-\d{8}; continue with: skein-train resume cut\n$/);
+    expect(code).toBe(signal === "SIGINT" ? 130 : 143);
+    expect((await skeinTrain(folder, "resume", "cut")).code).toBe(0);
+    expectSame("cut", 4);
+  },
+);
+
+test("when the launcher is killed, its processes end too", async () => {
+  const running = start(folder, "run", "job.yaml", "--steps", "100000", "--transport", "tcp", "--output", "cut");
+  await until(running, reached(join(folder, "cut"), 30));
+  const children = childrenOf(running.child.pid!);
+  expect(children.length).toBe(2);
+  running.child.kill("SIGKILL");
+  await running.ended;
+  const living = (): number[] =>
+    children.filter((pid) => {
+      try {
+        return process.kill(pid, 0);
+      } catch {
+        return false;
+      }
+    });
+  for (let tries = 0; tries < 200 && living().length > 0; tries++) await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(living()).toEqual([]);
+});
+
+test.each([
+  [
+    "a rank that fails for its own reason",
+    ["--set", "model.hidden=[40000, 40000]"],
+    /rank [01]: .*bytes were asked for, but the shared memory/,
+    1,
+  ],
+  ["ranks that do not divide", ["--set", "network.ranksPerProcess=3"], /2 ranks do not divide among processes of 3; use a divisor of 2/, 2],
+  [
+    "links where there are none",
+    ["--transport", "threads", "--set", "network.emulate={bytesPerSecond: 1}"],
+    /transport: threads has no links to emulate/,
+    2,
+  ],
+  [
+    "a listener for everyone",
+    ["--set", "network.listen=0.0.0.0"],
+    /^rank [01]: rank [01] would listen on 0\.0\.0\.0 without TLS.*say insecure/m,
+    2,
+  ],
+] as const)("%s is told in one line", async (_, args, line, expected) => {
+  const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--transport", "tcp", ...args);
+  expect(stderr).toMatch(line);
+  expect(stderr).not.toMatch(/^\s+at /m);
+  expect(code).toBe(expected);
+});

@@ -1,0 +1,60 @@
+import { costOfRounds } from "../cost.ts";
+import { type Algorithm, type ElementRange, input, modulo, output, scratch, type Step, withoutEmpty } from "../schedule.ts";
+
+/** Blocks that travel in round k, by how many ranks they still have to go: those with bit k. */
+const travellers = (worldSize: number, k: number): number[] =>
+  Array.from({ length: worldSize }, (_, distance) => distance).filter((distance) => (distance & (2 ** k)) !== 0);
+
+const roundCount = (worldSize: number): number => Math.ceil(Math.log2(worldSize));
+
+/**
+ * All-to-all by Bruck: a block that has d ranks to go hops by the powers of two in d, together with all others that hop as far. Few
+ * messages for small blocks; each block travels log₂P / 2 times on average.
+ *
+ * Cost: ⌈log₂P⌉ rounds of one message, about S / 2 bytes each for an operand of S bytes (less where P is no power of two); 2S bytes
+ * of scratch memory and as many copies.
+ * Source: Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997.
+ */
+export const bruckAllToAll: Algorithm = {
+  name: "bruck-all-to-all",
+  kind: "all-to-all",
+  rankOrder: true,
+  schedule: ({ rank, worldSize, elementCount }) => {
+    const block = (of: (offset: number, count: number) => ElementRange, index: number): ElementRange =>
+      of(index * elementCount, elementCount);
+    // Scratch: P blocks by the distance that they have to go, those on their way out, those that came.
+    const most = Math.floor(worldSize / 2);
+    const packed = (index: number): ElementRange => block(scratch, worldSize + index);
+    const came = (index: number): ElementRange => block(scratch, worldSize + most + index);
+    const span = (first: ElementRange, blocks: number): ElementRange => ({ ...first, count: blocks * elementCount });
+    const rounds: Step[][] = [[]];
+    rounds[0]!.push({ action: "copy", source: block(input, rank), target: block(output, rank) });
+    for (let distance = 1; distance < worldSize; distance++)
+      rounds[0]!.push({ action: "copy", source: block(input, (rank + distance) % worldSize), target: block(scratch, distance) });
+    for (let k = 0; k < roundCount(worldSize); k++) {
+      const going = travellers(worldSize, k);
+      const steps = (rounds[k] ??= []);
+      steps.push(
+        ...going.map((distance, index): Step => ({ action: "copy", source: block(scratch, distance), target: packed(index) })),
+        { action: "send", peer: modulo(rank + 2 ** k, worldSize), source: span(packed(0), going.length) },
+        { action: "receive", combine: "replace", peer: modulo(rank - 2 ** k, worldSize), target: span(came(0), going.length) },
+      );
+      rounds.push(going.map((distance, index): Step => ({ action: "copy", source: came(index), target: block(scratch, distance) })));
+    }
+    for (let distance = 1; distance < worldSize; distance++)
+      rounds.at(-1)!.push({ action: "copy", source: block(scratch, distance), target: block(output, modulo(rank - distance, worldSize)) });
+    return {
+      algorithm: "bruck-all-to-all",
+      scratchElements: worldSize > 1 ? (worldSize + 2 * most) * elementCount : 0,
+      rounds: withoutEmpty(rounds),
+    };
+  },
+  cost: (place) =>
+    costOfRounds(
+      place,
+      Array.from({ length: roundCount(place.worldSize) }, (_, k) => {
+        const bytes = (travellers(place.worldSize, k).length * place.byteLength) / place.worldSize;
+        return { sends: (rank) => [{ peer: modulo(rank + 2 ** k, place.worldSize), bytes }] };
+      }),
+    ),
+};

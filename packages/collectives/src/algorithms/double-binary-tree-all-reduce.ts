@@ -1,0 +1,105 @@
+import { costOfRounds, type Message, type MessageRound } from "../cost.ts";
+import { segmented } from "../interleave.ts";
+import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, withoutEmpty } from "../schedule.ts";
+
+/** Position `at` of a binary tree over positions 0 … size − 1 in which every odd position is a leaf and children lie on both sides. */
+interface TreePlace {
+  readonly parent: number | undefined;
+  readonly children: readonly number[];
+  readonly depth: number;
+}
+
+/**
+ * The parent of position b·2^z, b odd, is the neighbouring multiple of 2^z that is an odd multiple of 2^(z+1); where that is past the
+ * end, the multiple below. Position 0 is the root.
+ */
+const parentOf = (position: number, size: number): number | undefined => {
+  if (position === 0) return undefined;
+  const low = position & -position;
+  const odd = (position - low) % (4 * low) === 0 ? position + low : position - low;
+  return odd < size ? odd : position - low;
+};
+
+const treeOf = (size: number): TreePlace[] => {
+  const parents = Array.from({ length: size }, (_, position) => parentOf(position, size));
+  const children: number[][] = parents.map(() => []);
+  for (const [position, parent] of parents.entries()) if (parent !== undefined) children[parent]!.push(position);
+  const depthOf = (position: number): number => (parents[position] === undefined ? 0 : 1 + depthOf(parents[position]));
+  return parents.map((parent, position) => ({ parent, children: children[position]!, depth: depthOf(position) }));
+};
+
+/**
+ * Places of all ranks in both trees. In the second one, ranks are mirrored (P even) or moved on by one (P odd), so that a rank that
+ * passes sums on in one tree is a leaf of the other; where P is odd, rank 0 alone is inside of both.
+ */
+const placesInTrees = (worldSize: number): readonly (readonly TreePlace[])[] => {
+  const tree = treeOf(worldSize);
+  const move = (rank: number): number => (worldSize % 2 === 0 ? worldSize - 1 - rank : (rank + 1) % worldSize);
+  const second: TreePlace[] = [];
+  for (const [position, { parent, children, depth }] of tree.entries())
+    second[move(position)] = { parent: parent === undefined ? undefined : move(parent), children: children.map(move), depth };
+  return [tree, second];
+};
+
+const heightOf = (worldSize: number): number => Math.ceil(Math.log2(worldSize));
+
+/**
+ * All-reduce by two binary trees, each for one half of the vector: sums go up to the root, the result comes down. Inner ranks of
+ * one tree are leaves of the other, so both ways of every link are in use when the vector is cut into segments.
+ *
+ * Cost: 2⌈log₂P⌉ + s − 1 rounds for s segments; 2S bytes per rank (P ≥ 4), so bandwidth as good as a ring's but for 1/P, and rounds
+ * that grow with log P.
+ * Source: Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", 2009.
+ */
+export const doubleBinaryTreeAllReduce: Algorithm = segmented(
+  {
+    name: "double-binary-tree-all-reduce",
+    kind: "all-reduce",
+    rankOrder: false,
+    schedule: ({ rank, worldSize, elementCount }) => {
+      const height = heightOf(worldSize);
+      const rounds: Step[][] = Array.from({ length: Math.max(1, 2 * height) }, () => []);
+      if (worldSize === 1) rounds[0]!.push({ action: "copy", source: input(0, elementCount), target: output(0, elementCount) });
+      else {
+        for (const [half, places] of placesInTrees(worldSize).entries()) {
+          const { parent, children, depth } = places[rank]!;
+          const [offset, count] = chunkOf(elementCount, 2, half);
+          const operand = input(offset, count);
+          const sum = output(offset, count);
+          const subtree: ElementRange = children.length === 0 ? operand : sum;
+          const fromBelow = height - depth - 1;
+          for (const peer of children) {
+            rounds[fromBelow]!.push({ action: "receive", combine: "reduce", peer, target: sum, own: operand });
+            rounds[height + depth]!.push({ action: "send", peer, source: sum });
+          }
+          if (parent !== undefined) {
+            rounds[fromBelow + 1]!.push({ action: "send", peer: parent, source: subtree });
+            rounds[height + depth - 1]!.push({ action: "receive", combine: "replace", peer: parent, target: sum });
+          }
+        }
+      }
+      return { algorithm: "double-binary-tree-all-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
+    },
+    cost: (place) => {
+      const { worldSize, byteLength } = place;
+      const height = heightOf(worldSize);
+      const trees = placesInTrees(worldSize);
+      const bytes = byteLength / 2;
+      const up = (depth: number): MessageRound => ({
+        sends: (rank) =>
+          trees.flatMap((places): Message[] =>
+            places[rank]!.depth === depth && depth > 0 ? [{ peer: places[rank]!.parent!, bytes, summed: true }] : [],
+          ),
+      });
+      const down = (depth: number): MessageRound => ({
+        sends: (rank) =>
+          trees.flatMap((places) =>
+            places[rank]!.depth === depth ? places[rank]!.children.map((peer): Message => ({ peer, bytes })) : [],
+          ),
+      });
+      const depths = Array.from({ length: height }, (_, depth) => depth);
+      return costOfRounds(place, [...depths.map((depth) => up(height - depth)), ...depths.map(down)]);
+    },
+  },
+  { mostSegments: 64, onePerPair: true },
+);

@@ -1,0 +1,130 @@
+import { costOfRounds, type Message } from "../cost.ts";
+import { type Algorithm, type ElementRange, input, modulo, output, scratch, type Step, withoutEmpty } from "../schedule.ts";
+import { nearlySquare } from "../topology.ts";
+
+type Hosts = readonly (readonly number[])[];
+
+/** Rows of a nearly square grid, where nobody says who shares a host. */
+const gridRows = (worldSize: number): Hosts => {
+  const [columns, rows] = nearlySquare(worldSize);
+  return Array.from({ length: rows }, (_, row) => Array.from({ length: columns }, (_, column) => row * columns + column));
+};
+
+/**
+ * Who carries what between hosts: on a host of `size` ranks, local rank i carries for all its host's ranks what goes to those ranks
+ * of a host whose local index is i modulo `size`. On hosts of equal size that is one of each.
+ */
+const carriedTo = (host: readonly number[], size: number, local: number): number[] => {
+  const destinations: number[] = [];
+  for (let index = local; index < host.length; index += size) destinations.push(host[index]!);
+  return destinations;
+};
+
+const standing = (hosts: Hosts, rank: number): { index: number; host: readonly number[]; local: number } => {
+  const index = hosts.findIndex((members) => members.includes(rank));
+  const host = hosts[index]!;
+  return { index, host, local: host.indexOf(rank) };
+};
+
+/**
+ * All-to-all in two levels: inside a host, ranks give each chunk to the one that carries it; then each carrier sends what its whole
+ * host has for a rank in one message. Without hosts, rows and columns of a nearly square grid take their place.
+ *
+ * Cost: for m hosts of k ranks: (k − 1) + (m − 1) rounds of one message instead of mk − 1; ((k − 1) / k + (m − 1) / m) · S bytes per
+ * rank for an operand of S bytes, of which (m − 1) / m · S leave the host, as in a pairwise exchange, in messages k times as large.
+ * Each chunk is copied three times on its way; scratch memory of 4S bytes.
+ * Source: Hwang et al., "Tutel: adaptive mixture-of-experts at scale", 2023 (two-dimensional hierarchical all-to-all).
+ */
+export const twoLevelAllToAll: Algorithm = {
+  name: "two-level-all-to-all",
+  kind: "all-to-all",
+  rankOrder: true,
+  schedule: ({ rank, worldSize, elementCount, hosts = gridRows(worldSize) }) => {
+    const { index, host, local } = standing(hosts, rank);
+    const blocks = (of: (offset: number, count: number) => ElementRange, first: number, count = 1): ElementRange =>
+      of(first * elementCount, count * elementCount);
+    const size = host.length;
+    const carried = hosts.flatMap((members) => carriedTo(members, size, local));
+    const positionOf = new Map(carried.map((destination, position) => [destination, position]));
+
+    // Scratch: what this rank hands to each carrier; then what it carries, by origin; then the same by destination.
+    const handed = host.map((_, carrier) => hosts.flatMap((members) => carriedTo(members, size, carrier)));
+    const handedAt = handed.map((_, carrier) => handed.slice(0, carrier).reduce((sum, { length }) => sum + length, 0));
+    const byOriginAt = worldSize;
+    const byDestinationAt = byOriginAt + size * carried.length;
+    const cameAt = byDestinationAt + size * carried.length;
+    const pack = handed.flatMap((destinations, carrier) =>
+      destinations.map((destination, position): Step => {
+        const first = carrier === local ? byOriginAt + local * carried.length : handedAt[carrier]!;
+        return { action: "copy", source: blocks(input, destination), target: blocks(scratch, first + position) };
+      }),
+    );
+    const largest = Math.max(...hosts.map(({ length }) => length));
+    const inside = Array.from({ length: largest - 1 }, (_, step): Step[] => {
+      if (step + 1 >= size) return [];
+      const [to, from] = [(local + step + 1) % size, modulo(local - step - 1, size)];
+      return [
+        { action: "send", peer: host[to]!, source: blocks(scratch, handedAt[to]!, handed[to]!.length) },
+        {
+          action: "receive",
+          combine: "replace",
+          peer: host[from]!,
+          target: blocks(scratch, byOriginAt + from * carried.length, carried.length),
+        },
+      ];
+    });
+    const between = carried.flatMap((destination, position) =>
+      host.map((source, origin): Step => {
+        const block = blocks(scratch, byOriginAt + origin * carried.length + position);
+        // What stays on this host is for this rank alone.
+        const target = destination === rank ? blocks(output, source) : blocks(scratch, byDestinationAt + position * size + origin);
+        return { action: "copy", source: block, target };
+      }),
+    );
+    const unpack: Step[] = [];
+    let cameEnd = cameAt;
+    const across = Array.from({ length: hosts.length - 1 }, (_, step): Step[] => {
+      const to = hosts[(index + step + 1) % hosts.length]!;
+      const origin = hosts[modulo(index - step - 1, hosts.length)]!;
+      const came = cameEnd;
+      cameEnd += origin.length;
+      for (const [position, source] of origin.entries())
+        unpack.push({ action: "copy", source: blocks(scratch, came + position), target: blocks(output, source) });
+      return [
+        ...carriedTo(to, size, local).map((peer): Step => {
+          const first = byDestinationAt + positionOf.get(peer)! * size;
+          return { action: "send", peer, source: blocks(scratch, first, size) };
+        }),
+        { action: "receive", combine: "replace", peer: origin[local % origin.length]!, target: blocks(scratch, came, origin.length) },
+      ];
+    });
+    const rounds = withoutEmpty([pack, ...inside, between, ...across, unpack]);
+    return { algorithm: "two-level-all-to-all", scratchElements: cameEnd * elementCount, rounds };
+  },
+  cost: (place) => {
+    const { worldSize, byteLength } = place;
+    const hosts = place.hosts ?? gridRows(worldSize);
+    const chunk = byteLength / worldSize;
+    const ranks = Array.from({ length: worldSize }, (_, rank) => standing(hosts, rank));
+    const carried = (size: number, local: number): number =>
+      hosts.reduce((count, members) => count + carriedTo(members, size, local).length, 0);
+    const carriedAt = hosts.map((host) => host.map((_, local) => carried(host.length, local)));
+    const largest = Math.max(...hosts.map(({ length }) => length));
+    const inside = Array.from({ length: largest - 1 }, (_, step) => ({
+      sends: (rank: number): Message[] => {
+        const { index, host, local } = ranks[rank]!;
+        if (step + 1 >= host.length) return [];
+        const to = (local + step + 1) % host.length;
+        return [{ peer: host[to]!, bytes: carriedAt[index]![to]! * chunk }];
+      },
+    }));
+    const across = Array.from({ length: hosts.length - 1 }, (_, step) => ({
+      sends: (rank: number): Message[] => {
+        const { index, host, local } = ranks[rank]!;
+        const to = hosts[(index + step + 1) % hosts.length]!;
+        return carriedTo(to, host.length, local).map((peer) => ({ peer, bytes: host.length * chunk }));
+      },
+    }));
+    return costOfRounds(place, [...inside, ...across]);
+  },
+};

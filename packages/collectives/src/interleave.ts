@@ -1,0 +1,82 @@
+import { addLoads } from "./cost.ts";
+import { embed } from "./embed.ts";
+import { type Algorithm, chunkOf, type CostPlace, type Schedule, type ScheduleCost, type Step, withoutEmpty } from "./schedule.ts";
+
+/**
+ * The round in which each of `count` schedules of `rounds` rounds begins: one round after the one before, but no more than `window`
+ * of them under way at once.
+ */
+export const beginnings = (count: number, rounds: number, window: number): number[] => {
+  const begins: number[] = [];
+  for (let j = 0; j < count; j++) {
+    const before = begins[j - 1];
+    const finished = begins[j - window];
+    begins.push(Math.max(before === undefined ? 0 : before + 1, finished === undefined ? 0 : finished + rounds));
+  }
+  return begins;
+};
+
+/**
+ * Lay schedules over disjoint slices of one vector over each other: round t of slice j runs in round t + j, so that one slice
+ * travels while another is summed. Each schedule's own scratch memory follows the one before.
+ *
+ * @param slices schedules with equally many rounds, and the first element of each slice.
+ * @param window most slices under way at once. A rank that sends one message per round to a peer is then at most `window` messages
+ *   ahead of it; between threads, eight are the limit (`slotCount` in threads/control.ts): with more, ranks that send to each other
+ *   in a ring would all wait for room.
+ */
+export const interleave = (slices: readonly { readonly schedule: Schedule; readonly offset: number }[], window: number): Schedule => {
+  const rounds: Step[][] = [];
+  let scratchElements = 0;
+  const begins = beginnings(slices.length, slices[0]!.schedule.rounds.length, window);
+  for (const [j, { schedule, offset }] of slices.entries()) {
+    const shifted = embed(schedule.rounds, {
+      input: { region: "input", offset },
+      output: { region: "output", offset },
+      scratch: { region: "scratch", offset: scratchElements },
+    });
+    for (const [t, steps] of shifted.entries()) (rounds[begins[j]! + t] ??= []).push(...steps);
+    scratchElements += schedule.scratchElements;
+  }
+  return { algorithm: slices[0]!.schedule.algorithm, scratchElements, rounds: withoutEmpty(rounds) };
+};
+
+/**
+ * Let an algorithm on one vector (all-reduce, broadcast) heed `Place.segments`: s slices, interleaved.
+ *
+ * Cost: bytes as before, s times the messages, R + s − 1 rounds of R. The path is the first slice's, and for each later one what the
+ * busiest rank does for it: exact where all ranks do the same, and for chains.
+ *
+ * @param options.onePerPair a rank sends at most two messages to one peer in a round, however many slices are under way, so that
+ *   all may be.
+ */
+export const segmented = (
+  algorithm: Algorithm,
+  { mostSegments = 8, onePerPair = false }: { readonly mostSegments?: number; readonly onePerPair?: boolean } = {},
+): Algorithm => {
+  const window = onePerPair ? Infinity : 8;
+  return {
+    ...algorithm,
+    mostSegments,
+    schedule: ({ segments = 1, ...place }) => {
+      if (segments === 1) return algorithm.schedule(place);
+      const slices = Array.from({ length: segments }, (_, j) => {
+        const [offset, elementCount] = chunkOf(place.elementCount, segments, j);
+        return { offset, schedule: algorithm.schedule({ ...place, elementCount }) };
+      });
+      return interleave(slices, window);
+    },
+    cost: ({ segments = 1, ...place }: CostPlace): ScheduleCost => {
+      if (segments === 1) return algorithm.cost(place);
+      const slice = algorithm.cost({ ...place, byteLength: place.byteLength / segments });
+      return {
+        rounds: slice.rounds === 0 ? 0 : beginnings(segments, slice.rounds, window).at(-1)! + slice.rounds,
+        messages: segments * slice.messages,
+        bytes: segments * slice.bytes,
+        reducedBytes: segments * slice.reducedBytes,
+        busiest: addLoads(slice.busiest, slice.busiest, segments - 1),
+        path: addLoads(slice.path, slice.busiest, segments - 1),
+      };
+    },
+  };
+};

@@ -1,0 +1,163 @@
+import { ArgumentError, SkeinError } from "@skein/tensor-core";
+import { z } from "zod";
+
+/** Times of one class of links: a message of b bytes takes α + β·b seconds. */
+export interface LinkTimes {
+  readonly secondsPerMessage: number;
+  readonly secondsPerByte: number;
+}
+
+/** What the choice of an algorithm goes by. */
+export interface LinkCosts {
+  /** Between ranks of one host. */
+  readonly within: LinkTimes;
+  /** Between hosts. The ranks of a host share its link. */
+  readonly across: LinkTimes;
+  /** γ: of one summand of a reduction. */
+  readonly reduceSecondsPerByte: number;
+}
+
+/** A line through measured times. */
+export interface LinkFit extends LinkTimes {
+  /** Share of the variance of times that the line explains; 1 for a perfect line. */
+  readonly r2: number;
+  /** The largest |α + β·b − t| / t of all samples. */
+  readonly worstRelativeError: number;
+}
+
+/** One measured message. */
+export interface LinkSample {
+  readonly bytes: number;
+  readonly seconds: number;
+}
+
+/** What a link file may not be: text that is no JSON, or of another version, or without a field. */
+export class LinkFileError extends SkeinError {
+  constructor(problem: string) {
+    super("user", "link-file", `${problem}; measure the links again with "skein-train links"`);
+  }
+}
+
+/** A fit of one ordered pair of ranks. */
+export interface PairFit extends LinkFit {
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * The measured links of a job, as `skein-train links` writes them: for either class of links the fit over all its pairs (a job on one
+ * host, or with one rank per host, has one class), and the fit of each pair.
+ */
+export interface LinkFile {
+  readonly format: "skein-links";
+  readonly version: 1;
+  /** When it was measured, in ISO 8601. */
+  readonly measuredAt: string;
+  /** Where, in words. */
+  readonly machine: string;
+  readonly transport: string;
+  /** Sizes of the messages that were timed. */
+  readonly messageBytes: readonly number[];
+  readonly hosts: readonly (readonly number[])[];
+  readonly within?: LinkFit | undefined;
+  readonly across?: LinkFit | undefined;
+  readonly pairs: readonly PairFit[];
+  readonly reduceSecondsPerByte: number;
+}
+
+const seconds = z.number().nonnegative();
+const fit = z.object({ secondsPerMessage: seconds, secondsPerByte: seconds, r2: z.number(), worstRelativeError: z.number().nonnegative() });
+const rank = z.number().int().nonnegative();
+
+const linkFileSchema: z.ZodType<LinkFile> = z
+  .object({
+    format: z.literal("skein-links"),
+    version: z.literal(1),
+    measuredAt: z.iso.datetime(),
+    machine: z.string().min(1),
+    transport: z.string().min(1),
+    messageBytes: z.array(z.number().int().nonnegative()).min(2),
+    hosts: z.array(z.array(rank).min(1)).min(1),
+    within: fit.optional(),
+    across: fit.optional(),
+    pairs: z.array(fit.extend({ from: rank, to: rank })),
+    reduceSecondsPerByte: seconds,
+  })
+  .refine(
+    ({ within, across }) => within !== undefined || across !== undefined,
+    "neither links within a host nor across hosts were measured",
+  );
+
+/** What is wrong, in one line: the first field that is not as it should be. */
+const problemOf = (error: z.ZodError): string => {
+  const [issue] = error.issues;
+  const path = issue!.path.join(".");
+  return path === "" ? issue!.message : `${path}: ${issue!.message}`;
+};
+
+/**
+ * Read a link file.
+ *
+ * @param name of the file, for errors.
+ * @throws LinkFileError, in one line.
+ */
+export const parseLinkFile = (text: string, name: string): LinkFile => {
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch (error) {
+    throw new LinkFileError(`${name} is no JSON (${(error as Error).message.replaceAll(/\s+/g, " ")})`);
+  }
+  const parsed = linkFileSchema.safeParse(content);
+  if (!parsed.success) throw new LinkFileError(`${name} is no link file of version 1 (${problemOf(parsed.error)})`);
+  return parsed.data;
+};
+
+export const formatLinkFile = (file: LinkFile): string => `${JSON.stringify(file, undefined, 2)}\n`;
+
+/** What the choice of algorithms takes from a link file. A class of links that the job does not have costs as the other. */
+export const linkCosts = ({ within, across, reduceSecondsPerByte }: LinkFile): LinkCosts => {
+  const timesOf = ({ secondsPerMessage, secondsPerByte }: LinkTimes): LinkTimes => ({ secondsPerMessage, secondsPerByte });
+  return { within: timesOf((within ?? across)!), across: timesOf((across ?? within)!), reduceSecondsPerByte };
+};
+
+/**
+ * Fit α + β·b to measured times by least squares of relative errors, Σ ((α + β·b − t) / t)²: a microsecond counts where a message
+ * takes few, so that small sizes settle α and large ones β. Neither may be negative: where the best line would have it so, the
+ * best one with zero is taken.
+ *
+ * @param samples of at least two sizes.
+ * @throws ArgumentError for one size only, or a time that is not positive.
+ */
+export const fitLink = (samples: readonly LinkSample[]): LinkFit => {
+  if (new Set(samples.map(({ bytes }) => bytes)).size < 2)
+    throw new ArgumentError(`a line cannot be laid through ${samples.length} samples of one size; measure messages of two sizes or more`);
+  const wrong = samples.find(({ bytes, seconds: time }) => !(time > 0 && Number.isFinite(time) && bytes >= 0));
+  if (wrong !== undefined)
+    throw new ArgumentError(`a message of ${wrong.bytes} bytes cannot take ${wrong.seconds} s; times of messages are above 0`);
+  let [w, wb, wbb, wt, wbt] = [0, 0, 0, 0, 0];
+  for (const { bytes, seconds: time } of samples) {
+    const weight = 1 / time ** 2;
+    w += weight;
+    wb += weight * bytes;
+    wbb += weight * bytes ** 2;
+    wt += weight * time;
+    wbt += weight * bytes * time;
+  }
+  const determinant = w * wbb - wb ** 2;
+  let alpha = (wt * wbb - wb * wbt) / determinant;
+  let beta = (w * wbt - wb * wt) / determinant;
+  if (alpha < 0) [alpha, beta] = [0, wbt / wbb];
+  else if (beta < 0) [alpha, beta] = [wt / w, 0];
+
+  const errors = samples.map(({ bytes, seconds: time }) => alpha + beta * bytes - time);
+  const mean = samples.reduce((sum, { seconds: time }) => sum + time, 0) / samples.length;
+  const spread = samples.reduce((sum, { seconds: time }) => sum + (time - mean) ** 2, 0);
+  const left = errors.reduce((sum, error) => sum + error ** 2, 0);
+  return {
+    secondsPerMessage: alpha,
+    secondsPerByte: beta,
+    r2: spread === 0 ? 1 : 1 - left / spread,
+    worstRelativeError: Math.max(...errors.map((error, i) => Math.abs(error) / samples[i]!.seconds)),
+  };
+};

@@ -1,0 +1,70 @@
+import { ArgumentError } from "@skein/tensor-core";
+
+/** Memory for messages that arrive and for what schedules need beside input and output. Belongs to one thread. */
+export interface MessageMemory {
+  /** `byteLength` bytes, their contents left from before. */
+  take(byteLength: number): Uint8Array;
+  /** Give back exactly what was taken. */
+  give(bytes: Uint8Array): void;
+}
+
+const pageBytes = 65_536;
+/** Grow by at least this much at once: a grow costs microseconds, and training takes the same few sizes for ever. */
+const growthBytes = 2 ** 20;
+const smallestBytes = 256;
+
+/** Round up to four sizes per power of two, so that at most a quarter is wasted and blocks fit again. */
+export const sizeClass = (byteLength: number): number => {
+  const step = Math.max(smallestBytes, 2 ** (Math.floor(Math.log2(Math.max(1, byteLength - 1))) - 2));
+  return Math.max(smallestBytes, Math.ceil(byteLength / step) * step);
+};
+
+/**
+ * Message memory in the world's WebAssembly memory, where sums can read it. Blocks are kept by size and taken again; pages are never given back.
+ * Growing is atomic between threads, so every thread has a pool of its own without a lock.
+ */
+export const wasmMessageMemory = (memory: WebAssembly.Memory): MessageMemory => {
+  const free = new Map<number, number[]>();
+  let next = 0;
+  let end = 0;
+
+  const carve = (bytes: number): number => {
+    if (end - next < bytes) {
+      const pages = Math.ceil(Math.max(bytes, growthBytes) / pageBytes);
+      let page: number;
+      try {
+        page = memory.grow(pages);
+      } catch {
+        throw new ArgumentError(
+          `${bytes} bytes for messages do not fit into the world's memory of ${memory.buffer.byteLength} bytes, which cannot grow that far (the limit is 4 GiB for all ranks of a process); use smaller buckets, or fewer ranks per process`,
+        );
+      }
+      next = page * pageBytes;
+      end = next + pages * pageBytes;
+    }
+    next += bytes;
+    return next - bytes;
+  };
+
+  return {
+    take: (byteLength) => {
+      const bytes = sizeClass(byteLength);
+      const address = free.get(bytes)?.pop() ?? carve(bytes);
+      // A thread may still see the buffer as it was before another thread grew the memory; growing by nothing brings it up to date.
+      if (memory.buffer.byteLength < address + byteLength) memory.grow(0);
+      return new Uint8Array(memory.buffer, address, byteLength);
+    },
+    give: ({ byteOffset, byteLength }) => {
+      const bytes = sizeClass(byteLength);
+      const list = free.get(bytes);
+      if (list === undefined) free.set(bytes, [byteOffset]);
+      else list.push(byteOffset);
+    },
+  };
+};
+
+/** Message memory on the heap, for worlds without WebAssembly. */
+export const heapMessageMemory = (): MessageMemory => ({
+  take: (byteLength) => new Uint8Array(byteLength),
+  give: () => undefined,
+});

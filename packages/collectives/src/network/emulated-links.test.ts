@@ -1,0 +1,163 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { VirtualClock } from "../../test/network-clock.ts";
+import { type EmulatedDirection, emulatedLinks } from "./emulated-links.ts";
+import type { Link, OutgoingFrame } from "./link.ts";
+
+interface Arrival {
+  readonly at: number;
+  readonly tag: number;
+  readonly payload: number[];
+}
+
+/** A link as fast as light, that notes what is given to it and when. */
+const emulated = (direction: EmulatedDirection, seed = 1) => {
+  const clock = new VirtualClock();
+  const arrivals: Arrival[] = [];
+  const calls: string[] = [];
+  const inner: Link = {
+    peer: 1,
+    width: 3,
+    open: () => undefined,
+    write: ({ tag, payload }, handedOver) => {
+      arrivals.push({ at: clock.now(), tag, payload: [...payload] });
+      handedOver?.();
+    },
+    ping: () => calls.push("ping"),
+    silence: () => 0,
+    forgive: () => undefined,
+    close: async () => void calls.push("close"),
+    destroy: () => calls.push("destroy"),
+  };
+  const [link] = emulatedLinks([inner], { direction: () => direction, seed, clock });
+  return { clock, link: link!, arrivals, calls };
+};
+
+const frame = (tag: number, length: number, type: "data" | "control" = "data"): OutgoingFrame => ({
+  type,
+  flags: 0,
+  stream: 0,
+  sequence: tag,
+  tag,
+  payload: new Uint8Array(length).fill(tag),
+});
+
+test("a frame arrives after latency and bytes by bandwidth, its header counted; its bytes may change when it has left", () => {
+  const { clock, link, arrivals } = emulated({ bytesPerSecond: 1_000_000, latencySeconds: 0.05 });
+  const left: number[] = [];
+  link.write(frame(1, 9968), () => left.push(clock.now()));
+  clock.advance(100);
+  expect(left).toEqual([10]); // 10,000 bytes at 1000 bytes/ms
+  expect(arrivals).toEqual([{ at: 60, tag: 1, payload: Array.from({ length: 9968 }, () => 1) }]);
+});
+
+test("frames share the line one after the other, and travel together", () => {
+  const { clock, link, arrivals } = emulated({ bytesPerSecond: 1_000_000, latencySeconds: 0.05 });
+  for (const tag of [1, 2, 3]) link.write(frame(tag, 968));
+  clock.advance(100);
+  expect(arrivals.map(({ at }) => at)).toEqual([51, 52, 53]);
+});
+
+describe("a busy line carries its bandwidth exactly", () => {
+  // A sender that gives the next frame when one has left, as the send queue does, with two under way.
+  test.each([0, 0.3, 1, 4])("with timers that ring %d ms late", (lateness) => {
+    const { clock, link, arrivals } = emulated({ bytesPerSecond: 10_000_000, latencySeconds: 0.001 });
+    let next = 0;
+    const more = (): void => {
+      if (next < 200) link.write(frame(next++, 9968), more);
+    };
+    more();
+    more();
+    clock.advance(10_000, lateness);
+    expect(arrivals.map(({ tag }) => tag)).toEqual(Array.from({ length: 200 }, (_, i) => i));
+    // 200 frames of 1 ms each, 1 ms of latency; a late timer delays the end once for the departure and once for the arrival.
+    expect(arrivals.at(-1)!.at).toBeGreaterThanOrEqual(201);
+    expect(arrivals.at(-1)!.at).toBeLessThanOrEqual(201 + 2 * lateness);
+  });
+});
+
+test("control frames do not wait behind data", () => {
+  const { clock, link, arrivals } = emulated({ bytesPerSecond: 1000, latencySeconds: 0.5 });
+  link.write(frame(1, 968));
+  link.write(frame(2, 0, "control"));
+  clock.advance(5000);
+  expect(arrivals.map(({ at, tag }) => [tag, at])).toEqual([
+    [2, 532],
+    [1, 1500],
+  ]);
+});
+
+test("jitter delays by up to its setting, evenly, never out of order, and the same for the same seed", () => {
+  const run = (seed: number): number[] => {
+    const { clock, link, arrivals } = emulated({ latencySeconds: 0.1, jitterSeconds: 0.02 }, seed);
+    for (let tag = 0; tag < 1000; tag++) {
+      link.write(frame(tag, 10));
+      clock.advance(100); // far apart, so that none waits for another
+    }
+    clock.advance(1000);
+    expect(arrivals.map(({ tag }) => tag)).toEqual(Array.from({ length: 1000 }, (_, i) => i));
+    return arrivals.map(({ at, tag }) => at - tag * 100 - 100);
+  };
+  const delays = run(5);
+  expect(Math.min(...delays)).toBeGreaterThanOrEqual(0);
+  expect(Math.max(...delays)).toBeLessThanOrEqual(20);
+  // The mean of 1000 draws from [0, 20) has a deviation of 0.18.
+  expect(Math.abs(delays.reduce((sum, delay) => sum + delay) / 1000 - 10)).toBeLessThan(0.75);
+  expect(run(5)).toEqual(delays);
+  expect(run(6)).not.toEqual(delays);
+});
+
+test("order holds whatever bandwidth, latency and jitter", () => {
+  fc.assert(
+    fc.property(
+      fc.double({ min: 1e3, max: 1e9, noNaN: true }),
+      fc.double({ min: 0, max: 0.2, noNaN: true }),
+      fc.double({ min: 0, max: 0.2, noNaN: true }),
+      fc.array(fc.record({ length: fc.nat(500), rest: fc.nat(30) }), { maxLength: 30 }),
+      (bytesPerSecond, latencySeconds, jitterSeconds, list) => {
+        const { clock, link, arrivals } = emulated({ bytesPerSecond, latencySeconds, jitterSeconds });
+        let sum = 0;
+        list.forEach(({ length, rest }, tag) => {
+          link.write(frame(tag, length));
+          sum += length + 32;
+          clock.advance(rest);
+        });
+        clock.advance(100_000);
+        expect(arrivals.map(({ tag }) => tag)).toEqual(list.map((_, tag) => tag));
+        if (list.length > 0)
+          expect(arrivals.at(-1)!.at).toBeGreaterThanOrEqual((sum / bytesPerSecond) * 1000 + latencySeconds * 1000 - 1e-6);
+      },
+    ),
+  );
+});
+
+test("after the cable is cut nothing leaves, no sign of life either, and senders are not held up", () => {
+  const { clock, link, arrivals, calls } = emulated({ bytesPerSecond: 1_000_000, lostAfterSeconds: 0.0105 });
+  const left: number[] = [];
+  for (const tag of [1, 2, 3]) link.write(frame(tag, 4968), () => left.push(tag));
+  link.ping();
+  clock.advance(1000);
+  link.ping();
+  link.write(frame(4, 0, "control"));
+  clock.advance(1000);
+  expect(arrivals.map(({ tag }) => tag)).toEqual([1, 2]);
+  expect(left).toEqual([1, 2, 3]);
+  expect(calls).toEqual(["ping"]);
+});
+
+test("a goodbye comes after all that is still on the line", async () => {
+  const { clock, link, arrivals, calls } = emulated({ bytesPerSecond: 1000, latencySeconds: 1 });
+  link.write(frame(1, 968));
+  const closed = link.close();
+  clock.advance(1999);
+  expect([arrivals.length, calls]).toEqual([0, []]);
+  clock.advance(1);
+  await closed;
+  expect([arrivals.length, calls]).toEqual([1, ["close"]]);
+});
+
+test("settings that cannot be are refused", () => {
+  expect(() => emulated({ bytesPerSecond: 0 })).toThrow(/bytesPerSecond of an emulated link cannot be 0/);
+  expect(() => emulated({ latencySeconds: -1 })).toThrow(/latencySeconds of an emulated link cannot be -1/);
+  expect(() => emulated({ jitterSeconds: Number.NaN })).toThrow(/jitterSeconds/);
+});

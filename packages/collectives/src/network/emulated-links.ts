@@ -1,0 +1,150 @@
+import { ArgumentError } from "@skein/tensor-core";
+import { headerBytes } from "../wire/frame.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { DelayLine } from "./delay-line.ts";
+import type { Link, LinkReceiver, OutgoingFrame } from "./link.ts";
+
+/** One direction of a pair: what this rank sends to one peer. */
+export interface EmulatedDirection {
+  /** Default: as fast as the link. */
+  readonly bytesPerSecond?: number;
+  /** Default: 0. */
+  readonly latencySeconds?: number;
+  /** Each frame is late by up to this much more, evenly spread; none overtakes. Default: 0. */
+  readonly jitterSeconds?: number;
+  /** When the cable is cut, in seconds from now: nothing leaves after that, and nobody is told. Default: never. */
+  readonly lostAfterSeconds?: number;
+}
+
+export interface EmulationOptions {
+  /** The direction from this rank to `peer`; undefined leaves the link as it is. */
+  readonly direction: (peer: number) => EmulatedDirection | undefined;
+  /** Of the jitter. */
+  readonly seed?: number;
+  readonly clock?: Clock;
+}
+
+/**
+ * Slow links down to what others have. A frame of b bytes occupies the line for b / bandwidth, one after the other, and arrives
+ * latency + jitter later: a message of S bytes on an idle line arrives latency + S / bandwidth after it was sent (Hockney's α + S·β), plus
+ * what the link itself takes. Control frames go between data, as small flows do.
+ *
+ * Exact in the clock's time; on real time as exact as its timers, and as slow as the link at least.
+ *
+ * Cost: a copy of each frame. Source of the model: Hockney, "The communication challenge for MPP", 1994.
+ * @throws ArgumentError for a bandwidth that is not positive, or a negative time.
+ */
+export const emulatedLinks = (links: Iterable<Link>, { direction, seed = 0, clock = systemClock }: EmulationOptions): Link[] =>
+  Array.from(links, (link) => {
+    const wanted = direction(link.peer);
+    return wanted === undefined ? link : new EmulatedLink(link, wanted, seed, clock);
+  });
+
+const milliseconds = (name: string, seconds: number): number => {
+  if (!(seconds >= 0)) throw new ArgumentError(`${name} of an emulated link cannot be ${seconds}; it is in seconds, from 0`);
+  return seconds * 1000;
+};
+
+class EmulatedLink implements Link {
+  readonly peer: number;
+  readonly #link: Link;
+  readonly #clock: Clock;
+  readonly #departures: DelayLine;
+  readonly #arrivals: DelayLine;
+  readonly #bytesPerMillisecond: number;
+  readonly #latency: number;
+  readonly #jitter: number;
+  readonly #lostAt: number;
+  #state: number;
+  #busyUntil = 0;
+  #lastArrival = 0;
+
+  constructor(link: Link, direction: EmulatedDirection, seed: number, clock: Clock) {
+    const { bytesPerSecond = Infinity, latencySeconds = 0, jitterSeconds = 0, lostAfterSeconds = Infinity } = direction;
+    if (!(bytesPerSecond > 0))
+      throw new ArgumentError(
+        `bytesPerSecond of an emulated link cannot be ${bytesPerSecond}; it is positive, so leave it out for the link's own speed`,
+      );
+    this.peer = link.peer;
+    this.#link = link;
+    this.#clock = clock;
+    this.#departures = new DelayLine(clock);
+    this.#arrivals = new DelayLine(clock);
+    this.#bytesPerMillisecond = bytesPerSecond / 1000;
+    this.#latency = milliseconds("latencySeconds", latencySeconds);
+    this.#jitter = milliseconds("jitterSeconds", jitterSeconds);
+    this.#lostAt = clock.now() + milliseconds("lostAfterSeconds", lostAfterSeconds);
+    this.#state = (seed ^ Math.imul(link.peer + 1, 0x9e3779b9)) >>> 0;
+  }
+
+  get width(): number {
+    return 1; // one line, in order
+  }
+
+  open(receiver: LinkReceiver): void {
+    this.#link.open(receiver);
+  }
+
+  write(frame: OutgoingFrame, handedOver?: () => void): void {
+    const bytes = headerBytes + frame.payload.byteLength;
+    const now = this.#departures.now();
+    const begin = frame.type === "data" ? Math.max(now, this.#busyUntil) : now;
+    const departure = begin + bytes / this.#bytesPerMillisecond;
+    if (frame.type !== "data") return this.#send({ ...frame, payload: frame.payload.slice() }, departure);
+    this.#busyUntil = departure;
+    this.#departures.push(departure, () => {
+      this.#send({ ...frame, payload: frame.payload.slice() }, departure);
+      handedOver?.();
+    });
+  }
+
+  ping(): void {
+    if (!this.#lost(this.#clock.now())) this.#link.ping();
+  }
+
+  silence(): number {
+    return this.#link.silence();
+  }
+
+  forgive(): void {
+    this.#link.forgive();
+  }
+
+  async close(): Promise<void> {
+    const rest = Math.max(this.#lastArrival, this.#busyUntil + this.#latency) - this.#clock.now();
+    if (rest > 0) await new Promise<void>((resolve) => this.#arrivals.push(this.#clock.now() + rest, resolve));
+    if (this.#lost(this.#clock.now())) this.#link.destroy();
+    else await this.#link.close();
+  }
+
+  destroy(): void {
+    this.#departures.clear();
+    this.#arrivals.clear();
+    this.#link.destroy();
+  }
+
+  #lost(time: number): boolean {
+    return time >= this.#lostAt;
+  }
+
+  #send(frame: OutgoingFrame, departure: number): void {
+    if (this.#lost(departure)) return;
+    const due = departure + this.#latency + this.#jitter * this.#random();
+    if (frame.type !== "data") {
+      const line = new DelayLine(this.#clock);
+      line.push(due, () => this.#link.write(frame));
+      return;
+    }
+    this.#lastArrival = Math.max(this.#lastArrival, due);
+    this.#arrivals.push(this.#lastArrival, () => this.#link.write(frame));
+  }
+
+  // SplitMix32; Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014, with 32-bit constants.
+  #random(): number {
+    this.#state = (this.#state + 0x9e3779b9) >>> 0;
+    let bits = this.#state;
+    bits = Math.imul(bits ^ (bits >>> 16), 0x21f0aaad);
+    bits = Math.imul(bits ^ (bits >>> 15), 0x735a2d97);
+    return ((bits ^ (bits >>> 15)) >>> 0) / 2 ** 32;
+  }
+}

@@ -1,0 +1,28 @@
+/** How messages are cut and how far a sender may run ahead. Both ends must have the same. */
+export interface Flow {
+  /** Payload of every frame of a message but its last. */
+  readonly frameBytes: number;
+  /** What a sender may have under way per lane that its receiver has not asked for. At least a frame. */
+  readonly earlyBytes: number;
+}
+
+/**
+ * Frames of 256 KiB: an urgent message waits for 0.2 ms at 10 Gbit/s, and larger frames gain nothing (docs/experiments.md). Four frames may
+ * come unasked, so that a sender need not wait for a round trip before every message.
+ */
+export const defaultFlow: Flow = { frameBytes: 262_144, earlyBytes: 1_048_576 };
+
+/** An empty frame is charged as this much, for the header and the entry that keep it: a bound on bytes then bounds frames as well. */
+const leastCharge = 64;
+
+/** Frames that a message is cut into: one at least. */
+export const frameCount = (byteLength: number, { frameBytes }: Flow): number => Math.max(1, Math.ceil(byteLength / frameBytes));
+
+/** What a frame with `byteLength` bytes of a message, before coding, takes of the sender's credit. */
+export const frameCharge = (byteLength: number): number => Math.max(byteLength, leastCharge);
+
+/** What all frames of a message take together. */
+export const messageCharge = (byteLength: number, flow: Flow): number => {
+  const rest = byteLength % flow.frameBytes;
+  return byteLength - rest + (rest > 0 || byteLength === 0 ? frameCharge(rest) : 0);
+};

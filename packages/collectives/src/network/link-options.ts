@@ -1,0 +1,57 @@
+import type { Checksum } from "../wire/crc32c.ts";
+import type { Flow } from "./flow.ts";
+import type { Hello, LinkIdentity } from "./handshake.ts";
+
+/** One rank's part of making links. What is not said has the default of `linkDefaults`. */
+export interface LinkOptions extends Partial<Flow> {
+  readonly rank: number;
+  readonly worldSize: number;
+  /** Hash of the job file: ranks of another job are refused. */
+  readonly job: string;
+  /** Version of the program: ranks of another are refused. */
+  readonly build: string;
+  /** Shown to every peer, for its `admit`. */
+  readonly token?: string;
+  /** Why a peer that has shown `hello` may not link with us; undefined admits it. Default: everyone who knows the job. */
+  readonly admit?: (hello: Hello) => Promise<string | undefined>;
+  readonly host?: string;
+  readonly port?: number;
+  /** Let bytes travel in the clear beyond this machine. */
+  readonly insecure?: boolean;
+  readonly lanes?: number;
+  /** Sockets that data of one direction are spread over. */
+  readonly socketsPerPair?: number;
+  /** What frames carry checksums of. Default: `payload`, over TLS `header`, since TLS protects the payload better. */
+  readonly sums?: "payload" | "header";
+  /** Makes the checksums. Default: `crc32cOf()`; one over the world's memory saves a copy. */
+  readonly checksum?: Checksum;
+  /** How long a socket may take to say who it is. */
+  readonly handshakeMilliseconds?: number;
+  /** How long `connect` waits for all peers. */
+  readonly connectMilliseconds?: number;
+  /** Told of whoever was sent away: strangers, and peers that do not belong to this world. */
+  readonly onRefused?: (refusal: Refusal) => void;
+}
+
+/** Somebody who was sent away. */
+export interface Refusal {
+  readonly remote: string;
+  readonly error: Error;
+}
+
+/** `socketsPerPair`: a second socket gained nothing between two processes of one machine, nor of two (docs/experiments.md). */
+export const linkDefaults = {
+  host: "127.0.0.1",
+  port: 0,
+  lanes: 4,
+  socketsPerPair: 1,
+  handshakeMilliseconds: 5000,
+  connectMilliseconds: 60_000,
+} as const;
+
+/** The options of a listener, complete. */
+export interface LinkSettings extends Omit<Required<LinkOptions>, "token" | "onRefused" | "sums"> {
+  readonly identity: LinkIdentity;
+  readonly headerOnly: boolean;
+  readonly onRefused: (refusal: Refusal) => void;
+}

@@ -1,0 +1,59 @@
+import type { FrameHeader, FrameType } from "../wire/frame.ts";
+
+/** A frame to be sent. Its length is the payload's. */
+export interface OutgoingFrame extends Omit<FrameHeader, "length"> {
+  /** Of the frames that a link carries for its owner; hello, ping and bye are the link's own. */
+  readonly type: Extract<FrameType, "data" | "control" | "error">;
+  readonly payload: Uint8Array;
+}
+
+/** Who takes what a link brings. */
+export interface LinkReceiver {
+  /** The most bytes that a frame of this header may announce. */
+  limit(header: FrameHeader): number;
+  /** Where its payload is to land. Not asked for an empty payload. */
+  target(header: FrameHeader): Uint8Array;
+  /** A frame that is whole and right. */
+  frame(header: FrameHeader, payload: Uint8Array): void;
+  /**
+   * Nothing more will come. Without an error the peer said goodbye after all that it had to send. With one the link can still be
+   * written to, if the fault was in what came; its owner destroys it.
+   */
+  closed(error: Error | undefined): void;
+}
+
+/**
+ * Frames to and from one peer, over whatever carries them. Control and error frames keep their order among themselves; data frames may
+ * overtake one another where the link is `width` carriers wide: their sequence tells their place.
+ */
+export interface Link {
+  readonly peer: number;
+  /** How many carriers data are spread over. */
+  readonly width: number;
+  /** Take what comes from now on; control and error frames that came before are delivered first. */
+  open(receiver: LinkReceiver): void;
+  /**
+   * Hand a frame to the system.
+   *
+   * @param handedOver called once its payload may change again, never before `write` returns, and not at all when the link is lost.
+   */
+  write(frame: OutgoingFrame, handedOver?: () => void): void;
+  /** Give a sign of life on every carrier that nothing is waiting to leave by. */
+  ping(): void;
+  /** Milliseconds since the most silent carrier brought anything. */
+  silence(): number;
+  /** Count silence from now: this side could not listen for a while. */
+  forgive(): void;
+  /** Say goodbye behind all that was written, and end; resolves when the peer has ended too, or after a second without that. */
+  close(): Promise<void>;
+  /** End without a goodbye. Nothing lands in memory after this returns; what was written may still leave. */
+  destroy(): void;
+}
+
+/** Makes data smaller on the way and exact again at its end. */
+export interface LinkCodec {
+  /** The coded form, or undefined where it would not be smaller. */
+  encode(bytes: Uint8Array): Uint8Array | undefined;
+  /** Fill `target` with what was encoded. Throws when `coded` is damaged or of another length. */
+  decode(coded: Uint8Array, target: Uint8Array): void;
+}

@@ -1,0 +1,328 @@
+import { ArgumentError, InvariantError } from "@skein/tensor-core";
+import { type CollectiveError, CollectiveTimeoutError, GroupClosedError, PeerLostError, RanksDisagreeError } from "../errors.ts";
+import type { MessageMemory } from "../message-memory.ts";
+import type { FrameHeader } from "../wire/frame.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { decodeWord, encodeWord, Failure, longestWord, type Verdict, type Word } from "./failure.ts";
+import { defaultFlow, type Flow } from "./flow.ts";
+import { laneTransport, type NetworkTransport } from "./lane-transport.ts";
+import type { Link, LinkCodec, OutgoingFrame } from "./link.ts";
+import { Mailbox } from "./mailbox.ts";
+import { Route } from "./route.ts";
+import { SendQueue } from "./send-queue.ts";
+import { keepTurning } from "./turning.ts";
+
+export interface NetworkWorldOptions extends Partial<Flow> {
+  readonly rank: number;
+  readonly worldSize: number;
+  /** Requests that may be under way at once, each with a transport of its own. The highest lane goes first. */
+  readonly lanes: number;
+  /** One per peer that is reached over a network. */
+  readonly links: Iterable<Link>;
+  /** For messages that sums read, and that come before they are asked for. */
+  readonly memory: MessageMemory;
+  /** How long a wait may go without a frame from the peer before the world fails. */
+  readonly timeoutMilliseconds: number;
+  /** Bytes handed to a link that the system has not taken yet, at most and per socket: an urgent message waits for these. */
+  readonly outstandingBytes?: number;
+  /** For the peers that it pays for; both ends of a link have the same. */
+  readonly codec?: LinkCodec;
+  /** How often each link gives a sign of life. Default: 1000. */
+  readonly heartbeatMilliseconds?: number;
+  /** After what silence a peer is lost. Default: 3000, three signs of life. */
+  readonly silenceMilliseconds?: number;
+  /** How long a rank that gives up waits for others' words. Default: 300. */
+  readonly graceMilliseconds?: number;
+  readonly clock?: Clock;
+  /** `setImmediate`, where this rank has a core to spare: who waits looks for messages before it sleeps. Default: it sleeps at once. */
+  readonly turn?: (call: () => void) => void;
+  /** How long it looks. Default: 1. */
+  readonly turningMilliseconds?: number;
+  /** Name of the collective under a tag, for errors. */
+  readonly nameOf?: (tag: number) => string;
+}
+
+/** The ranks of a world that talk over networks, as one of them sees it. */
+export interface NetworkWorld {
+  /** One per lane. */
+  readonly transports: readonly NetworkTransport[];
+  /** The error that the world failed with: every call throws it. */
+  failure(): CollectiveError | undefined;
+  /** Called when the world fails, for who is not waiting at that moment. */
+  onFailure(call: (error: CollectiveError) => void): void;
+  /** Who watches the processes knows that a rank is gone. */
+  reportLost(rank: number, reason: string): void;
+  /** Say goodbye to all peers, and end the links. Call when this rank has finished. */
+  close(): Promise<void>;
+}
+
+interface Peer {
+  readonly link: Link;
+  readonly queue: SendQueue;
+  readonly routes: readonly Route[];
+  /** It has said goodbye. */
+  left: boolean;
+}
+
+/** Two megabytes keep the system's buffer (4 MiB at most on Linux) from running dry while the event loop does something else. */
+const defaultOutstandingBytes = 2 ** 21;
+const empty = new Uint8Array(0);
+
+/**
+ * Transports over links of any kind: one per lane, all between the same ranks.
+ *
+ * Bytes are copied at most once in user space: none where they were asked for before they came, else through message memory. A sender
+ * runs at most `earlyBytes` per lane ahead of its receiver.
+ *
+ * Every wait ends: with the message, with PeerLostError when the peer's link is lost or silent, or with CollectiveTimeoutError when the peer
+ * lives but sends nothing for `timeoutMilliseconds`. Both name the rank that the trouble began with. Then all lanes have failed for good.
+ * @throws ArgumentError when the settings cannot be.
+ */
+export const networkWorld = (options: NetworkWorldOptions): NetworkWorld => new World(options);
+
+class World implements NetworkWorld {
+  readonly transports: readonly NetworkTransport[];
+  readonly #options: NetworkWorldOptions;
+  readonly #clock: Clock;
+  readonly #peers: ReadonlyMap<number, Peer>;
+  readonly #failure: Failure;
+  readonly #listeners: ((error: CollectiveError) => void)[] = [];
+  readonly #stayAwake: () => void;
+  #verdict: Verdict | undefined;
+  #closed = false;
+  #cancelTick: () => void = () => undefined;
+  #ticked: number;
+
+  constructor(options: NetworkWorldOptions) {
+    const { rank, lanes, worldSize, memory, clock = systemClock, turn, turningMilliseconds = 1 } = options;
+    const flow = { frameBytes: options.frameBytes ?? defaultFlow.frameBytes, earlyBytes: options.earlyBytes ?? defaultFlow.earlyBytes };
+    if (flow.earlyBytes < flow.frameBytes || flow.frameBytes < 1)
+      throw new ArgumentError(
+        `earlyBytes is ${flow.earlyBytes}, frameBytes ${flow.frameBytes}; a sender's credit must hold a frame, so raise earlyBytes`,
+      );
+    this.#options = options;
+    this.#clock = clock;
+    this.#ticked = clock.now();
+    this.#stayAwake = turn === undefined ? () => undefined : keepTurning(turn, turningMilliseconds, clock);
+    this.#failure = new Failure({
+      rank,
+      clock,
+      graceMilliseconds: options.graceMilliseconds ?? 300,
+      waiting: () => this.#longestWait(),
+      tell: (word) => this.#tell(word),
+      settle: (verdict) => this.#fail(verdict),
+    });
+    const peers = new Map<number, Peer>();
+    for (const link of options.links) {
+      if (link.peer === rank || link.peer >= worldSize || peers.has(link.peer))
+        throw new InvariantError(
+          `rank ${rank} of ${worldSize} got a link to rank ${link.peer}, which is itself, outside, or linked already`,
+        );
+      peers.set(link.peer, this.#meet(link, flow));
+    }
+    this.#peers = peers;
+    this.transports = Array.from({ length: lanes }, (_, lane) =>
+      laneTransport({
+        rank,
+        worldSize,
+        memory,
+        now: () => clock.now(),
+        routeTo: (peer) => {
+          const found = peers.get(peer);
+          if (found === undefined) throw new InvariantError(`rank ${rank} of ${worldSize} has no link to rank ${peer}`);
+          return { route: found.routes[lane]!, queue: found.queue };
+        },
+        requireUsable: (route) => this.#requireUsable(route),
+        waiting: ({ peer, tag }) => {
+          this.#stayAwake();
+          if (peers.get(peer)!.left) this.#suspectLeft(peer, tag);
+        },
+        attempt: (route, call) => {
+          try {
+            return call();
+          } catch (error) {
+            this.#broken(route.peer, error as Error);
+            this.#requireUsable(route);
+            throw error;
+          }
+        },
+      }),
+    );
+    for (const peer of peers.values()) this.#open(peer, flow);
+    this.#tick();
+  }
+
+  failure(): CollectiveError | undefined {
+    return this.#verdict === undefined ? undefined : this.#errorOf(this.#verdict, this.#nameOf(this.#verdict.tag));
+  }
+
+  onFailure(call: (error: CollectiveError) => void): void {
+    const failed = this.failure();
+    if (failed === undefined) this.#listeners.push(call);
+    else call(failed);
+  }
+
+  reportLost(rank: number, reason: string): void {
+    this.#failure.rule({ kind: "lost", rank, tag: 0, reason });
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#failure.cancel();
+    this.#cancelTick();
+    for (const route of this.#routes()) route.reject(() => this.#closedError(route));
+    await Promise.all(Array.from(this.#peers.values(), ({ link }) => link.close()));
+  }
+
+  #meet(link: Link, flow: Flow): Peer {
+    const { rank, lanes, memory, codec, outstandingBytes = defaultOutstandingBytes } = this.#options;
+    const { peer } = link;
+    const disagree = (difference: string, tag: number): never => {
+      throw new RanksDisagreeError({ rank, peer, collective: this.#nameOf(tag) }, `rank ${peer}: ${difference}`);
+    };
+    return {
+      link,
+      left: false,
+      queue: new SendQueue({
+        ...flow,
+        lanes,
+        codec,
+        outstandingBytes: outstandingBytes * link.width,
+        write: (frame, handedOver) => link.write(frame, handedOver),
+      }),
+      routes: Array.from(
+        { length: lanes },
+        (_, lane) =>
+          new Route(
+            peer,
+            lane,
+            (complete) => new Mailbox({ ...flow, memory, codec, grant: (bytes) => grantOn(link, lane, bytes), complete, disagree }),
+          ),
+      ),
+    };
+  }
+
+  #open(peer: Peer, { frameBytes, earlyBytes }: Flow): void {
+    const { link, routes } = peer;
+    const limits: { readonly [type in FrameHeader["type"]]?: number } = { data: frameBytes, error: longestWord };
+    link.open({
+      limit: ({ type, stream }) => (stream < routes.length ? (limits[type] ?? 0) : 0),
+      target: (header) => (header.type === "data" ? routes[header.stream]!.mailbox.target(header) : new Uint8Array(header.length)),
+      frame: (header, payload) => this.#take(peer, header, payload),
+      closed: (error) => {
+        if (error !== undefined) return this.#broken(link.peer, error);
+        peer.left = true;
+        const waiting = routes.find(({ waits }) => waits);
+        if (waiting !== undefined) this.#suspectLeft(link.peer, waiting.tag);
+      },
+    });
+    // Nothing may be sent before this: a peer that is ready earlier waits for it.
+    for (const { lane } of routes) grantOn(link, lane, earlyBytes);
+  }
+
+  #take({ link, queue, routes }: Peer, header: FrameHeader, payload: Uint8Array): void {
+    const route = routes[header.stream];
+    if (route === undefined) throw new Error(`a ${header.type} frame is for lane ${header.stream} of ${routes.length}`);
+    if (header.type === "data") {
+      route.progress = this.#clock.now();
+      route.mailbox.frame(header);
+    } else if (header.type === "control") queue.grant(header.stream, header.tag);
+    else if (header.type === "error") this.#failure.hear(link.peer, decodeWord(payload));
+    else throw new Error(`a ${header.type} frame came after the handshake`);
+  }
+
+  /** What came from a peer, or no longer comes, ends the world. */
+  #broken(peer: number, error: Error): void {
+    if (this.#closed) return;
+    const tag = this.#peers.get(peer)?.routes.find(({ waits }) => waits)?.tag ?? 0;
+    this.#failure.suspect({ kind: error instanceof RanksDisagreeError ? "disagree" : "lost", rank: peer, tag, reason: error.message });
+  }
+
+  #suspectLeft(peer: number, tag: number): void {
+    this.#failure.suspect({ kind: "lost", rank: peer, tag, reason: "it had finished and closed its links" });
+  }
+
+  *#routes(): Generator<Route> {
+    for (const { routes } of this.#peers.values()) yield* routes;
+  }
+
+  #longestWait(): Route | undefined {
+    let longest: Route | undefined;
+    for (const route of this.#routes()) if (route.waits && (longest === undefined || route.progress < longest.progress)) longest = route;
+    return longest;
+  }
+
+  #tell(word: Word): void {
+    const frame: OutgoingFrame = { type: "error", flags: 0, stream: 0, sequence: 0, tag: 0, payload: encodeWord(word) };
+    for (const { link } of this.#peers.values()) link.write(frame);
+  }
+
+  #tick(): void {
+    const { heartbeatMilliseconds = 1000, silenceMilliseconds = 3000, timeoutMilliseconds } = this.#options;
+    const period = Math.min(heartbeatMilliseconds, timeoutMilliseconds / 4);
+    this.#cancelTick = this.#clock.after(period, () => {
+      const now = this.#clock.now();
+      // A process that was stopped, or a thread that computed for long, has heard nothing because it did not listen.
+      const deaf = now - this.#ticked > period + silenceMilliseconds / 2;
+      this.#ticked = now;
+      for (const { link, left } of this.#peers.values()) {
+        if (left) continue;
+        link.ping();
+        const silence = link.silence();
+        if (deaf) link.forgive();
+        else if (silence > silenceMilliseconds)
+          this.#failure.suspect({ kind: "lost", rank: link.peer, tag: 0, reason: `nothing came from it for ${Math.round(silence)} ms` });
+      }
+      const longest = this.#longestWait();
+      if (longest !== undefined && now - longest.progress > timeoutMilliseconds)
+        this.#failure.suspect({
+          kind: "timeout",
+          rank: longest.peer,
+          tag: longest.tag,
+          reason: `nothing came for ${timeoutMilliseconds} ms`,
+        });
+      if (this.#verdict === undefined && !this.#closed) this.#tick();
+    });
+  }
+
+  #fail(verdict: Verdict): void {
+    this.#verdict = verdict;
+    this.#cancelTick();
+    // First no byte may land any more: whoever is told below may use the memory again.
+    for (const { link } of this.#peers.values()) link.destroy();
+    for (const route of this.#routes()) route.reject(() => this.#errorOf(verdict, this.#nameOf(route.tag)));
+    const error = this.failure()!;
+    for (const listener of this.#listeners.splice(0)) listener(error);
+  }
+
+  #requireUsable(route: Route): void {
+    if (this.#verdict !== undefined) throw this.#errorOf(this.#verdict, this.#nameOf(route.tag));
+    if (this.#closed) throw this.#closedError(route);
+  }
+
+  #closedError({ peer, tag }: Route): CollectiveError {
+    return new GroupClosedError({ rank: this.#options.rank, peer, collective: this.#nameOf(tag) });
+  }
+
+  #errorOf({ kind, rank, reason, reporter }: Verdict, collective: string): CollectiveError {
+    const own = this.#options.rank;
+    // A rank that others blame knows that it lives: for it, they are lost.
+    const place = { rank: own, peer: rank === own && kind !== "timeout" ? reporter : rank, collective };
+    if (kind === "timeout") return new CollectiveTimeoutError(place, this.#options.timeoutMilliseconds, reporter);
+    const said = reporter === own ? reason : `rank ${reporter} says of rank ${rank}: ${reason}`;
+    return kind === "disagree" ? new RanksDisagreeError(place, said) : new PeerLostError(place, said);
+  }
+
+  #nameOf(tag: number): string {
+    return this.#options.nameOf?.(tag) ?? `collective ${tag}`;
+  }
+}
+
+const mostCredit = 2 ** 31; // a frame has 32 bits for it
+
+/** Let a peer send `bytes` more on a lane. */
+const grantOn = (link: Link, lane: number, bytes: number): void => {
+  for (let rest = bytes; rest > 0; rest -= mostCredit)
+    link.write({ type: "control", flags: 0, stream: lane, sequence: 0, tag: Math.min(rest, mostCredit), payload: empty });
+};

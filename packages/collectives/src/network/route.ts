@@ -1,0 +1,82 @@
+import type { CollectiveError } from "../errors.ts";
+import type { Mailbox } from "./mailbox.ts";
+import type { SendQueue } from "./send-queue.ts";
+
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (error: CollectiveError) => void;
+}
+
+/** What a rank has with one peer on one lane: its messages there and back, and who waits for them. */
+export class Route {
+  readonly peer: number;
+  readonly lane: number;
+  readonly mailbox: Mailbox;
+  /** Messages that the transport has handed out and not got back. */
+  readonly borrowed: Uint8Array[] = [];
+  /** Of the last message that was asked for or sent. */
+  tag = 0;
+  /** When the peer was last seen to take part: a frame from it, bytes that left for it, or the beginning of the wait. */
+  progress = 0;
+  #sent = 0;
+  #returned = 0;
+  #receiving: Waiter | undefined;
+  #returning: (Waiter & { readonly count: number }) | undefined;
+
+  constructor(peer: number, lane: number, makeMailbox: (complete: () => void) => Mailbox) {
+    this.peer = peer;
+    this.lane = lane;
+    this.mailbox = makeMailbox(() => {
+      const receiving = this.#receiving;
+      this.#receiving = undefined;
+      receiving?.resolve();
+    });
+  }
+
+  /** Whether somebody waits here. */
+  get waits(): boolean {
+    return this.#receiving !== undefined || this.#returning !== undefined;
+  }
+
+  /** @returns the number of the loan. */
+  send(queue: SendQueue, bytes: Uint8Array, now: () => number): number {
+    this.#sent += 1;
+    queue.push(this.lane, this.tag, bytes, () => {
+      this.#returned += 1;
+      this.progress = now();
+      const returning = this.#returning;
+      if (returning === undefined || this.#returned < returning.count) return;
+      this.#returning = undefined;
+      returning.resolve();
+    });
+    return this.#sent;
+  }
+
+  /** Let the next message land in `target`. `waiting` is told when that takes time. */
+  receive(target: Uint8Array, waiting: () => void): void | Promise<void> {
+    if (this.mailbox.post(this.tag, target)) return;
+    return new Promise((resolve, reject) => {
+      this.#receiving = { resolve, reject };
+      waiting();
+    });
+  }
+
+  hasReturned(count: number): boolean {
+    return this.#returned >= count;
+  }
+
+  whenReturned(count: number, waiting: () => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#returning = { resolve, reject, count };
+      waiting();
+    });
+  }
+
+  /** End the waits. */
+  reject(error: () => CollectiveError): void {
+    const waiters = [this.#receiving, this.#returning];
+    this.#receiving = undefined;
+    this.#returning = undefined;
+    for (const waiter of waiters) waiter?.reject(error());
+  }
+}

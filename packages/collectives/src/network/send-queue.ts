@@ -1,0 +1,101 @@
+import { frameFlags } from "../wire/frame.ts";
+import { type Flow, frameCharge, frameCount } from "./flow.ts";
+import type { LinkCodec, OutgoingFrame } from "./link.ts";
+
+interface Message {
+  readonly tag: number;
+  readonly bytes: Uint8Array;
+  readonly frames: number;
+  /** Frames handed to the link, and those of them whose bytes may not change yet. */
+  begun: number;
+  unsettled: number;
+  readonly settled: () => void;
+}
+
+interface Lane {
+  readonly messages: Message[];
+  credit: number;
+  sequence: number;
+}
+
+export interface SendQueueOptions extends Flow {
+  readonly lanes: number;
+  /** How many bytes may be handed to the link and not yet be taken by the system: what an urgent frame may find before it. */
+  readonly outstandingBytes: number;
+  readonly codec?: LinkCodec | undefined;
+  readonly write: (frame: OutgoingFrame, handedOver: () => void) => void;
+}
+
+/**
+ * Messages that wait to be sent to one peer. Cuts them into frames; the frame of the highest lane that has credit goes next, so that an
+ * urgent message overtakes between two frames of another. A lane without credit holds up no other.
+ */
+export class SendQueue {
+  readonly #options: SendQueueOptions;
+  readonly #lanes: readonly Lane[];
+  #outstanding = 0;
+  #writing = false;
+
+  constructor(options: SendQueueOptions) {
+    this.#options = options;
+    this.#lanes = Array.from({ length: options.lanes }, () => ({ messages: [], credit: 0, sequence: 0 }));
+  }
+
+  /** Queue a message; `settled` is called when its bytes may change again. */
+  push(lane: number, tag: number, bytes: Uint8Array, settled: () => void): void {
+    const frames = frameCount(bytes.byteLength, this.#options);
+    this.#lanes[lane]!.messages.push({ tag, bytes, frames, begun: 0, unsettled: 0, settled });
+    this.#pump();
+  }
+
+  /** The receiver lets `bytes` more come on a lane. */
+  grant(lane: number, bytes: number): void {
+    this.#lanes[lane]!.credit += bytes;
+    this.#pump();
+  }
+
+  /** Whether messages wait for credit or for the system. */
+  get busy(): boolean {
+    return this.#outstanding > 0 || this.#lanes.some(({ messages }) => messages.length > 0);
+  }
+
+  #pump(): void {
+    if (this.#writing) return; // a link that settles at once asks again from within
+    this.#writing = true;
+    try {
+      while (this.#outstanding < this.#options.outstandingBytes && this.#writeNext());
+    } finally {
+      this.#writing = false;
+    }
+  }
+
+  #writeNext(): boolean {
+    for (let stream = this.#lanes.length - 1; stream >= 0; stream--) {
+      const lane = this.#lanes[stream]!;
+      const message = lane.messages[0];
+      if (message === undefined) continue;
+      const { frameBytes, codec, write } = this.#options;
+      const raw = message.bytes.subarray(message.begun * frameBytes, (message.begun + 1) * frameBytes);
+      const charge = frameCharge(raw.byteLength);
+      if (charge > lane.credit) continue;
+      lane.credit -= charge;
+      message.begun += 1;
+      message.unsettled += 1;
+      const last = message.begun === message.frames;
+      if (last) lane.messages.shift();
+      const coded = codec?.encode(raw);
+      const flags = (last ? frameFlags.last : 0) | (coded === undefined ? 0 : frameFlags.coded);
+      const { sequence } = lane;
+      lane.sequence = (sequence + 1) >>> 0;
+      this.#outstanding += charge;
+      write({ type: "data", flags, stream, sequence, tag: message.tag, payload: coded ?? raw }, () => {
+        this.#outstanding -= charge;
+        message.unsettled -= 1;
+        if (message.unsettled === 0 && message.begun === message.frames) message.settled();
+        this.#pump();
+      });
+      return true;
+    }
+    return false;
+  }
+}

@@ -1,0 +1,90 @@
+import type { FrameSocket } from "./frame-socket.ts";
+import type { Link, LinkReceiver, OutgoingFrame } from "./link.ts";
+
+// A peer that has been told goodbye answers at once, if it lives and its thread is not computing.
+const goodbyeMilliseconds = 1000;
+
+/**
+ * A link over sockets: data leave by those that the peer has dialled, and come by those that we have. Control frames take the other
+ * way of each, where they never wait behind data.
+ */
+export class SocketLink implements Link {
+  readonly peer: number;
+  readonly #accepted: readonly FrameSocket[];
+  readonly #dialled: readonly FrameSocket[];
+  readonly #all: readonly FrameSocket[];
+  readonly #open: Set<FrameSocket>;
+  #failed = false;
+  #whenEnded: () => void = () => undefined;
+
+  constructor(peer: number, accepted: readonly FrameSocket[], dialled: readonly FrameSocket[]) {
+    this.peer = peer;
+    this.#accepted = accepted;
+    this.#dialled = dialled;
+    this.#all = [...accepted, ...dialled];
+    this.#open = new Set(this.#all);
+  }
+
+  get width(): number {
+    return this.#accepted.length;
+  }
+
+  open(receiver: LinkReceiver): void {
+    for (const socket of this.#all) {
+      socket.heardAt = performance.now();
+      socket.open({
+        limit: (header) => receiver.limit(header),
+        target: (header) => receiver.target(header),
+        frame: (header, payload) => receiver.frame(header, payload),
+        closed: (error) => {
+          this.#open.delete(socket);
+          if (this.#open.size === 0) this.#whenEnded();
+          if (this.#failed || (error === undefined && this.#open.size > 0)) return;
+          this.#failed = error !== undefined;
+          receiver.closed(error);
+        },
+      });
+    }
+  }
+
+  write(frame: OutgoingFrame, handedOver?: () => void): void {
+    if (frame.type !== "data") return this.#dialled[0]!.write(frame, handedOver);
+    let free = this.#accepted[0]!;
+    for (const socket of this.#accepted) if (socket.outstanding < free.outstanding) free = socket;
+    free.write(frame, handedOver);
+  }
+
+  ping(): void {
+    for (const socket of this.#open) socket.ping();
+  }
+
+  silence(): number {
+    const now = performance.now();
+    let longest = 0;
+    for (const { heardAt } of this.#open) longest = Math.max(longest, now - heardAt);
+    return longest;
+  }
+
+  forgive(): void {
+    for (const socket of this.#open) socket.heardAt = performance.now();
+  }
+
+  async close(): Promise<void> {
+    if (this.#open.size === 0) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const ended = new Promise<void>((resolve) => {
+      this.#whenEnded = resolve;
+      timer = setTimeout(resolve, goodbyeMilliseconds);
+    });
+    for (const socket of this.#open) socket.bye();
+    await ended;
+    clearTimeout(timer);
+    for (const socket of this.#all) socket.destroy();
+  }
+
+  destroy(): void {
+    for (const socket of this.#all) socket.leave();
+    this.#open.clear();
+    this.#whenEnded();
+  }
+}

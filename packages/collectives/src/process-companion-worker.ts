@@ -1,0 +1,101 @@
+import { parentPort, workerData } from "node:worker_threads";
+import type { ErrorKind } from "@skein/tensor-core";
+import { wasmMessageMemory } from "./message-memory.ts";
+import { emulatedLinks } from "./network/emulated-links.ts";
+import { type NetworkWorld, networkWorld } from "./network/network-transport.ts";
+import { listenByTcp } from "./network/tcp.ts";
+import { listenByTls } from "./network/tls.ts";
+import type { CompanionInput, CompanionNews, CompanionOrder } from "./process-companion.ts";
+import { signToken, verifyToken } from "./security/tokens.ts";
+import { Control, laneCount } from "./threads/control.ts";
+import { serveRequests } from "./threads/serve-requests.ts";
+import { hybridTransport } from "./transport/hybrid-transport.ts";
+import { ThreadTransport } from "./transport/thread-transport.ts";
+
+// Entry of the companion thread of a rank in a world of several processes; `createProcessWorld` starts it. It holds the rank's sockets.
+
+const post = (news: CompanionNews): void => parentPort!.postMessage(news);
+
+/** Orders, one after the other, and those that may come at any time. */
+const orders = (
+  onLost: (rank: number, reason: string) => void,
+  onEnd: () => void,
+): Promise<Extract<CompanionOrder, { type: "connect" }> | undefined> =>
+  new Promise((resolve) => {
+    parentPort!.on("message", (order: CompanionOrder) => {
+      if (order.type === "connect") resolve(order);
+      else if (order.type === "lost") onLost(order.rank, order.reason);
+      else {
+        onEnd();
+        resolve(undefined);
+      }
+    });
+  });
+
+const run = async (input: CompanionInput): Promise<void> => {
+  const { connection, job, build, secret, tls, listen, insecure, links: settings = {}, emulate } = input;
+  const { rank, worldSize, memory, timeoutMilliseconds, localRanks } = connection;
+  const control = new Control(connection);
+  const listener = await (tls === undefined ? listenByTcp : listenByTls)({
+    rank,
+    worldSize,
+    job,
+    build,
+    tls: tls!,
+    token: await signToken({ holder: { ranks: [rank] }, job, secret }),
+    admit: async ({ rank: peer, token }) => {
+      try {
+        const { holder } = await verifyToken(token ?? "", { job, secret });
+        return holder !== "coordinator" && holder.ranks.includes(peer) ? undefined : `its token is not one of rank ${peer}`;
+      } catch (error) {
+        return (error as Error).message;
+      }
+    },
+    lanes: laneCount,
+    ...(listen !== undefined && { host: listen }),
+    ...(insecure !== undefined && { insecure }),
+    ...(settings.socketsPerPair !== undefined && { socketsPerPair: settings.socketsPerPair }),
+    ...(settings.checksum !== undefined && { sums: settings.checksum }),
+  });
+  let world: NetworkWorld | undefined;
+  const ordered = orders(
+    (lost, reason) => world?.reportLost(lost, reason),
+    () => control.close(),
+  );
+  post({ type: "listening", address: { host: listener.host, port: listener.port } });
+  const order = await ordered;
+  if (order === undefined) return listener.close();
+  const messages = wasmMessageMemory(memory);
+  const links = await listener.connect(order.peers);
+  world = networkWorld({
+    rank,
+    worldSize,
+    lanes: laneCount,
+    links: emulate === undefined ? links : emulatedLinks(links, { direction: () => emulate, seed: rank }),
+    memory: messages,
+    timeoutMilliseconds,
+  });
+  world.onFailure((error) => control.failWith(error, 0));
+  post({ type: "connected" });
+  const isLocal = (peer: number): boolean => localRanks.includes(peer);
+  try {
+    await serveRequests(
+      { ...connection, preference: order.preference },
+      {
+        transports: world.transports.map((transport, lane) =>
+          localRanks.length === 1 ? transport : hybridTransport(new ThreadTransport(control, memory, lane), transport, isLocal),
+        ),
+        memory: messages,
+      },
+    );
+  } finally {
+    await world.close();
+  }
+};
+
+run(workerData as CompanionInput)
+  .catch((error: unknown) => {
+    const { kind = "invariant", code = "internal" } = error as { kind?: ErrorKind; code?: string };
+    post({ type: "failed", kind, code, message: (error as Error).message });
+  })
+  .finally(() => parentPort!.close());

@@ -1,0 +1,38 @@
+import type { ErrorKind } from "@skein/tensor-core";
+import type { EmulatedDirection } from "./network/emulated-links.ts";
+import type { RankAddress, RosterEntry } from "./rendezvous/roster.ts";
+import type { TlsIdentity } from "./security/tls-identity.ts";
+import type { Preference, WorldConnection } from "./threads/control.ts";
+
+/** What the companion of a rank in a world of several processes is started with. */
+export interface CompanionInput {
+  readonly connection: WorldConnection;
+  /** Hash of what all ranks agree on, and version of the program. */
+  readonly job: string;
+  readonly build: string;
+  /** Of the job: each rank proves to each other that it knows it. */
+  readonly secret: string;
+  /** Speak TLS in the name of this identity; else TCP. */
+  readonly tls?: TlsIdentity;
+  /** Address to listen on. Default: 127.0.0.1. */
+  readonly listen?: string;
+  /** Let bytes travel in the clear beyond this machine. */
+  readonly insecure?: boolean;
+  readonly links?: { readonly socketsPerPair?: number; readonly checksum?: "payload" | "header" };
+  /** When to make data smaller without loss. Default: "auto", where it pays. */
+  /** Make every link slower than it is. */
+  readonly emulate?: EmulatedDirection;
+  readonly codec?: "auto" | "always" | "never";
+}
+
+/** What the process tells a companion. */
+export type CompanionOrder =
+  | { readonly type: "connect"; readonly peers: readonly RosterEntry[]; readonly preference: Preference }
+  | { readonly type: "lost"; readonly rank: number; readonly reason: string }
+  | { readonly type: "end" };
+
+/** What a companion tells its process. */
+export type CompanionNews =
+  | { readonly type: "listening"; readonly address: RankAddress }
+  | { readonly type: "connected" }
+  | { readonly type: "failed"; readonly kind: ErrorKind; readonly code: string; readonly message: string };

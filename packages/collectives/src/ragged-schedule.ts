@@ -1,0 +1,80 @@
+import { type ElementRange, input, modulo, output, type Schedule, type Step, withoutEmpty } from "./schedule.ts";
+
+/** What a ragged schedule depends on: beside the place, how many rows go and come this time. */
+export interface RaggedPlace {
+  readonly rank: number;
+  readonly worldSize: number;
+  /** Rows that a chunk has room for. */
+  readonly capacity: number;
+  /** Elements of one row. */
+  readonly rowElements: number;
+  /** Rows for each rank, this one included (all-to-all), or one count for all (all-gather). */
+  readonly sent: readonly number[];
+  /** Rows from each rank, this one included. */
+  readonly received: readonly number[];
+}
+
+/** In round k each rank sends to rank + k and receives from rank − k; what stays here comes last, while messages are under way. */
+const exchangeRows = (algorithm: string, place: RaggedPlace, sourceFor: (peer: number) => ElementRange): Schedule => {
+  const { rank, worldSize, capacity, rowElements, received } = place;
+  const chunk = capacity * rowElements;
+  const came = (from: number): ElementRange => output(from * chunk, received[from]! * rowElements);
+  const rounds = Array.from({ length: worldSize - 1 }, (_, round): Step[] => {
+    const [to, from] = [modulo(rank + round + 1, worldSize), modulo(rank - round - 1, worldSize)];
+    return [
+      { action: "send", peer: to, source: sourceFor(to) },
+      { action: "receive", combine: "replace", peer: from, target: came(from) },
+    ];
+  });
+  rounds.push([
+    { action: "copy", source: sourceFor(rank), target: came(rank) },
+    ...received.map(
+      (count, from): Step => ({
+        action: "clear",
+        target: output(from * chunk + count * rowElements, chunk - count * rowElements),
+      }),
+    ),
+  ]);
+  return { algorithm, scratchElements: 0, rounds: withoutEmpty(rounds) };
+};
+
+/**
+ * All-to-all of the rows that count, by pairwise exchange. Chunk r of the operand is for rank r.
+ *
+ * Cost: P − 1 rounds of one message; a rank sends the bytes of its rows for others, nothing else.
+ * Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
+ */
+export const raggedAllToAllSchedule = (place: RaggedPlace): Schedule => {
+  const { capacity, rowElements, sent } = place;
+  return exchangeRows("ragged-all-to-all", place, (peer) => input(peer * capacity * rowElements, sent[peer]! * rowElements));
+};
+
+/**
+ * All-gather of the rows that count, each rank sending its own to every other: nobody forwards rows of another, so nobody waits for the
+ * count of a third.
+ *
+ * Cost: P − 1 rounds of one message; a rank sends P − 1 times the bytes of its rows.
+ */
+export const raggedAllGatherSchedule = (place: RaggedPlace): Schedule =>
+  exchangeRows("ragged-all-gather", place, () => input(0, place.sent[0]! * place.rowElements));
+
+/**
+ * Tell every rank how many rows will come, in i32: the messages are too small to be worth more than one round.
+ *
+ * Cost: 1 round of P − 1 messages, 4 (P − 1) bytes per rank.
+ */
+export const rowCountSchedule = ({ rank, worldSize, sent }: Pick<RaggedPlace, "rank" | "worldSize" | "sent">): Schedule => {
+  const countFor = (peer: number): ElementRange => input(sent.length === 1 ? 0 : peer, 1);
+  const peers = Array.from({ length: worldSize - 1 }, (_, i) => (rank + 1 + i) % worldSize);
+  return {
+    algorithm: "row-counts",
+    scratchElements: 0,
+    rounds: [
+      [
+        { action: "copy", source: countFor(rank), target: output(rank, 1) },
+        ...peers.map((peer): Step => ({ action: "send", peer, source: countFor(peer) })),
+        ...peers.map((peer): Step => ({ action: "receive", combine: "replace", peer, target: output(peer, 1) })),
+      ],
+    ],
+  };
+};

@@ -1,0 +1,55 @@
+import { bytesPerElement, checkRowCounts, type CollectiveRequest, InvariantError, readRowCounts } from "@skein/tensor-core";
+import type { Arithmetic } from "./arithmetic.ts";
+import { RanksDisagreeError } from "./errors.ts";
+import { type Walk, walk } from "./execute.ts";
+import { raggedAllGatherSchedule, raggedAllToAllSchedule, rowCountSchedule } from "./ragged-schedule.ts";
+import { sentElements } from "./schedule.ts";
+import type { Transport } from "./transport/transport.ts";
+
+const bytesPerCount = 4;
+
+/**
+ * Walk a ragged request: the ranks tell each other how many rows will come, then exactly those rows travel. What counts claim is
+ * checked before a byte of the result is written, so a wrong count cannot reach past a chunk, neither here nor there.
+ *
+ * Cost: a round for the counts, then P − 1 rounds; 4 (P − 1) bytes and the rows for others, sent per rank.
+ *
+ * @returns bytes sent.
+ * @throws ArgumentError when this rank is to send more rows than a chunk has, or fewer than none.
+ * @throws RanksDisagreeError when a peer announces such a count.
+ */
+export function* walkRagged(request: CollectiveRequest, tag: number, transport: Transport, arithmetic: Arithmetic): Walk<number> {
+  const { kind, dtype, input, output, ragged } = request;
+  if (ragged === undefined || (kind !== "all-to-all" && kind !== "all-gather"))
+    throw new InvariantError(
+      `a request of kind ${kind} ${ragged === undefined ? "without" : "with"} row counts was walked as a ragged one`,
+    );
+  const { rank, worldSize } = transport;
+  const { capacity, rows, receivedRows } = ragged;
+  const sent = readRowCounts(rows);
+  checkRowCounts(kind, rank, sent, capacity);
+
+  const counts = rowCountSchedule({ rank, worldSize, sent });
+  yield* walk(counts, { input: rows, output: receivedRows, dtype: "i32", tag }, transport, arithmetic);
+  const received = readRowCounts(receivedRows);
+  const liar = received.findIndex((count) => count < 0 || count > capacity);
+  if (liar !== -1) {
+    throw new RanksDisagreeError(
+      { rank, peer: liar, collective: `ragged ${kind}` },
+      `rank ${liar} announces ${received[liar]} rows for rank ${rank}, whose chunks have room for ${capacity}`,
+    );
+  }
+
+  const numChunks = kind === "all-to-all" ? worldSize : 1;
+  const rowElements = capacity === 0 ? 0 : input.byteLength / bytesPerElement[dtype] / (numChunks * capacity);
+  const schedule = (kind === "all-to-all" ? raggedAllToAllSchedule : raggedAllGatherSchedule)({
+    rank,
+    worldSize,
+    capacity,
+    rowElements,
+    sent,
+    received,
+  });
+  yield* walk(schedule, { input, output, dtype, tag }, transport, arithmetic);
+  return sentElements(counts) * bytesPerCount + sentElements(schedule) * bytesPerElement[dtype];
+}

@@ -1,0 +1,159 @@
+import type { Socket } from "node:net";
+import { FrameReader } from "../wire/frame-reader.ts";
+import { encodeHeader, type FrameType } from "../wire/frame.ts";
+import type { Heartbeat } from "./handshake-messages.ts";
+import { Liveness } from "./liveness.ts";
+
+/** How a connection ended: the peer said goodbye, this side did, or it broke. */
+export type Ending =
+  | { readonly how: "peer-closed" | "closed" }
+  | { readonly how: "broken"; readonly reason: string; readonly error: unknown };
+
+/** Who holds a control connection. */
+export interface ConnectionOwner {
+  /** The most bytes that a frame of this type may announce now; 0 refuses a payload. */
+  limit(type: FrameType): number;
+  /** Take a frame other than ping and bye. What this throws breaks the connection. */
+  frame(type: FrameType, payload: Uint8Array): void;
+  /** What to tell a peer whose bytes cannot be read, before the connection ends. */
+  farewell?(error: unknown): FrameType | undefined;
+  /** Called once, last of all. */
+  ended(ending: Ending): void;
+}
+
+/** Bytes that may wait for a peer that does not read: two of the largest messages. */
+const unsentBytes = 128 * 1024 * 1024;
+const goodbyeMilliseconds = 1000;
+const nothing = new Uint8Array(0);
+
+/** Frames both ways over one socket, pings when there is nothing to say, and a goodbye, so that closing is not taken for a loss. */
+export class ControlConnection {
+  readonly #socket: Socket;
+  readonly #owner: ConnectionOwner;
+  readonly #closed: Promise<void>;
+  #sequence = 0;
+  #liveness: Liveness | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #peerClosed = false;
+  #closing = false;
+  #broken: { readonly reason: string; readonly error: unknown } | undefined;
+
+  constructor(socket: Socket, owner: ConnectionOwner) {
+    this.#socket = socket;
+    this.#owner = owner;
+    const reader = new FrameReader({
+      limit: ({ type }) => (type === "ping" || type === "bye" ? 0 : owner.limit(type)),
+      target: ({ length }) => new Uint8Array(length),
+      frame: ({ type }, payload) => this.#take(type, payload),
+    });
+    socket.setNoDelay(true);
+    socket.on("data", (chunk: Uint8Array) => {
+      if (this.over) return;
+      this.#liveness?.heard(performance.now());
+      this.#guard(() => reader.push(chunk));
+    });
+    socket.on("end", () => {
+      if (!this.over) this.#guard(() => reader.end());
+    });
+    socket.on("error", (error: NodeJS.ErrnoException) => this.break(`its connection failed (${error.code ?? error.message})`, error));
+    this.#closed = new Promise((resolve) => {
+      socket.once("close", () => {
+        clearInterval(this.#timer);
+        resolve();
+        owner.ended(this.#ending());
+      });
+    });
+  }
+
+  /** Whether nothing more will be sent or taken. */
+  get over(): boolean {
+    return this.#closing || this.#broken !== undefined || this.#peerClosed || this.#socket.destroyed;
+  }
+
+  /** Hand a frame to the system. Returns false where the connection is over. */
+  send(type: FrameType, payload: Uint8Array = nothing): boolean {
+    if (this.over) return false;
+    if (this.#socket.writableLength + payload.byteLength > unsentBytes) {
+      this.break(`it does not read: ${this.#socket.writableLength} bytes wait for it`);
+      return false;
+    }
+    this.#write(type, payload);
+    return true;
+  }
+
+  /** Begin to ping, and to expect to be heard from. */
+  beat(heartbeat: Heartbeat): void {
+    const liveness = new Liveness(heartbeat, performance.now());
+    this.#liveness = liveness;
+    this.#timer = setInterval(() => {
+      const now = performance.now();
+      const what = liveness.look(now);
+      if (what === "lost") this.break(`nothing was heard from it for ${(liveness.silence(now) / 1000).toFixed(1)} s`);
+      else if (what === "ping") this.send("ping");
+    }, liveness.lookMilliseconds).unref();
+  }
+
+  /** Let the process end although the connection is open. */
+  unref(): void {
+    this.#socket.unref();
+  }
+
+  /** Say goodbye and wait until the connection is closed, a second at most. */
+  async close(): Promise<void> {
+    if (!this.over) {
+      this.#write("bye", nothing);
+      this.#closing = true;
+      this.#socket.end();
+    }
+    this.#socket.ref();
+    const late = setTimeout(() => this.#socket.destroy(), goodbyeMilliseconds);
+    await this.#closed;
+    clearTimeout(late);
+  }
+
+  /** End the connection without a goodbye. */
+  break(reason: string, error?: unknown): void {
+    if (!this.#closing && !this.#peerClosed) this.#broken ??= { reason, error };
+    this.#socket.destroy();
+  }
+
+  /** Do what may find that the peer's bytes are none of its protocol. */
+  #guard(read: () => void): void {
+    try {
+      read();
+    } catch (error) {
+      const last = this.#owner.farewell?.(error);
+      if (last !== undefined && !this.over) this.#write(last, nothing);
+      this.#broken ??= { reason: error instanceof Error ? error.message : String(error), error };
+      if (last === undefined) this.#socket.destroy();
+      else this.#socket.destroySoon(); // what was written leaves first
+    }
+  }
+
+  #write(type: FrameType, payload: Uint8Array): void {
+    const header = { type, flags: 0, stream: 0, sequence: this.#sequence, tag: 0, length: payload.byteLength };
+    this.#sequence = (this.#sequence + 1) >>> 0;
+    this.#liveness?.sent(performance.now());
+    this.#socket.cork();
+    this.#socket.write(encodeHeader(header, payload));
+    if (payload.byteLength > 0) this.#socket.write(payload);
+    this.#socket.uncork();
+  }
+
+  #take(type: FrameType, payload: Uint8Array): void {
+    if (this.over || type === "ping") return;
+    if (type === "bye") {
+      this.#peerClosed = true;
+      this.#socket.end();
+    } else this.#owner.frame(type, payload);
+  }
+
+  #ending(): Ending {
+    if (this.#closing) return { how: "closed" };
+    if (this.#peerClosed) return { how: "peer-closed" };
+    return {
+      how: "broken",
+      ...(this.#broken ?? { reason: "its connection closed without a goodbye; its process has ended", error: undefined }),
+    };
+  }
+}

@@ -1,0 +1,69 @@
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
+import { tlsServerOptions } from "../security/tls-identity.ts";
+import type { CheckedRendezvousOptions } from "./coordinator-options.ts";
+import type { RankAddress } from "./roster.ts";
+
+/** Connections beyond one per rank. What comes on top is turned away; a job's processes come back. */
+const strangersAtOnce = 256;
+
+/** Listens for the processes of a job by TCP, or by TLS where there is an identity. */
+export class ControlListener {
+  readonly #options: CheckedRendezvousOptions;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #referenced = true;
+
+  /**
+   * @param receive takes each connection. One that TLS does not trust comes too, with `authorized` false, so that it can be told why.
+   * @param drop hears of those that did not become one.
+   */
+  constructor(options: CheckedRendezvousOptions, receive: (socket: Socket) => void, drop: (reason: string) => void) {
+    this.#options = options;
+    const { security, handshakeTimeoutMilliseconds: handshakeTimeout, worldSize } = options;
+    this.#server =
+      security === undefined
+        ? createServer(receive)
+        : createTlsServer({ ...tlsServerOptions(security), rejectUnauthorized: false, handshakeTimeout }, receive);
+    this.#server.on("tlsClientError", (error: Error, socket: Socket) => {
+      drop(`a connection from ${socket.remoteAddress ?? "a peer that is gone"}: no TLS handshake (${error.message})`);
+      socket.destroy();
+    });
+    this.#server.maxConnections = worldSize + strangersAtOnce;
+    this.#server.on("connection", (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+      if (!this.#referenced) socket.unref();
+    });
+    this.#server.on("error", (error) => {
+      if (this.#server.listening) drop(`a connection could not be accepted: ${error.message}`);
+    });
+  }
+
+  /** @returns where it listens. @throws the system's error, as when the port is taken. */
+  listen(): Promise<RankAddress> {
+    const { host, port } = this.#options;
+    return new Promise((resolve, reject) => {
+      this.#server.once("error", reject).listen({ host, port }, () => {
+        this.#server.off("error", reject);
+        const bound = this.#server.address() as AddressInfo;
+        resolve({ host: bound.address, port: bound.port });
+      });
+    });
+  }
+
+  /** Let the process end although this listens. */
+  unref(): void {
+    this.#referenced = false;
+    this.#server.unref();
+    for (const socket of this.#sockets) socket.unref();
+  }
+
+  /** Take no more connections, then do `last`, then close those that are left. */
+  async stop(last: () => Promise<unknown>): Promise<void> {
+    const stopped = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    await last();
+    for (const socket of this.#sockets) socket.destroy();
+    await stopped;
+  }
+}

@@ -1,0 +1,61 @@
+import { ArgumentError } from "@skein/tensor-core";
+import { Packr } from "msgpackr";
+import { z } from "zod";
+import { checkedCodec, type MessageCodec } from "./message-codec.ts";
+import { type Roster, rosterSchema } from "./roster.ts";
+
+/** The most bytes of a control message: the spans of some hundred steps of a large graph fit. */
+export const controlMessageBytes: number = 64 * 1024 * 1024;
+
+/** Ranks that are gone, and why. */
+export interface Loss {
+  readonly ranks: readonly number[];
+  readonly reason: string;
+}
+
+/** What a coordinator tells a member. */
+export type Announcement =
+  | { readonly kind: "complete"; readonly roster: Roster; readonly process: number; readonly coordinatorRanks: readonly number[] }
+  | { readonly kind: "incomplete"; readonly code: "rendezvous-timeout" | "rendezvous-failed"; readonly message: string }
+  | ({ readonly kind: "lost" } & Loss)
+  | { readonly kind: "message"; readonly body: unknown };
+
+/** What a member tells its coordinator. */
+export type Report =
+  | { readonly kind: "lost"; readonly rank: number; readonly reason: string }
+  | { readonly kind: "message"; readonly body: unknown };
+
+// Plain msgpack: no extension of records, so that every message stands alone.
+const packr = new Packr({ useRecords: false });
+const msgpack = {
+  encode: (message: unknown): Uint8Array => packr.pack(message),
+  decode: (bytes: Uint8Array): unknown => packr.unpack(bytes),
+};
+
+/** @throws ArgumentError when a message is larger than a connection carries. */
+export const encodeBounded = <Message>(codec: MessageCodec<Message>, message: Message): Uint8Array => {
+  const payload = codec.encode(message);
+  if (payload.byteLength > controlMessageBytes)
+    throw new ArgumentError(`a control message of ${payload.byteLength} bytes is larger than ${controlMessageBytes}; send it in parts`);
+  return payload;
+};
+
+const rank = z.int().min(0);
+const message = z.strictObject({ kind: z.literal("message"), body: z.unknown() });
+
+export const announcementCodec: MessageCodec<Announcement> = checkedCodec(
+  "an announcement",
+  z.discriminatedUnion("kind", [
+    z.strictObject({ kind: z.literal("complete"), roster: rosterSchema, process: z.int().min(0), coordinatorRanks: z.array(rank) }),
+    z.strictObject({ kind: z.literal("incomplete"), code: z.enum(["rendezvous-timeout", "rendezvous-failed"]), message: z.string() }),
+    z.strictObject({ kind: z.literal("lost"), ranks: z.array(rank), reason: z.string() }),
+    message,
+  ]),
+  msgpack,
+);
+
+export const reportCodec: MessageCodec<Report> = checkedCodec(
+  "a report",
+  z.discriminatedUnion("kind", [z.strictObject({ kind: z.literal("lost"), rank, reason: z.string() }), message]),
+  msgpack,
+);

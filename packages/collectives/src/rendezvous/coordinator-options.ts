@@ -1,0 +1,106 @@
+import { ArgumentError } from "@skein/tensor-core";
+import { requireSecure } from "../security/loopback.ts";
+import { checkSecret } from "../security/tokens.ts";
+import type { TlsIdentity } from "../security/tls-identity.ts";
+import type { Heartbeat } from "./handshake-messages.ts";
+import { checkHeartbeat, defaultHeartbeat } from "./liveness.ts";
+import type { World } from "./membership.ts";
+
+/** What happened at a coordinator, as one line for a log; it holds no secret. */
+export interface RendezvousEvent {
+  readonly kind: "joined" | "refused" | "dropped" | "left" | "complete" | "lost";
+  readonly message: string;
+}
+
+export interface RendezvousOptions {
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  /** Default 0: any that is free. */
+  readonly port?: number;
+  readonly worldSize: number;
+  /** Hash of what all ranks must agree on. */
+  readonly job: string;
+  /** Build of Skein; the same on all processes unless `anyBuild`. */
+  readonly build: string;
+  readonly anyBuild?: boolean;
+  /** From `newSecret()`, the same for every process of the job. */
+  readonly secret: string;
+  /** Ranks of the process that hosts the coordinator, which are lost with it. Default: none, as a launcher has. */
+  readonly ranks?: readonly number[];
+  /** Speak TLS, and let in only who proves its ranks by a certificate of the same authority. */
+  readonly security?: TlsIdentity;
+  /** Allow to listen off loopback without `security`. */
+  readonly insecure?: boolean;
+  /** Default 60 s. */
+  readonly joinTimeoutMilliseconds?: number;
+  /** What a stranger has to say who it is. Default 5 s. */
+  readonly handshakeTimeoutMilliseconds?: number;
+  /** Kept by both sides. Default: a ping every second, lost after three: no main thread of the job may be busy for so long at a stretch. */
+  readonly heartbeat?: Heartbeat;
+  readonly onEvent?: (event: RendezvousEvent) => void;
+}
+
+/** Options with every default filled in. */
+export interface CheckedRendezvousOptions extends World {
+  readonly host: string;
+  readonly port: number;
+  readonly secret: string;
+  readonly ranks: readonly number[];
+  readonly security: TlsIdentity | undefined;
+  readonly joinTimeoutMilliseconds: number;
+  readonly handshakeTimeoutMilliseconds: number;
+  readonly heartbeat: Heartbeat;
+  readonly onEvent: (event: RendezvousEvent) => void;
+}
+
+/** The most that Node's timers take. */
+const longestMilliseconds: number = 2 ** 31 - 1;
+
+/** @throws ArgumentError when `value` is no time that a timer takes. */
+export const checkMilliseconds = (name: string, value: number): void => {
+  if (!(value > 0 && value <= longestMilliseconds))
+    throw new ArgumentError(`${name} cannot be ${value}; it is a number of milliseconds above 0 and up to ${longestMilliseconds}`);
+};
+
+/** @throws ArgumentError or InsecureError. */
+export const checkRendezvousOptions = (options: RendezvousOptions): CheckedRendezvousOptions => {
+  const {
+    host = "127.0.0.1",
+    port = 0,
+    worldSize,
+    job,
+    build,
+    anyBuild = false,
+    secret,
+    ranks = [],
+    security,
+    insecure = false,
+    joinTimeoutMilliseconds = 60_000,
+    handshakeTimeoutMilliseconds = 5000,
+    heartbeat = defaultHeartbeat,
+    onEvent = () => {},
+  } = options;
+  if (!Number.isInteger(worldSize) || worldSize < 1)
+    throw new ArgumentError(`a world of ${worldSize} ranks cannot be made; worldSize is a whole number from 1`);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new ArgumentError(`a coordinator cannot listen on port ${port}; use 1 to 65535, or 0 for any that is free`);
+  checkMilliseconds("joinTimeoutMilliseconds", joinTimeoutMilliseconds);
+  checkMilliseconds("handshakeTimeoutMilliseconds", handshakeTimeoutMilliseconds);
+  checkHeartbeat(heartbeat);
+  checkSecret(secret);
+  requireSecure("the coordinator would listen", host, { encrypted: security !== undefined, insecure });
+  return {
+    host,
+    port,
+    worldSize,
+    job,
+    build: anyBuild ? undefined : build,
+    secret,
+    ranks,
+    security,
+    joinTimeoutMilliseconds,
+    handshakeTimeoutMilliseconds,
+    heartbeat,
+    onEvent,
+  };
+};

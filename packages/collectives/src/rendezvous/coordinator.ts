@@ -1,0 +1,292 @@
+import type { Socket } from "node:net";
+import { ArgumentError } from "@skein/tensor-core";
+import { WireError } from "../wire/errors.ts";
+import { examine, prove } from "./applicant.ts";
+import { ControlConnection } from "./control-connection.ts";
+import { ControlListener } from "./control-listener.ts";
+import { type Announcement, announcementCodec, controlMessageBytes, encodeBounded, type Loss, reportCodec } from "./control-messages.ts";
+import {
+  type CheckedRendezvousOptions,
+  checkRendezvousOptions,
+  type RendezvousEvent,
+  type RendezvousOptions,
+} from "./coordinator-options.ts";
+import { RendezvousError } from "./errors.ts";
+import { handshakeBytes, type Hello, helloCodec, type Refusal, refusalCodec, welcomeCodec } from "./handshake-messages.ts";
+import { Mailbox } from "./mailbox.ts";
+import { Membership } from "./membership.ts";
+import { formatRanks } from "./ranks.ts";
+import type { RankAddress, Roster } from "./roster.ts";
+
+/** A message with its sender. */
+export interface MemberMessage {
+  /** Number of the process in the roster. */
+  readonly process: number;
+  readonly ranks: readonly number[];
+  readonly message: unknown;
+}
+
+/** The meeting point of a job's processes. It tells them where the others are, passes messages, and says who was lost. */
+export interface Coordinator {
+  readonly address: RankAddress;
+  /** Resolves when every rank has joined. @throws RendezvousError `rendezvous-timeout`, which names the ranks that did not. */
+  readonly ready: Promise<Roster>;
+  /** Messages that came before the first listener wait for it. */
+  onMessage(listener: (message: MemberMessage) => void): void;
+  /** Send to one process, by its number in the roster. Returns false where it is gone. The message is anything msgpack holds, up to 64 MiB. */
+  send(process: number, message: unknown): boolean;
+  broadcast(message: unknown): void;
+  /** Say that a rank is gone, from a witness such as the launcher that saw its process end. The first loss stands. */
+  reportLost(rank: number, reason: string): void;
+  /** The first loss of ranks, whoever noticed it; all processes are told before. Every listener hears it, however late it comes. */
+  onLost(listener: (loss: Loss) => void): void;
+  /** Say goodbye to all and stop listening. Takes a second at most. */
+  close(): Promise<void>;
+}
+
+const isOtherVersion = (error: unknown): boolean => error instanceof WireError && error.code === "protocol-version";
+
+/** One process at the other end of a connection. */
+interface Seat {
+  readonly connection: ControlConnection;
+  readonly name: string;
+}
+
+/**
+ * Host the rendezvous of a job: in the launcher, or in the process of rank 0.
+ *
+ * Until every rank has joined it keeps the process alive; later it does not.
+ * @throws ArgumentError, InsecureError, or the system's error when the port is taken.
+ * @example
+ * const coordinator = await hostRendezvous({ worldSize: 2, job, build, secret: newSecret() });
+ * const roster = await coordinator.ready;
+ */
+export const hostRendezvous = async (options: RendezvousOptions): Promise<Coordinator> => {
+  const checked = checkRendezvousOptions(options);
+  const coordinator = new HostedRendezvous(checked);
+  await coordinator.listen();
+  return coordinator;
+};
+
+class HostedRendezvous implements Coordinator {
+  readonly ready: Promise<Roster>;
+  readonly #options: CheckedRendezvousOptions;
+  readonly #listener: ControlListener;
+  readonly #membership: Membership<Seat>;
+  readonly #seats = new Set<Seat>();
+  readonly #messages = new Mailbox<MemberMessage>();
+  readonly #loss = Promise.withResolvers<Loss>();
+  readonly #deadline: NodeJS.Timeout;
+  readonly #settle: { readonly resolve: (roster: Roster) => void; readonly reject: (error: RendezvousError) => void };
+  #address: RankAddress = { host: "", port: 0 };
+  #numbers: Seat[] = [];
+  #state: "joining" | "running" | "closed" = "joining";
+  #lost = false;
+
+  constructor(options: CheckedRendezvousOptions) {
+    this.#options = options;
+    this.#membership = new Membership(options);
+    const { promise, resolve, reject } = Promise.withResolvers<Roster>();
+    promise.catch(() => {}); // whoever awaits `ready` hears it; that nobody does must not end the process
+    this.ready = promise;
+    this.#settle = { resolve, reject };
+    this.#listener = new ControlListener(
+      options,
+      (socket) => this.#receive(socket),
+      (reason) => this.#event("dropped", reason),
+    );
+    this.#deadline = setTimeout(() => this.#giveUp(), options.joinTimeoutMilliseconds);
+  }
+
+  /** Where it listens, or did. */
+  get address(): RankAddress {
+    return this.#address;
+  }
+
+  async listen(): Promise<void> {
+    try {
+      this.#address = await this.#listener.listen();
+    } catch (error) {
+      clearTimeout(this.#deadline);
+      throw error;
+    }
+  }
+
+  onMessage(listener: (message: MemberMessage) => void): void {
+    this.#messages.listen(listener);
+  }
+
+  onLost(listener: (loss: Loss) => void): void {
+    void this.#loss.promise.then(listener);
+  }
+
+  send(process: number, message: unknown): boolean {
+    const payload = encodeBounded(announcementCodec, { kind: "message", body: message });
+    const seat = this.#numbers[process];
+    if (seat === undefined)
+      throw new ArgumentError(`process ${process} is not in a world of ${this.#numbers.length} processes; take the numbers of the roster`);
+    return seat.connection.send("control", payload);
+  }
+
+  broadcast(message: unknown): void {
+    this.#announce(encodeBounded(announcementCodec, { kind: "message", body: message }));
+  }
+
+  reportLost(rank: number, reason: string): void {
+    this.#lose([rank], reason);
+  }
+
+  async close(): Promise<void> {
+    if (this.#state === "joining")
+      this.#fail(
+        "rendezvous-failed",
+        `the rendezvous was closed before ${formatRanks(this.#membership.missing)} of ${this.#options.worldSize} had joined`,
+      );
+    this.#state = "closed";
+    await this.#listener.stop(() => Promise.all([...this.#seats].map(({ connection }) => connection.close())));
+  }
+
+  #event(kind: RendezvousEvent["kind"], message: string): void {
+    this.#options.onEvent({ kind, message });
+  }
+
+  #announce(payload: Uint8Array): void {
+    for (const { connection } of this.#seats) connection.send("control", payload);
+  }
+
+  /** A stranger has come. It gets little time, little memory, and one try. */
+  #receive(socket: Socket): void {
+    const from = `${socket.remoteAddress ?? "unknown"}:${socket.remotePort ?? 0}`;
+    let hello: Hello | undefined;
+    let seat: Seat | undefined;
+    const patience = setTimeout(
+      () => connection.break(`it did not say who it is within ${this.#options.handshakeTimeoutMilliseconds} ms`),
+      this.#options.handshakeTimeoutMilliseconds,
+    ).unref();
+    const connection = new ControlConnection(socket, {
+      limit: (type) => {
+        if (type === "control" && seat !== undefined && this.#state === "running") return controlMessageBytes;
+        return type === "hello" && hello === undefined ? handshakeBytes : 0;
+      },
+      frame: (type, payload) => {
+        if (type === "control" && seat !== undefined && this.#state === "running") this.#takeReport(seat, payload);
+        else if (type === "hello" && hello === undefined) {
+          hello = helloCodec.decode(payload);
+          const seated = (given: Seat): void => {
+            seat = given;
+            clearTimeout(patience);
+          };
+          this.#admit(hello, socket, connection, seated).catch((error: unknown) =>
+            connection.break(`it could not be examined: ${String(error)}`, error),
+          );
+        } else
+          throw new RendezvousError(
+            "control-message",
+            `a ${type} frame came where none is due; the peer speaks another protocol, or is no rank`,
+          );
+      },
+      // In our version, so that its side sees what this one has seen.
+      farewell: (error) => (isOtherVersion(error) ? "refuse" : undefined),
+      ended: (ending) => {
+        clearTimeout(patience);
+        if (seat !== undefined) this.#seatEnded(seat, ending.how === "broken" ? ending.reason : undefined);
+        else if (ending.how === "broken")
+          this.#event(isOtherVersion(ending.error) ? "refused" : "dropped", `a connection from ${from}: ${ending.reason}`);
+      },
+    });
+  }
+
+  async #admit(hello: Hello, socket: Socket, connection: ControlConnection, seated: (seat: Seat) => void): Promise<void> {
+    const [refused, proof] = [await examine(hello, socket, this.#options), await prove(hello.nonce, this.#options)];
+    if (connection.over || this.#state === "closed") return;
+    const name = `${formatRanks(hello.ranks)} on ${hello.hostName}`;
+    const seat: Seat = { connection, name };
+    const refusal = refused ?? this.#membership.admit(seat, hello);
+    if (refusal !== undefined) {
+      this.#refuse(refusal, name, connection);
+      return;
+    }
+    seated(seat);
+    this.#seats.add(seat);
+    connection.send("welcome", welcomeCodec.encode({ heartbeat: this.#options.heartbeat, proof }));
+    connection.beat(this.#options.heartbeat);
+    this.#event("joined", name);
+    if (this.#membership.complete) this.#begin();
+  }
+
+  #refuse(refusal: Refusal, name: string, connection: ControlConnection): void {
+    connection.send("refuse", refusalCodec.encode(refusal));
+    this.#event("refused", `${name}: ${refusal.message}`);
+    void connection.close();
+  }
+
+  /** Everyone is here. */
+  #begin(): void {
+    if (this.#state !== "joining" || !this.#membership.complete) return;
+    this.#state = "running";
+    clearTimeout(this.#deadline);
+    this.#numbers = this.#membership.processes();
+    const roster = this.#membership.roster();
+    this.#numbers.forEach(({ connection }, process) =>
+      connection.send("control", announcementCodec.encode({ kind: "complete", roster, process, coordinatorRanks: this.#options.ranks })),
+    );
+    this.#listener.unref();
+    for (const { connection } of this.#seats) connection.unref();
+    this.#event("complete", `${roster.length} ranks in ${this.#numbers.length} processes`);
+    this.#settle.resolve(roster);
+  }
+
+  #giveUp(): void {
+    this.#fail("rendezvous-timeout", this.#membership.describeMissing(this.#options.joinTimeoutMilliseconds));
+    void this.close();
+  }
+
+  /** The world will not be complete. */
+  #fail(code: "rendezvous-timeout" | "rendezvous-failed", message: string): void {
+    this.#state = "closed";
+    clearTimeout(this.#deadline);
+    this.#settle.reject(new RendezvousError(code, message));
+    this.#announce(announcementCodec.encode({ kind: "incomplete", code, message }));
+  }
+
+  #takeReport(seat: Seat, payload: Uint8Array): void {
+    const report = reportCodec.decode(payload);
+    if (report.kind === "lost") this.#lose([report.rank], report.reason);
+    else
+      this.#messages.deliver({
+        process: this.#numbers.indexOf(seat),
+        ranks: this.#membership.ranksOf(seat),
+        message: report.body,
+      });
+  }
+
+  #seatEnded(seat: Seat, reason: string | undefined): void {
+    this.#seats.delete(seat);
+    if (this.#state === "joining") {
+      const why = reason ?? "it left again";
+      this.#membership.leave(seat, why);
+      this.#event("left", `${seat.name}: ${why}`);
+    } else if (this.#state === "running") {
+      if (reason === undefined) this.#event("left", seat.name);
+      else this.#lose(this.#membership.ranksOf(seat), reason);
+    }
+  }
+
+  #lose(ranks: readonly number[], reason: string): void {
+    const { worldSize } = this.#options;
+    const outside = ranks.filter((rank) => !(Number.isInteger(rank) && rank >= 0 && rank < worldSize));
+    if (outside.length > 0)
+      throw new ArgumentError(`${formatRanks(outside)} cannot be lost in a world of ${worldSize}; ranks go from 0 to ${worldSize - 1}`);
+    if (this.#state === "closed") return;
+    if (this.#state === "joining") {
+      this.#fail("rendezvous-failed", `${formatRanks(ranks)} of ${worldSize} was lost before all had joined: ${reason}`);
+      void this.close();
+      return;
+    }
+    this.#event("lost", `${formatRanks(ranks)}: ${reason}${this.#lost ? " (after the first loss)" : ""}`);
+    if (this.#lost) return;
+    this.#lost = true;
+    this.#announce(announcementCodec.encode({ kind: "lost", ranks, reason } satisfies Announcement));
+    this.#loss.resolve({ ranks, reason });
+  }
+}

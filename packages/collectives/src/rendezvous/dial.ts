@@ -1,0 +1,65 @@
+import { connect, isIP, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { PeerIdentityError } from "../security/errors.ts";
+import { tlsClientOptions, type TlsIdentity } from "../security/tls-identity.ts";
+import type { RankAddress } from "./roster.ts";
+
+/** What may pass by itself: the coordinator is not up yet, or its name is not known yet. */
+const passing: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "EHOSTDOWN",
+  "ENETUNREACH",
+  "ENETDOWN",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+]);
+
+/** An attempt that may succeed when it is made again. */
+export class PassingError extends Error {}
+
+/**
+ * Connect once, by TLS where there is an identity.
+ *
+ * @throws PassingError, PeerIdentityError when TLS was refused by either side, or the system's error.
+ */
+export const dial = (address: RankAddress, security: TlsIdentity | undefined, timeoutMilliseconds: number): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    const { host, port } = address;
+    const socket =
+      security === undefined
+        ? connect({ host, port })
+        : connectTls({ host, port, ...(isIP(host) === 0 ? { servername: host } : {}), ...tlsClientOptions(security, "coordinator") });
+    const fail = (error: Error): void => {
+      clearTimeout(late);
+      socket.destroy();
+      reject(error);
+    };
+    const late = setTimeout(
+      () => fail(new PassingError(`no connection within ${Math.round(timeoutMilliseconds)} ms`)),
+      timeoutMilliseconds,
+    );
+    const failed = (error: NodeJS.ErrnoException): void => fail(explain(error, `${host}:${port}`));
+    socket.once("error", failed);
+    socket.once(security === undefined ? "connect" : "secureConnect", () => {
+      clearTimeout(late);
+      socket.off("error", failed);
+      resolve(socket);
+    });
+  });
+
+/** What an error of a connection means to one who dials. */
+export const explain = (error: NodeJS.ErrnoException, where: string): Error => {
+  const code = error.code ?? "";
+  if (error instanceof PeerIdentityError) return error;
+  if (passing.has(code)) return new PassingError(`${error.syscall ?? "connection"} ${code}`, { cause: error });
+  if (code.startsWith("ERR_SSL") || code === "EPROTO" || /CERT|SELF_SIGNED|UNABLE_TO|ERR_TLS/.test(code))
+    return new PeerIdentityError(
+      `TLS with ${where} failed (${code}: ${error.message}); use the files of one skein-train certs init on all hosts, while they are valid`,
+      { cause: error },
+    );
+  return error;
+};

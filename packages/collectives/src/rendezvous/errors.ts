@@ -1,0 +1,19 @@
+import { SkeinError } from "@skein/tensor-core";
+
+/** The coordinator did not let this process join: it asks for something that this job or this world is not. */
+export class JoinRefusedError extends SkeinError {
+  constructor(code: "join-job" | "join-build" | "join-world-size" | "join-rank" | "join-rank-taken" | "join-late", message: string) {
+    super("user", code, message);
+  }
+}
+
+/** The ranks of a job did not find each other, or what they found each other by is gone. */
+export class RendezvousError extends SkeinError {
+  constructor(
+    code: "rendezvous-timeout" | "rendezvous-failed" | "coordinator-lost" | "not-a-coordinator" | "control-message",
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super("environment", code, message, options);
+  }
+}

@@ -1,0 +1,291 @@
+import { hostname } from "node:os";
+import type { Socket } from "node:net";
+import { ArgumentError } from "@skein/tensor-core";
+import { PeerIdentityError } from "../security/errors.ts";
+import { requireSecure } from "../security/loopback.ts";
+import type { TlsIdentity } from "../security/tls-identity.ts";
+import { checkSecret, newSecret, signToken, verifyToken } from "../security/tokens.ts";
+import { WireError } from "../wire/errors.ts";
+import { ControlConnection, type Ending } from "./control-connection.ts";
+import { type Announcement, announcementCodec, controlMessageBytes, encodeBounded, type Loss, reportCodec } from "./control-messages.ts";
+import { checkMilliseconds } from "./coordinator-options.ts";
+import { dial, explain, PassingError } from "./dial.ts";
+import { RendezvousError } from "./errors.ts";
+import {
+  handshakeBytes,
+  helloCodec,
+  refusalCodec,
+  refusalError,
+  printable,
+  ranksPerProcess,
+  type Welcome,
+  welcomeCodec,
+} from "./handshake-messages.ts";
+import { Mailbox } from "./mailbox.ts";
+import { formatRanks } from "./ranks.ts";
+import type { RankAddress, Roster } from "./roster.ts";
+
+export interface JoinOptions {
+  /** Where the coordinator listens, or soon will. */
+  readonly address: RankAddress;
+  /** Ranks that are threads of this process. */
+  readonly ranks: readonly number[];
+  /** Data listener of each of `ranks`. A host of 0.0.0.0 or :: becomes the address by which this machine reaches the coordinator. */
+  readonly addresses: readonly RankAddress[];
+  /** Default: the machine's name. */
+  readonly hostName?: string;
+  readonly worldSize: number;
+  readonly job: string;
+  readonly build: string;
+  /** The job's secret, from which a fresh token is signed for every attempt. Without it, `token`. */
+  readonly secret?: string;
+  /** A token from `signToken` for exactly `ranks`. The coordinator then proves itself by TLS or not at all. */
+  readonly token?: string;
+  readonly security?: TlsIdentity;
+  /** Allow to speak off loopback without `security`. */
+  readonly insecure?: boolean;
+  /** How long to look for the coordinator; once it has let this process in, its own deadline counts. Default 60 s. */
+  readonly joinTimeoutMilliseconds?: number;
+}
+
+/** A process that has joined. It does not keep the process alive. */
+export interface Member {
+  readonly roster: Roster;
+  /** Number of this process in the roster. */
+  readonly process: number;
+  /** Send to the coordinator. Returns false where it is gone. The message is anything msgpack holds, up to 64 MiB. */
+  send(message: unknown): boolean;
+  /** Messages that came before the first listener wait for it. */
+  onMessage(listener: (message: unknown) => void): void;
+  /** Say that a rank is gone, as a witness such as a data link that broke. The coordinator tells all; the first loss stands. */
+  reportLost(rank: number, reason: string): void;
+  /** The first loss: of ranks, or of the coordinator with the ranks of its process. Every listener hears it, however late it comes. */
+  onLost(listener: (loss: Loss) => void): void;
+  /** Say goodbye, so that this is no loss. Takes a second at most. */
+  close(): Promise<void>;
+}
+
+const firstPauseMilliseconds = 20;
+const longestPauseMilliseconds = 1000;
+const answerMilliseconds = 10_000; // for a connection, and for the answer to a hello: a coordinator that starts is busy for a moment
+
+/**
+ * Join the rendezvous of a job, and wait until every rank has. Dials again while the coordinator is not there yet.
+ *
+ * @throws JoinRefusedError or TokenError when the coordinator will not have this process; PeerIdentityError when one of both does not
+ * prove who it is; RendezvousError when nobody answers, when ranks are missing at the deadline (it names them), or when the coordinator dies;
+ * WireError when what answers is no coordinator of this version.
+ * @example
+ * const member = await joinRendezvous({ address, ranks: [1], addresses: [{ host: "10.0.0.2", port: 4711 }], worldSize: 2, job, build, secret });
+ * member.onLost(({ ranks, reason }) => abort(ranks, reason));
+ */
+export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
+  const { address, security, insecure = false, joinTimeoutMilliseconds = 60_000 } = options;
+  check(options);
+  checkMilliseconds("joinTimeoutMilliseconds", joinTimeoutMilliseconds);
+  requireSecure("this process would join", address.host, { encrypted: security !== undefined, insecure });
+  const deadline = performance.now() + joinTimeoutMilliseconds;
+  for (let pause = firstPauseMilliseconds; ; pause = Math.min(2 * pause, longestPauseMilliseconds)) {
+    try {
+      return await attempt(options, Math.max(1, Math.min(answerMilliseconds, deadline - performance.now())));
+    } catch (error) {
+      if (!(error instanceof PassingError)) throw error;
+      // Spread, so that a thousand processes that were turned away do not come back together.
+      const rest = pause * (0.5 + Math.random());
+      if (performance.now() + rest >= deadline)
+        throw new RendezvousError(
+          "rendezvous-timeout",
+          `${formatRanks(options.ranks)} found no coordinator at ${address.host}:${address.port} within ${joinTimeoutMilliseconds / 1000} s (${error.message}); see that its process runs and that the port is open, or raise joinTimeoutMilliseconds`,
+          { cause: error },
+        );
+      await new Promise((resolve) => setTimeout(resolve, rest));
+    }
+  }
+};
+
+const check = ({ ranks, addresses, hostName = hostname(), worldSize, job, build, secret, token }: JoinOptions): void => {
+  if (ranks.length === 0 || ranks.length > ranksPerProcess || !ranks.every((rank) => Number.isInteger(rank) && rank >= 0))
+    throw new ArgumentError(
+      `a process cannot join with ranks [${ranks.join(", ")}]; it takes 1 to ${ranksPerProcess} whole numbers from 0`,
+    );
+  if (addresses.length !== ranks.length)
+    throw new ArgumentError(`${ranks.length} ranks came with ${addresses.length} addresses; give the data listener of each rank`);
+  for (const { host, port } of addresses) {
+    if (host === "" || host.length > 255 || !(Number.isInteger(port) && port >= 1 && port <= 65_535))
+      throw new ArgumentError(`${host}:${port} is no address of a data listener; give the host and port on which it listens`);
+  }
+  for (const [name, text, most] of [
+    ["hostName", hostName, 255],
+    ["job", job, 256],
+    ["build", build, 256],
+  ] as const) {
+    if (!printable.test(text) || text.length > most || (name === "hostName" && text === ""))
+      throw new ArgumentError(`${name} cannot be ${JSON.stringify(text)}; it is printable ASCII of at most ${most} characters`);
+  }
+  if (!Number.isInteger(worldSize) || worldSize < 1)
+    throw new ArgumentError(`a world of ${worldSize} ranks cannot be joined; worldSize is a whole number from 1`);
+  if (secret === undefined && token === undefined)
+    throw new ArgumentError("a process joins by the job's secret or by a token, and has neither; set SKEIN_SECRET");
+  if (secret !== undefined) checkSecret(secret);
+};
+
+const attempt = async (options: JoinOptions, timeoutMilliseconds: number): Promise<Member> => {
+  const socket = await dial(options.address, options.security, timeoutMilliseconds);
+  const member = new JoinedMember(socket, options);
+  try {
+    await member.join(socket, timeoutMilliseconds);
+    return member;
+  } catch (error) {
+    member.abandon();
+    throw error;
+  }
+};
+
+class JoinedMember implements Member {
+  roster: Roster = [];
+  process = -1;
+  readonly #options: JoinOptions;
+  readonly #where: string;
+  readonly #connection: ControlConnection;
+  readonly #messages = new Mailbox<unknown>();
+  readonly #loss = Promise.withResolvers<Loss>();
+  readonly #welcome = Promise.withResolvers<Welcome>();
+  readonly #complete = Promise.withResolvers<void>();
+  #welcomed = false;
+  #coordinatorRanks: readonly number[] = [];
+
+  constructor(socket: Socket, options: JoinOptions) {
+    this.#options = options;
+    this.#where = `${options.address.host}:${options.address.port}`;
+    this.#welcome.promise.catch(() => {});
+    this.#complete.promise.catch(() => {});
+    this.#connection = new ControlConnection(socket, {
+      limit: (type) => {
+        if (type === "control") return this.#welcomed ? controlMessageBytes : 0;
+        return (type === "welcome" || type === "refuse") && !this.#welcomed ? handshakeBytes : 0;
+      },
+      frame: (type, payload) => {
+        if (type === "control" && this.#welcomed) this.#hear(announcementCodec.decode(payload));
+        else if (type === "refuse" && !this.#welcomed) this.#welcome.reject(refusalError(refusalCodec.decode(payload)));
+        else if (type === "welcome" && !this.#welcomed) {
+          const welcome = welcomeCodec.decode(payload);
+          this.#welcomed = true;
+          this.#connection.beat(welcome.heartbeat);
+          this.#welcome.resolve(welcome);
+        } else
+          throw new RendezvousError("control-message", `a ${type} frame came from ${this.#where} where none is due; it is no coordinator`);
+      },
+      ended: (ending) => this.#ended(ending),
+    });
+  }
+
+  /** Say hello and wait for the roster. */
+  async join(socket: Socket, timeoutMilliseconds: number): Promise<void> {
+    const { ranks, addresses, worldSize, job, build, secret, hostName = hostname() } = this.#options;
+    const nonce = newSecret();
+    const token = secret === undefined ? this.#options.token! : await signToken({ holder: { ranks }, job, secret });
+    const reached = addresses.map(({ host, port }) => ({ host: isUnspecified(host) ? localAddress(socket) : host, port }));
+    this.#connection.send("hello", helloCodec.encode({ job, build, worldSize, ranks, addresses: reached, hostName, token, nonce }));
+    const late = setTimeout(
+      () => this.#welcome.reject(new PassingError(`no answer to a hello within ${Math.round(timeoutMilliseconds)} ms`)),
+      timeoutMilliseconds,
+    );
+    try {
+      const { proof } = await this.#welcome.promise;
+      if (secret !== undefined) await this.#verify(proof, nonce, secret);
+    } finally {
+      clearTimeout(late);
+    }
+    await this.#complete.promise;
+    this.#connection.unref();
+  }
+
+  /** Leave what was not joined. */
+  abandon(): void {
+    this.#connection.break("given up");
+  }
+
+  send(message: unknown): boolean {
+    return this.#connection.send("control", encodeBounded(reportCodec, { kind: "message", body: message }));
+  }
+
+  reportLost(rank: number, reason: string): void {
+    const { worldSize } = this.#options;
+    if (!(Number.isInteger(rank) && rank >= 0 && rank < worldSize))
+      throw new ArgumentError(`rank ${rank} cannot be lost in a world of ${worldSize}; ranks go from 0 to ${worldSize - 1}`);
+    this.#connection.send("control", reportCodec.encode({ kind: "lost", rank, reason }));
+  }
+
+  onMessage(listener: (message: unknown) => void): void {
+    this.#messages.listen(listener);
+  }
+
+  onLost(listener: (loss: Loss) => void): void {
+    void this.#loss.promise.then(listener);
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  async #verify(proof: string, nonce: string, secret: string): Promise<void> {
+    const claims = await verifyToken(proof, { job: this.#options.job, secret }).catch(() => undefined);
+    if (claims?.holder !== "coordinator" || claims.nonce !== nonce)
+      throw new PeerIdentityError(
+        `what answers at ${this.#where} calls itself the coordinator, but does not know this job's secret; see that the address is right and that nothing else took the port`,
+      );
+  }
+
+  #hear(announcement: Announcement): void {
+    switch (announcement.kind) {
+      case "complete":
+        this.roster = announcement.roster;
+        this.process = announcement.process;
+        this.#coordinatorRanks = announcement.coordinatorRanks;
+        this.#complete.resolve();
+        break;
+      case "incomplete":
+        this.#complete.reject(new RendezvousError(announcement.code, announcement.message));
+        break;
+      case "lost":
+        this.#loss.resolve({ ranks: announcement.ranks, reason: announcement.reason }); // the first stands
+        break;
+      case "message":
+        this.#messages.deliver(announcement.body);
+        break;
+    }
+  }
+
+  #ended(ending: Ending): void {
+    const reason = ending.how === "broken" ? ending.reason : "it said goodbye";
+    this.#welcome.reject(this.#unanswered(ending, reason));
+    this.#complete.reject(
+      new RendezvousError(
+        "coordinator-lost",
+        `the coordinator at ${this.#where} was lost before all ranks had joined: ${reason}; start the job again`,
+      ),
+    );
+    if (ending.how === "broken" && this.roster.length > 0)
+      this.#loss.resolve({ ranks: this.#coordinatorRanks, reason: `the coordinator at ${this.#where} was lost: ${reason}` });
+  }
+
+  /** Why there was no answer to the hello: what looks as if the coordinator were not up yet is tried again. */
+  #unanswered(ending: Ending, reason: string): Error {
+    const error = ending.how === "broken" ? ending.error : undefined;
+    if (error instanceof WireError && error.code === "not-a-frame")
+      return new RendezvousError(
+        "not-a-coordinator",
+        `what answers at ${this.#where} is no coordinator of Skein: ${reason}; see that the port is right, and that both sides use TLS or neither`,
+        { cause: error },
+      );
+    if (error instanceof WireError && error.code === "frame-truncated") return new PassingError(reason);
+    if (error instanceof WireError || error instanceof RendezvousError) return error;
+    const explained = error instanceof Error ? explain(error, this.#where) : undefined;
+    if (explained !== undefined && !(explained instanceof PassingError)) return explained;
+    return new PassingError(`it ended the connection without an answer, as when one side speaks TLS and the other does not: ${reason}`);
+  }
+}
+
+const isUnspecified = (host: string): boolean => host === "0.0.0.0" || host === "::";
+
+const localAddress = (socket: Socket): string => (socket.localAddress ?? "127.0.0.1").replace(/^::ffff:(?=\d+\.)/, "");

@@ -1,0 +1,133 @@
+import type { Hello, Refusal } from "./handshake-messages.ts";
+import { formatRanks } from "./ranks.ts";
+import type { Roster } from "./roster.ts";
+
+/** What all processes of a world have in common. */
+export interface World {
+  readonly worldSize: number;
+  readonly job: string;
+  /** Build of Skein; undefined where any may join. */
+  readonly build: string | undefined;
+}
+
+const short = (hash: string): string => (hash.length > 16 ? `${hash.slice(0, 16)}…` : hash);
+
+/** Why a hello does not fit the world at all, whoever sends it; undefined when it does. */
+export const mismatch = ({ worldSize, job, build }: World, hello: Hello): Refusal | undefined => {
+  if (hello.job !== job)
+    return {
+      code: "join-job",
+      message: `this process runs job ${short(hello.job)}, the coordinator job ${short(job)}; start every process with the same job file and options`,
+    };
+  if (build !== undefined && hello.build !== build)
+    return {
+      code: "join-build",
+      message: `this process is of build ${short(hello.build)}, the coordinator of ${short(build)}; install the same build on all hosts, or allow other builds where results need not be the same bits`,
+    };
+  if (hello.worldSize !== worldSize)
+    return {
+      code: "join-world-size",
+      message: `this process expects ${hello.worldSize} ranks, the coordinator ${worldSize}; start every process with the same --ranks`,
+    };
+  return undefined;
+};
+
+/**
+ * Who has which place of a world. Pure book-keeping: no sockets, no clocks.
+ *
+ * `Process` is what the caller knows a process by.
+ */
+export class Membership<Process> {
+  readonly #world: World;
+  readonly #places = new Map<number, { readonly process: Process; readonly hello: Hello }>();
+  readonly #left = new Map<number, string>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  get complete(): boolean {
+    return this.#places.size === this.#world.worldSize;
+  }
+
+  /** Ranks without a process, ascending. */
+  get missing(): number[] {
+    return Array.from({ length: this.#world.worldSize }, (_, rank) => rank).filter((rank) => !this.#places.has(rank));
+  }
+
+  /** Give `process` the places that it asks for, all or none. Returns why not. */
+  admit(process: Process, hello: Hello): Refusal | undefined {
+    const refusal = mismatch(this.#world, hello) ?? this.#refuse(hello);
+    if (refusal === undefined) for (const rank of hello.ranks) this.#places.set(rank, { process, hello });
+    return refusal;
+  }
+
+  #refuse({ ranks }: Hello): Refusal | undefined {
+    const { worldSize } = this.#world;
+    const outside = ranks.filter((rank) => rank >= worldSize);
+    if (outside.length > 0)
+      return {
+        code: "join-rank",
+        message: `${formatRanks(outside)} cannot join a world of ${worldSize}; ranks go from 0 to ${worldSize - 1}: look at what gives the process its rank`,
+      };
+    if (new Set(ranks).size < ranks.length)
+      return {
+        code: "join-rank",
+        message: `a process joins with ranks ${ranks.join(", ")}, one of them twice; give each thread a rank of its own`,
+      };
+    const taken = ranks.filter((rank) => this.#places.has(rank));
+    if (this.complete)
+      return {
+        code: "join-late",
+        message: `${formatRanks(ranks)} came when all ${worldSize} ranks had joined; a rank that was lost comes back when the whole job restarts`,
+      };
+    if (taken.length > 0) {
+      const holders = [...new Set(taken.map((rank) => this.#places.get(rank)!.hello.hostName))];
+      return {
+        code: "join-rank-taken",
+        message: `${formatRanks(taken)} joined already, from ${holders.join(", ")}; give each process ranks of its own, and end what an earlier start has left`,
+      };
+    }
+    return undefined;
+  }
+
+  /** Take the places of a process away, before the world is complete. Returns its ranks. */
+  leave(process: Process, reason: string): number[] {
+    const ranks = this.ranksOf(process);
+    for (const rank of ranks) {
+      this.#places.delete(rank);
+      this.#left.set(rank, reason);
+    }
+    return ranks;
+  }
+
+  ranksOf(process: Process): number[] {
+    return [...this.#places]
+      .filter(([, place]) => place.process === process)
+      .map(([rank]) => rank)
+      .sort((a, b) => a - b);
+  }
+
+  /** Processes in the order of their lowest rank: their index is their number. */
+  processes(): Process[] {
+    const ordered = [...this.#places].sort(([a], [b]) => a - b).map(([, { process }]) => process);
+    return [...new Set(ordered)];
+  }
+
+  /** Who is where. Only of a complete world. */
+  roster(): Roster {
+    const numbers = new Map(this.processes().map((process, number) => [process, number]));
+    return Array.from({ length: this.#world.worldSize }, (_, rank) => {
+      const { process, hello } = this.#places.get(rank)!;
+      return { rank, ...hello.addresses[hello.ranks.indexOf(rank)]!, hostName: hello.hostName, process: numbers.get(process)! };
+    });
+  }
+
+  /** Why the world is not complete after `timeoutMilliseconds`. */
+  describeMissing(timeoutMilliseconds: number): string {
+    const { missing } = this;
+    const gone = missing.filter((rank) => this.#left.has(rank)).map((rank) => `rank ${rank} had joined, but ${this.#left.get(rank)}`);
+    const remarks = gone.length === 0 ? "" : ` (${gone.slice(0, 8).join("; ")}${gone.length > 8 ? "; …" : ""})`;
+    return `${formatRanks(missing)} of ${this.#world.worldSize} did not join within ${timeoutMilliseconds / 1000} s${remarks}; look at the output of those processes, or raise joinTimeoutMilliseconds if they only start slowly`;
+  }
+}

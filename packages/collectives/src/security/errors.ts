@@ -1,0 +1,33 @@
+import { SkeinError } from "@skein/tensor-core";
+
+/** A listener or a dialler that would speak in the clear beyond this machine without having been told to. */
+export class InsecureError extends SkeinError {
+  constructor(message: string) {
+    super("user", "insecure", message);
+  }
+}
+
+/** A certificate or key of our own that cannot be used: unreadable, expired, of another authority, or for another role. */
+export class CertificateError extends SkeinError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("user", "certificate", message, options);
+  }
+}
+
+/** A peer whose certificate does not prove what it claims to be, or a peer that refused ours. */
+export class PeerIdentityError extends SkeinError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("environment", "peer-identity", message, options);
+  }
+}
+
+export type TokenErrorCode = "token-invalid" | "token-expired" | "token-other-job";
+
+/** A join token that admits nobody. */
+export class TokenError extends SkeinError {
+  declare readonly code: TokenErrorCode;
+
+  constructor(code: "token-invalid" | "token-expired" | "token-other-job", message: string) {
+    super("user", code, message);
+  }
+}

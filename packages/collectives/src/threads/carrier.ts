@@ -1,0 +1,143 @@
+import { bytesPerElement, type CollectiveRequest } from "@skein/tensor-core";
+import type { Arithmetic } from "../arithmetic.ts";
+import { scratchBytes, settled, type Walk, walk } from "../execute.ts";
+import type { MessageMemory } from "../message-memory.ts";
+import { walkRagged } from "../ragged.ts";
+import { type Schedule, sentElements } from "../schedule.ts";
+import { selectAlgorithm } from "../select.ts";
+import { groupTransport } from "../transport/group-transport.ts";
+import type { Transport } from "../transport/transport.ts";
+import { type Control, groupOf, type Preference } from "./control.ts";
+import type { PostedRequest } from "./lane.ts";
+
+/** Collectives that an engine brings along, such as MPI's: one more row of the algorithm table. */
+export interface NativeCollectives {
+  /** Whether it has one for this request. Depends on nothing that differs between ranks. */
+  covers(request: CollectiveRequest): boolean;
+  /** Carry a request of the whole world out on a lane; undefined where `covers` says no. @param collective what it is called in errors. */
+  run(request: CollectiveRequest, lane: number, collective: string): Promise<void> | undefined;
+}
+
+export interface CarrierParts {
+  readonly control: Control;
+  readonly arithmetic: Arithmetic;
+  readonly memory: MessageMemory;
+  readonly preference: Preference;
+  /** Of one lane, between all ranks of the world. */
+  readonly transport: Transport;
+  readonly lane: number;
+  readonly native?: NativeCollectives | undefined;
+}
+
+/** `n` of the request table. */
+const elementsOf = (request: CollectiveRequest, worldSize: number): number => {
+  const elements = request.input.byteLength / bytesPerElement[request.dtype];
+  return request.kind === "reduce-scatter" || request.kind === "all-to-all" ? elements / worldSize : elements;
+};
+
+/** Bytes that a rank must send for a request, whatever carries it out: what is counted for engines that do not say. */
+const leastBytes = ({ kind, input }: CollectiveRequest, worldSize: number): number => {
+  const others = worldSize - 1;
+  switch (kind) {
+    case "all-reduce":
+      return (2 * others * input.byteLength) / worldSize;
+    case "reduce-scatter":
+    case "all-to-all":
+      return (others * input.byteLength) / worldSize;
+    case "all-gather":
+      return others * input.byteLength;
+    case "broadcast":
+      return (others * input.byteLength) / worldSize; // all ranks together send it to each but the root
+    default:
+      return 0;
+  }
+};
+
+/** Turns the requests of one lane into walks. */
+export class Carrier {
+  private readonly parts: CarrierParts;
+  private readonly schedules = new Map<string, Schedule>();
+  private readonly groups = new Map<number, Transport>();
+
+  constructor(parts: CarrierParts) {
+    this.parts = parts;
+  }
+
+  /** The walk of a request. @returns bytes sent. */
+  *carry(request: PostedRequest): Walk<number> {
+    const { arithmetic, memory } = this.parts;
+    const group = groupOf(request.tag);
+    const native = group === 0 ? this.runNative(request) : undefined;
+    if (native !== undefined) {
+      yield* settled(native);
+      return leastBytes(request, this.parts.transport.worldSize);
+    }
+    const transport = this.transportOf(group);
+    if (request.ragged !== undefined) return yield* walkRagged(request, request.tag, transport, arithmetic);
+    const schedule = this.scheduleOf(request, transport, group);
+    const bytes = scratchBytes(schedule, request.dtype);
+    const scratch = bytes === 0 ? undefined : memory.take(bytes);
+    try {
+      yield* walk(schedule, { ...request, ...(scratch && { scratch }) }, transport, arithmetic);
+    } finally {
+      if (scratch !== undefined) memory.give(scratch);
+    }
+    return sentElements(schedule) * bytesPerElement[request.dtype];
+  }
+
+  /** Engines add in an order of their own, so a sum in rank order is not for them, unless it has but two parts. */
+  private runNative(request: PostedRequest): Promise<void> | undefined {
+    const { native, preference, transport, lane, control } = this.parts;
+    const adds = request.kind === "all-reduce" || request.kind === "reduce-scatter";
+    if (adds && (preference.order ?? "rank") === "rank" && transport.worldSize > 2) return undefined;
+    return native?.run(request, lane, control.nameOf(request.tag));
+  }
+
+  private transportOf(group: number): Transport {
+    if (group === 0) return this.parts.transport;
+    const known = this.groups.get(group);
+    if (known !== undefined) return known;
+    const made = groupTransport(this.parts.transport, this.parts.control.membersOf(group));
+    this.groups.set(group, made);
+    return made;
+  }
+
+  /** Training repeats the same few requests, so schedules are kept. */
+  private scheduleOf(request: PostedRequest, transport: Transport, group: number): Schedule {
+    const { rank, worldSize } = transport;
+    const { kind, dtype, root, to, from } = request;
+    const elementCount = elementsOf(request, worldSize);
+    const key = `${group} ${kind} ${elementCount * bytesPerElement[dtype]} ${dtype} ${root} ${to} ${from}`;
+    const known = this.schedules.get(key);
+    if (known !== undefined) return known;
+    const preference = this.preferenceOf(group);
+    const { algorithm, segments } = selectAlgorithm({
+      kind,
+      worldSize,
+      byteLength: Math.max(request.input.byteLength, request.output.byteLength),
+      sharesMemory: Array.from({ length: worldSize }, (_, peer) => peer).every((peer) => peer === rank || transport.sharesMemoryWith(peer)),
+      ...preference,
+    });
+    const schedule = algorithm.schedule({
+      rank,
+      worldSize,
+      elementCount,
+      segments,
+      ...(preference.hosts && { hosts: preference.hosts }),
+      ...(root !== undefined && { root }),
+      ...(to !== undefined && { to }),
+      ...(from !== undefined && { from }),
+    });
+    this.schedules.set(key, schedule);
+    return schedule;
+  }
+
+  /** Hosts as the ranks of a group number them. */
+  private preferenceOf(group: number): Preference {
+    const { preference, control } = this.parts;
+    if (group === 0 || preference.hosts === undefined) return preference;
+    const members = control.membersOf(group);
+    const hosts = preference.hosts.map((host) => host.map((rank) => members.indexOf(rank)).filter((rank) => rank >= 0));
+    return { ...preference, hosts: hosts.filter((host) => host.length > 0) };
+  }
+}

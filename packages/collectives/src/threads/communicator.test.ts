@@ -1,0 +1,100 @@
+import type { CollectiveRequest } from "@skein/tensor-core";
+import { expect, test } from "vitest";
+import { type WorldConnection, controlBytes } from "./control.ts";
+import { joinWorld } from "./communicator.ts";
+
+const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
+const connection = (worldSize: number, rank = 0): WorldConnection => ({
+  control: new SharedArrayBuffer(controlBytes(worldSize)),
+  memory,
+  kernels: "none",
+  rank,
+  worldSize,
+  localRanks: Array.from({ length: worldSize }, (_, local) => local),
+  companionOnly: false,
+  timeoutMilliseconds: 1000,
+  spins: 0,
+  preference: {},
+});
+const region = (address: number, bytes: number): Uint8Array => new Uint8Array(memory.buffer, address, bytes);
+
+test.each<[string, Partial<CollectiveRequest>, RegExp]>([
+  ["memory elsewhere", { input: new Uint8Array(32) }, /32 bytes lies outside the world's WebAssembly memory; allocate it there/],
+  ["half an element", { input: region(0, 30), output: region(0, 30) }, /30 bytes are not a whole number of f32 elements/],
+  ["a dtype without sums", { dtype: "bool" }, /dtype bool cannot be reduced, it takes f32, f16, bf16, i32, u32; cast it first/],
+  ["other lengths", { output: region(64, 16) }, /an input of 32 bytes does not fit an output of 16 on 3 ranks/],
+  ["all-gather of one rank's length", { kind: "all-gather", output: region(64, 32) }, /32 bytes does not fit an output of 32 on 3 ranks/],
+  ["all-to-all in unequal chunks", { kind: "all-to-all", output: region(64, 32) }, /32 bytes cannot be split into 3 equal chunks of f32/],
+  ["overlap", { output: region(16, 32) }, /input and output overlap; only all-reduce and broadcast may work in place/],
+  ["in place where it may not be", { kind: "send-receive", to: 1, from: 2 }, /input and output overlap/],
+  ["a root outside", { kind: "broadcast", root: 3 }, /root 3 is not a rank; use 0 to 2/],
+  [
+    "half a message to oneself",
+    { kind: "send-receive", to: 0, from: 1, output: region(64, 32) },
+    /rank 0 sends to 0 and receives from 1; a message to oneself needs both/,
+  ],
+  ["a priority that is none", { priority: 4 }, /priority 4 is not one of 0 to 3; the greatest goes first/],
+  [
+    "a ragged sum",
+    { ragged: { capacity: 1, rows: region(64, 4), receivedRows: region(128, 12) } },
+    /cannot be ragged; all-to-all and all-gather can/,
+  ],
+  [
+    "rows that do not fill a chunk",
+    { kind: "all-gather", output: region(64, 96), ragged: { capacity: 3, rows: region(256, 4), receivedRows: region(320, 12) } },
+    /a chunk of 32 bytes cannot be cut into 3 rows of f32/,
+  ],
+  [
+    "counts of another world",
+    { kind: "all-gather", output: region(64, 96), ragged: { capacity: 4, rows: region(256, 4), receivedRows: region(320, 8) } },
+    /row counts have 4 and 8 bytes; 4 and 12 are i32 for 3 ranks/,
+  ],
+])("%s is refused before anything is sent", (_, change, message) => {
+  const communicator = joinWorld(connection(3));
+  expect(() => communicator.start({ kind: "all-reduce", dtype: "f32", input: region(0, 32), output: region(0, 32), ...change })).toThrow(
+    message,
+  );
+});
+
+test.each([
+  [
+    "a rank twice",
+    [
+      [0, 1],
+      [1, 2],
+    ],
+  ],
+  ["a rank left out", [[0], [1]]],
+  [
+    "a rank of another world",
+    [
+      [0, 1],
+      [2, 3],
+    ],
+  ],
+])("a partition with %s is refused", (_, partition) => {
+  expect(() => joinWorld(connection(3)).split(partition, "data")).toThrow(/is not a partition of 3 ranks; name each of 0 to 2 once/);
+});
+
+test("groups beyond what a world holds are refused", () => {
+  const communicator = joinWorld(connection(2));
+  for (let group = 1; group < 16; group++) communicator.split([[0], [1]], `axis ${group}`);
+  expect(() => communicator.split([[0], [1]], "one more")).toThrow(/a world has at most 15 groups; split once for each mesh axis/);
+});
+
+test("one rank needs no companion: the waiting thread does the work", () => {
+  const communicator = joinWorld(connection(1));
+  new Float32Array(memory.buffer, 0, 8).set([1, 2, 3, 4, 5, 6, 7, 8]);
+  communicator.wait(communicator.start({ kind: "all-reduce", dtype: "f32", input: region(0, 32), output: region(64, 32) }));
+  expect([...new Float32Array(memory.buffer, 64, 8)]).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  expect(communicator.bytesSent()).toBe(0);
+});
+
+test("a peer that never comes is named after the timeout, and again on every later call", () => {
+  const communicator = joinWorld({ ...connection(2), timeoutMilliseconds: 50 });
+  const request: CollectiveRequest = { kind: "all-reduce", dtype: "f32", input: region(0, 32), output: region(0, 32) };
+  const handle = communicator.start(request);
+  for (let again = 0; again < 2; again++)
+    expect(() => communicator.wait(handle)).toThrow(/rank 1 did not take part in all-reduce #1 within 50 ms/);
+  expect(() => communicator.start(request)).toThrow(/the group is unusable now/);
+});

@@ -1,0 +1,147 @@
+import { type CollectiveRequest, dtypes, type Reduction } from "@skein/tensor-core";
+import { type Control, kindOf, laneWord, queueLength, requestWord } from "./control.ts";
+
+const reductions: readonly Reduction[] = ["sum", "max", "min"];
+const absent = -1;
+
+/** A request as it lies in the queue. */
+export interface PostedRequest extends CollectiveRequest {
+  readonly tag: number;
+}
+
+/** Whether request `sequence` is among the first `done`; counts wrap around. */
+const covers = (done: number, sequence: number): boolean => ((done - sequence) | 0) >= 0;
+
+/**
+ * The requests of one rank and priority, in shared memory: the rank's compute thread posts them, and the thread that holds the lock
+ * carries out the next one. Requests are done in the order in which they were posted.
+ */
+export class Lane {
+  readonly index: number;
+  private readonly control: Control;
+  private readonly memory: WebAssembly.Memory;
+  private readonly base: number;
+  private readonly floats: Float64Array;
+
+  constructor(control: Control, memory: WebAssembly.Memory, index: number) {
+    this.index = index;
+    this.control = control;
+    this.memory = memory;
+    this.base = control.laneAt(index);
+    this.floats = new Float64Array(control.words.buffer);
+  }
+
+  get posted(): number {
+    return Atomics.load(this.control.words, this.base + laneWord.posted);
+  }
+
+  get done(): number {
+    return Atomics.load(this.control.words, this.base + laneWord.done);
+  }
+
+  get isIdle(): boolean {
+    return this.posted === this.done;
+  }
+
+  has(sequence: number): boolean {
+    return covers(this.done, sequence);
+  }
+
+  get bytesSent(): number {
+    return this.floats[(this.base + laneWord.bytesSent) / 2]!;
+  }
+
+  /** Become the thread that carries out this lane's requests, if no other is. */
+  tryLock(): boolean {
+    return Atomics.compareExchange(this.control.words, this.base + laneWord.lock, 0, 1) === 0;
+  }
+
+  unlock(): void {
+    Atomics.store(this.control.words, this.base + laneWord.lock, 0);
+    this.control.ring(this.control.rank, "done");
+    if (!this.isIdle) this.announce(); // the companion may have found the lane locked
+  }
+
+  get isLocked(): boolean {
+    return Atomics.load(this.control.words, this.base + laneWord.lock) === 1;
+  }
+
+  /** Post a request; returns its number in this lane. Waits while the queue is full. */
+  post(request: PostedRequest): number {
+    const { words } = this.control;
+    const sequence = (this.posted + 1) | 0;
+    const oldest = (sequence - queueLength) | 0;
+    if (!this.has(oldest)) this.waitFor(() => this.has(oldest), request.tag);
+    const at = this.control.requestAt(this.index, sequence);
+    const write = (name: keyof typeof requestWord, value: number): void => void (words[at + requestWord[name]] = value);
+    write("tag", request.tag);
+    write("dtype", dtypes.indexOf(request.dtype));
+    write("reduction", reductions.indexOf(request.reduction ?? "sum"));
+    write("input", request.input.byteOffset);
+    write("inputBytes", request.input.byteLength);
+    write("output", request.output.byteOffset);
+    write("outputBytes", request.output.byteLength);
+    write("root", request.root ?? 0);
+    write("to", request.to ?? absent);
+    write("from", request.from ?? absent);
+    write("capacity", request.ragged?.capacity ?? absent);
+    write("rows", request.ragged?.rows.byteOffset ?? 0);
+    write("rowsBytes", request.ragged?.rows.byteLength ?? 0);
+    write("receivedRows", request.ragged?.receivedRows.byteOffset ?? 0);
+    write("receivedRowsBytes", request.ragged?.receivedRows.byteLength ?? 0);
+    Atomics.store(words, this.base + laneWord.posted, sequence);
+    this.announce();
+    return sequence;
+  }
+
+  private announce(): void {
+    this.control.ring(this.control.rank, "requests");
+    if (this.control.companionBusy) this.control.ring(this.control.rank, "mail");
+  }
+
+  /** The oldest request that is not done. Hold the lock. */
+  next(): PostedRequest {
+    const at = this.control.requestAt(this.index, (this.done + 1) | 0);
+    const word = (name: keyof typeof requestWord): number => this.control.words[at + requestWord[name]]!;
+    const region = (address: number, bytes: number): Uint8Array => {
+      const [begin, length] = [address >>> 0, bytes >>> 0];
+      // A thread may still see the buffer as it was before another thread grew the memory; growing by nothing brings it up to date.
+      if (this.memory.buffer.byteLength < begin + length) this.memory.grow(0);
+      return new Uint8Array(this.memory.buffer, begin, length);
+    };
+    const tag = word("tag");
+    return {
+      tag,
+      kind: kindOf(tag),
+      dtype: dtypes[word("dtype")]!,
+      reduction: reductions[word("reduction")]!,
+      input: region(word("input"), word("inputBytes")),
+      output: region(word("output"), word("outputBytes")),
+      root: word("root"),
+      ...(word("to") !== absent && { to: word("to") }),
+      ...(word("from") !== absent && { from: word("from") }),
+      ...(word("capacity") !== absent && {
+        ragged: {
+          capacity: word("capacity"),
+          rows: region(word("rows"), word("rowsBytes")),
+          receivedRows: region(word("receivedRows"), word("receivedRowsBytes")),
+        },
+      }),
+    };
+  }
+
+  /** The oldest request is done, after sending so many bytes. Hold the lock. */
+  finish(bytesSent: number): void {
+    this.floats[(this.base + laneWord.bytesSent) / 2]! += bytesSent;
+    Atomics.store(this.control.words, this.base + laneWord.done, (this.done + 1) | 0);
+    this.control.ring(this.control.rank, "done");
+  }
+
+  /** Wait for what the thread that carries requests out will do. */
+  waitFor(ready: () => boolean, tag: number): void {
+    // That thread notices lost peers itself, within the timeout; twice that long means that it is gone.
+    if (!this.control.waitUntil(ready, "done", 2 * this.control.timeoutMilliseconds))
+      this.control.failLost(this.control.rank, tag, "its communication thread does not answer");
+    this.control.throwIfUnusable(tag);
+  }
+}

@@ -1,0 +1,62 @@
+import { ArgumentError } from "@skein/tensor-core";
+
+/**
+ * Which ranks share a host, from the name that each rank gives of its host: hosts in the order of their lowest rank, ranks in order.
+ *
+ * @example
+ * hostsOf(["a", "b", "a"]); // [[0, 2], [1]]
+ */
+export const hostsOf = (names: readonly string[]): number[][] => {
+  const hosts = new Map<string, number[]>();
+  for (const [rank, name] of names.entries()) {
+    const host = hosts.get(name);
+    if (host === undefined) hosts.set(name, [rank]);
+    else host.push(rank);
+  }
+  return [...hosts.values()];
+};
+
+/** Ranks 0 … worldSize − 1 cut wherever the host changes: hosts as they are where each one's ranks follow one another. */
+export const runsOf = (hosts: readonly (readonly number[])[], worldSize: number): number[][] => {
+  const hostOf = new Map(hosts.flatMap((host, index) => host.map((rank) => [rank, index] as const)));
+  const runs: number[][] = [];
+  for (let rank = 0; rank < worldSize; rank++) {
+    if (rank > 0 && hostOf.get(rank) === hostOf.get(rank - 1)) runs.at(-1)!.push(rank);
+    else runs.push([rank]);
+  }
+  return runs;
+};
+
+/** X · Y = P, X ≥ Y, as nearly equal as can be. A prime gives [P, 1]. */
+export const nearlySquare = (size: number): readonly [columns: number, rows: number] => {
+  let rows = Math.floor(Math.sqrt(size));
+  while (size % rows !== 0) rows--;
+  return [size / rows, rows];
+};
+
+/**
+ * The groups of one axis of a mesh of ranks: what `Communicator.split` takes. Ranks are laid out row by row, the last axis fastest;
+ * ranks of one part differ in that axis alone, and stand in its order.
+ *
+ * @param mesh sizes of axes, from the slowest to the fastest.
+ * @throws ArgumentError for a size that is no positive whole number, or an axis that the mesh does not have.
+ * @example
+ * meshPartition({ data: 2, tensor: 2 }, "data"); // [[0, 2], [1, 3]]
+ */
+export const meshPartition = (mesh: Readonly<Record<string, number>>, axis: string): number[][] => {
+  const axes = Object.entries(mesh);
+  const at = axes.findIndex(([name]) => name === axis);
+  if (at === -1)
+    throw new ArgumentError(`the mesh has no axis "${axis}", only ${axes.map(([name]) => `"${name}"`).join(", ")}; name one of them`);
+  for (const [name, size] of axes) {
+    if (!Number.isSafeInteger(size) || size < 1)
+      throw new ArgumentError(`axis "${name}" of the mesh has size ${size}; a size is a whole number from 1`);
+  }
+  const product = (sizes: readonly (readonly [string, number])[]): number => sizes.reduce((total, [, size]) => total * size, 1);
+  const size = mesh[axis]!;
+  const stride = product(axes.slice(at + 1)); // from one rank of a part to the next
+  return Array.from({ length: product(axes) / size }, (_, part) => {
+    const first = Math.floor(part / stride) * stride * size + (part % stride);
+    return Array.from({ length: size }, (_, index) => first + index * stride);
+  });
+};

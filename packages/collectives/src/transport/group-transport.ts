@@ -1,0 +1,22 @@
+import { InvariantError } from "@skein/tensor-core";
+import type { Transport } from "./transport.ts";
+
+/** A transport as the ranks of a group see it: peers by their position in `members`. */
+export const groupTransport = (transport: Transport, members: readonly number[]): Transport => {
+  const memberAt = (position: number): number => {
+    const rank = members[position];
+    if (rank === undefined) throw new InvariantError(`rank ${position} is not in a group of ${members.length}`);
+    return rank;
+  };
+  const { receiveInto } = transport;
+  return {
+    rank: members.indexOf(transport.rank),
+    worldSize: members.length,
+    sharesMemoryWith: (peer) => transport.sharesMemoryWith(memberAt(peer)),
+    send: (peer, tag, bytes) => transport.send(memberAt(peer), tag, bytes),
+    receive: (peer, tag, byteLength) => transport.receive(memberAt(peer), tag, byteLength),
+    ...(receiveInto && { receiveInto: (peer, tag, target) => receiveInto.call(transport, memberAt(peer), tag, target) }),
+    release: (peer) => transport.release(memberAt(peer)),
+    whenReturned: (loan) => transport.whenReturned(loan), // a loan names its peer in the world
+  };
+};

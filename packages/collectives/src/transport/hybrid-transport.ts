@@ -1,0 +1,33 @@
+import { type Eventually, Later, type Transport } from "./transport.ts";
+
+/**
+ * Ranks of one process read each other's memory in place; all others are reached over a network.
+ *
+ * @param isLocal whether a rank is a thread of this process.
+ */
+export const hybridTransport = (local: Transport, network: Transport, isLocal: (rank: number) => boolean): Transport => {
+  const to = (peer: number): Transport => (isLocal(peer) ? local : network);
+
+  const copyFrom = (peer: number, tag: number, target: Uint8Array): Eventually<void> => {
+    const land = (bytes: Uint8Array): void => {
+      target.set(bytes);
+      local.release(peer);
+    };
+    const message = local.receive(peer, tag, target.byteLength);
+    if (message instanceof Later) return new Later(message.ready, () => land(message.take()), message.expire);
+    return message instanceof Promise ? message.then(land) : land(message);
+  };
+
+  return {
+    rank: local.rank,
+    worldSize: local.worldSize,
+    sharesMemoryWith: (peer) => to(peer).sharesMemoryWith(peer),
+    send: (peer, tag, bytes) => to(peer).send(peer, tag, bytes),
+    receive: (peer, tag, byteLength) => to(peer).receive(peer, tag, byteLength),
+    ...(network.receiveInto !== undefined && {
+      receiveInto: (peer, tag, target) => (isLocal(peer) ? copyFrom(peer, tag, target) : network.receiveInto!(peer, tag, target)),
+    }),
+    release: (peer) => to(peer).release(peer),
+    whenReturned: (loan) => to(loan.peer).whenReturned(loan),
+  };
+};

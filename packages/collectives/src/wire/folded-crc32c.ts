@@ -1,0 +1,40 @@
+import { type Checksum, crc32c } from "./crc32c.ts";
+import { openWireKernels, type WireKernels } from "./wire-kernels.ts";
+
+// Below, the plain loop is as fast: measured 1.2 GB/s there, 0.9 GB/s folded at 256 bytes, 2.9 GB/s at 1 KiB (docs/experiments.md).
+const smallestFolded = 512;
+// Bytes from elsewhere come in pieces that stay in the second-level cache between the copy and the sum.
+const pieceBytes = 65_536;
+const restBytes = 240;
+
+/**
+ * Make a fast `crc32c` for one thread: the same numbers, 14 times the speed on 64 KiB.
+ *
+ * Vectors fold the message onto its last 240 bytes by a multiple of the polynomial with six terms (`assembly/fold.ts`), the plain
+ * loop sums those. Bytes in the kernels' memory are read in place; others are copied through it.
+ * @example const checksum = crc32cOf(openWireKernels({ memory, messages }));
+ */
+export const crc32cOf = (kernels: WireKernels = openWireKernels()): Checksum => {
+  const { exports, messages, addressOf } = kernels;
+  const scratch = messages.take(exports.foldScratchBytes());
+  const rest = messages.take(restBytes);
+  const folded = (address: number, bytes: number, previous: number): number => {
+    const left = exports.foldMessage(address, bytes, ~previous, scratch.byteOffset, rest.byteOffset);
+    return crc32c(rest.subarray(0, left), ~0); // the beginning is in the message already
+  };
+  let piece: Uint8Array | undefined;
+  return (bytes, previous = 0) => {
+    if (bytes.byteLength < smallestFolded) return crc32c(bytes, previous);
+    const address = addressOf(bytes);
+    if (address !== undefined) return folded(address, bytes.byteLength, previous);
+    piece ??= messages.take(pieceBytes);
+    let sum = previous;
+    for (let at = 0; at < bytes.byteLength; at += pieceBytes) {
+      const part = bytes.subarray(at, at + pieceBytes);
+      if (part.byteLength < smallestFolded) return crc32c(part, sum);
+      piece.set(part);
+      sum = folded(piece.byteOffset, part.byteLength, sum);
+    }
+    return sum;
+  };
+};

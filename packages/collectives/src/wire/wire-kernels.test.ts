@@ -1,0 +1,87 @@
+import { expect, test } from "vitest";
+import { type MessageMemory, wasmMessageMemory } from "../message-memory.ts";
+import { crc32c } from "./crc32c.ts";
+import { CodedPayloadError } from "./errors.ts";
+import { crc32cOf } from "./folded-crc32c.ts";
+import { losslessCodec } from "./lossless-codec.ts";
+import { openWireKernels } from "./wire-kernels.ts";
+
+const openHome = (initial = 1) => {
+  const memory = new WebAssembly.Memory({ initial, maximum: 256, shared: true });
+  return { memory, messages: wasmMessageMemory(memory) };
+};
+
+test("bytes of the memory are known as such, also through the buffer that a memory had before it grew", () => {
+  const { memory, messages } = openHome();
+  const kernels = openWireKernels({ memory, messages });
+  const before = new Uint8Array(memory.buffer, 100, 10);
+  memory.grow(1);
+  expect(memory.buffer).not.toBe(before.buffer);
+  expect(kernels.addressOf(before)).toBe(100);
+  expect(kernels.addressOf(before.subarray(3))).toBe(103);
+  expect(kernels.addressOf(new Uint8Array(memory.buffer, 70_000))).toBe(70_000);
+});
+
+test("bytes of other memories are not taken for bytes of this one", () => {
+  const kernels = openWireKernels(openHome());
+  const foreign = new WebAssembly.Memory({ initial: 64, maximum: 64, shared: true });
+  expect(kernels.addressOf(new Uint8Array(foreign.buffer, 100))).toBeUndefined();
+  expect(kernels.addressOf(new Uint8Array(new SharedArrayBuffer(2 ** 22), 100))).toBeUndefined();
+  expect(kernels.addressOf(new Uint8Array(2 ** 22))).toBeUndefined();
+  for (const value of [0x5a, 0xa5]) {
+    const alike = new Uint8Array(new SharedArrayBuffer(2 ** 22)).fill(value); // what is written into our memory to try it
+    expect(kernels.addressOf(alike)).toBeUndefined();
+  }
+  // Its buffer ends before our memory begins: it is copied, not read in the wrong place.
+  const old = new WebAssembly.Memory({ initial: 1, maximum: 2, shared: true });
+  expect(kernels.addressOf(new Uint8Array(old.buffer))).toBeUndefined();
+});
+
+test("in a memory that is all in use, only what was lent is written", () => {
+  const { memory, messages } = openHome(8);
+  new Uint8Array(memory.buffer).fill(0xcd);
+  const kernels = openWireKernels({ memory, messages });
+  const [checksum, codec] = [crc32cOf(kernels), losslessCodec(kernels)];
+  const world = new Uint8Array(memory.buffer, 0, 8 * 65_536);
+  checksum(world.subarray(5, 300_000));
+  const source = new Float32Array(world.buffer, 1024, 1000).fill(0.5);
+  const coded = codec.encode("f32", new Uint8Array(world.buffer, 1024, 4000), new Uint8Array(world.buffer, 100_001, 4000))!;
+  codec.decode(coded, new Uint8Array(world.buffer, 50_003, 4000));
+  expect(new Float32Array(world.slice(50_003, 54_003).buffer)).toEqual(Float32Array.from(source));
+  for (const [from, to] of [
+    [1024, 5024],
+    [100_001, 100_001 + coded.byteLength],
+    [50_003, 54_003],
+  ] as const)
+    world.fill(0xcd, from, to);
+  expect(world.every((byte) => byte === 0xcd)).toBe(true);
+});
+
+test("at the very end of a memory nothing behind it is touched", () => {
+  const memory = new WebAssembly.Memory({ initial: 4, maximum: 4, shared: true });
+  let next = 0;
+  const messages: MessageMemory = {
+    take: (byteLength) => new Uint8Array(memory.buffer, (next += byteLength + 64 - (byteLength % 64)) - byteLength, byteLength),
+    give: () => undefined,
+  };
+  const kernels = openWireKernels({ memory, messages });
+  const [checksum, codec] = [crc32cOf(kernels), losslessCodec(kernels)];
+  const atEnd = (byteLength: number): Uint8Array => new Uint8Array(memory.buffer, 4 * 65_536 - byteLength, byteLength);
+  for (const byteLength of [512, 777, 2047, 2048, 20_001]) expect(checksum(atEnd(byteLength))).toBe(crc32c(atEnd(byteLength).slice()));
+
+  for (const count of [100, 128, 300, 5000]) {
+    const floats = Float32Array.from({ length: count }, (_, i) => 2 ** (i % 7) * (i % 40 === 0 ? 1e9 : 1));
+    const source = atEnd(4 * count);
+    source.set(new Uint8Array(floats.buffer));
+    const coded = codec.encode("f32", source)!;
+    expect(codec.encode("f32", new Uint8Array(floats.buffer), atEnd(4 * count))).toEqual(coded); // written up to the end
+    const restored = atEnd(4 * count).fill(0);
+    codec.decode(coded, restored);
+    expect(new Float32Array(restored.slice().buffer)).toEqual(floats);
+    // Codes that ask for more exponents than there are would read on behind the memory.
+    const damaged = atEnd(coded.byteLength);
+    damaged.set(coded);
+    damaged.fill(0, 16 + 3 * count, 16 + 3 * count + 3 * Math.ceil(count / 8));
+    expect(() => codec.decode(damaged, new Uint8Array(4 * count))).toThrow(CodedPayloadError);
+  }
+});

@@ -1,0 +1,71 @@
+import { wasmBase64 } from "../generated/wire.ts";
+import { type MessageMemory, wasmMessageMemory } from "../message-memory.ts";
+
+interface WireExports {
+  foldScratchBytes(): number;
+  foldMessage(message: number, bytes: number, initial: number, scratch: number, rest: number): number;
+  codecScratchBytes(): number;
+  sampleOf(count: number): number;
+  windowBf16(from: number, count: number, counts: number): number;
+  windowF32(from: number, count: number, counts: number): number;
+  encodeBf16(from: number, count: number, first: number, to: number, maxEscapes: number, list: number): number;
+  encodeF32(from: number, count: number, first: number, to: number, maxEscapes: number, list: number): number;
+  decodeBf16(from: number, count: number, first: number, to: number, numEscapes: number, list: number): number;
+  decodeF32(from: number, count: number, first: number, to: number, numEscapes: number, list: number): number;
+}
+
+/** Memory that checksums and codec read and write in place; bytes from elsewhere are copied into it piece by piece. */
+export interface WireHome {
+  readonly memory: WebAssembly.Memory;
+  /** Hands out parts of `memory` to this thread. */
+  readonly messages: MessageMemory;
+}
+
+/** The WebAssembly functions of the wire in one thread. */
+export interface WireKernels {
+  readonly exports: WireExports;
+  readonly messages: MessageMemory;
+  /** Where `bytes` lie in the kernels' memory; undefined when they lie elsewhere. */
+  addressOf(bytes: Uint8Array): number | undefined;
+}
+
+/**
+ * Compile and instantiate the functions of the wire, about 1 ms. Once per thread; not to be shared between threads.
+ *
+ * The module has no data segment and no stack: what it needs beside its arguments it gets from `home.messages`, so it runs over a world's
+ * memory without touching what lies there. (A memory of its own beside the world's would cost a copy of every payload.)
+ * @param home default: a memory of its own.
+ */
+export const openWireKernels = (home: WireHome = ownHome()): WireKernels => {
+  const { memory, messages } = home;
+  const module = new WebAssembly.Module(Uint8Array.from(atob(wasmBase64), (character) => character.charCodeAt(0)));
+  const exports = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as WireExports;
+  const probe = messages.take(probeBytes);
+  const known = new WeakMap<ArrayBufferLike, boolean>();
+  const isOurs = (buffer: ArrayBufferLike): boolean => {
+    if (!(buffer instanceof SharedArrayBuffer)) return false;
+    let ours = known.get(buffer);
+    if (ours === undefined) known.set(buffer, (ours = shows(buffer, probe)));
+    return ours;
+  };
+  return { exports, messages, addressOf: (bytes) => (isOurs(bytes.buffer) ? bytes.byteOffset : undefined) };
+};
+
+const ownHome = (): WireHome => {
+  const memory = new WebAssembly.Memory({ initial: 1, maximum: 65_536, shared: true });
+  return { memory, messages: wasmMessageMemory(memory) };
+};
+
+const probeBytes = 16;
+
+// A memory that has grown has another buffer object over the same bytes, and views over the old one stay in use. So objects cannot be
+// compared; but what is written into memory of ours shows through every buffer over it. A buffer that ends before it counts as
+// foreign, which costs a copy.
+const shows = (buffer: SharedArrayBuffer, probe: Uint8Array): boolean => {
+  if (buffer.byteLength < probe.byteOffset + probe.byteLength) return false;
+  const seen = new Uint8Array(buffer, probe.byteOffset, probe.byteLength);
+  return [0x5a, 0xa5].every((value) => {
+    probe.fill(value);
+    return seen.every((byte) => byte === value);
+  });
+};

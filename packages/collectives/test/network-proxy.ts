@@ -1,0 +1,84 @@
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import type { PeerAddress } from "../src/network/dial.ts";
+
+/** What a proxy does to what it carries, per direction: `down` is from who listens to who dialled, where payload goes. */
+export interface Damage {
+  readonly direction: "up" | "down";
+  /** After this many bytes of a connection. */
+  readonly at: number;
+  /** Flip a bit of the next byte; leave out the rest and end; or carry nothing more, without a word. */
+  readonly what: { readonly flip: number } | "end" | "freeze";
+}
+
+/** A cable between a rank and the port of another, which can be cut, frozen, or made to damage what it carries. */
+export class Cable {
+  damage: Damage | undefined;
+  #frozen = false;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(target: PeerAddress) {
+    this.#server = createServer({ noDelay: true }, (near) => {
+      const far = connect({ host: target.host, port: target.port, noDelay: true });
+      this.#join(near, far, "up");
+      this.#join(far, near, "down");
+    });
+  }
+
+  /** A cable to `target`, and where to dial to use it. */
+  static async to(target: PeerAddress): Promise<{ cable: Cable; address: PeerAddress }> {
+    const cable = new Cable(target);
+    await new Promise<void>((resolve) => cable.#server.listen(0, "127.0.0.1", resolve));
+    return { cable, address: { ...target, port: (cable.#server.address() as AddressInfo).port } };
+  }
+
+  /** Carry nothing more, in either direction, and tell nobody: a cable that was pulled. */
+  freeze(): void {
+    this.#frozen = true;
+  }
+
+  /** Reset all connections. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  async remove(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+
+  #join(from: Socket, to: Socket, direction: Damage["direction"]): void {
+    this.#sockets.add(from);
+    let carried = 0;
+    let silent = false;
+    from.on("data", (chunk: Buffer) => {
+      if (this.#frozen || silent) return;
+      const { damage } = this;
+      const begin = carried;
+      carried += chunk.length;
+      if (damage?.direction !== direction || damage.at >= carried) {
+        if (!to.write(chunk)) {
+          from.pause();
+          to.once("drain", () => from.resume());
+        }
+        return;
+      }
+      const at = Math.max(0, damage.at - begin);
+      if (typeof damage.what === "object") {
+        this.damage = undefined; // once
+        chunk[at]! ^= 1 << damage.what.flip;
+        to.write(chunk);
+        return;
+      }
+      silent = true;
+      to.write(chunk.subarray(0, at));
+      if (damage.what === "end") to.end();
+    });
+    from.on("end", () => this.#frozen || silent || to.end());
+    from.on("error", () => to.destroy());
+    from.on("close", () => {
+      this.#sockets.delete(from);
+      if (!this.#frozen) to.destroy();
+    });
+  }
+}

@@ -1,0 +1,75 @@
+import { heapMessageMemory, type MessageMemory } from "../src/message-memory.ts";
+import type { Link } from "../src/network/link.ts";
+import type { LinkOptions } from "../src/network/link-options.ts";
+import { type NetworkWorld, type NetworkWorldOptions, networkWorld } from "../src/network/network-transport.ts";
+import { listenByTcp } from "../src/network/tcp.ts";
+import { listenByTls } from "../src/network/tls.ts";
+import { crc32c } from "../src/wire/crc32c.ts";
+import type { PeerAddress } from "../src/network/dial.ts";
+import type { TlsIdentity } from "../src/security/tls-identity.ts";
+import { type Authority, makeAuthority } from "./network-certificates.ts";
+
+export interface TestWorldOptions extends Partial<Omit<NetworkWorldOptions, "rank" | "worldSize" | "links">> {
+  readonly over?: "tcp" | "tls";
+  readonly link?: Partial<LinkOptions>;
+  /** Where `from` dials `to`, if not where it listens: through a proxy. */
+  readonly route?: (from: number, to: PeerAddress) => PeerAddress | Promise<PeerAddress>;
+  readonly wrap?: (links: readonly Link[], rank: number) => Iterable<Link>;
+  readonly memoryOf?: (rank: number) => MessageMemory;
+}
+
+let authority: Authority | undefined;
+
+/** Certificates of one authority for all tests of a file. */
+export const identityOf = (...ranks: number[]): TlsIdentity =>
+  (authority ??= makeAuthority()).issue(ranks.map((rank) => `skein:rank:${rank}`));
+
+/** All ranks of a world in this thread, linked by sockets on 127.0.0.1. */
+export const openWorlds = async (
+  worldSize: number,
+  {
+    over = "tcp",
+    link = {},
+    route = (_, to) => to,
+    wrap = (links) => links,
+    memoryOf = heapMessageMemory,
+    ...options
+  }: TestWorldOptions = {},
+): Promise<readonly NetworkWorld[]> => {
+  const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
+  const listeners = await Promise.all(
+    ranks.map((rank) => {
+      const own: LinkOptions = {
+        rank,
+        worldSize,
+        job: "job",
+        build: "build",
+        lanes: options.lanes ?? 4,
+        connectMilliseconds: 20_000,
+        checksum: crc32c,
+        ...link,
+      };
+      return over === "tcp" ? listenByTcp(own) : listenByTls({ ...own, tls: identityOf(rank) });
+    }),
+  );
+  return Promise.all(
+    listeners.map(async (listener, rank) => {
+      const peers = await Promise.all(
+        listeners.flatMap(({ host, port }, peer) => (peer === rank ? [] : [route(rank, { rank: peer, host, port })])),
+      );
+      const links = wrap(await listener.connect(peers), rank);
+      const { frameBytes, earlyBytes } = link;
+      return networkWorld({
+        rank,
+        worldSize,
+        lanes: 4,
+        memory: memoryOf(rank),
+        timeoutMilliseconds: 20_000,
+        ...(frameBytes !== undefined && { frameBytes }),
+        ...(earlyBytes !== undefined && { earlyBytes }),
+        ...options,
+        links,
+      });
+    }),
+  );
+};

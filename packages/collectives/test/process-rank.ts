@@ -1,0 +1,52 @@
+import { Worker } from "node:worker_threads";
+import { createProcessWorld, joinRendezvous } from "../src/node.ts";
+
+// One process of a world of several, for tests: joins, runs a thread per rank, and sends what they answer to the coordinator.
+
+const { address, secret, ranks, worldSize, job, tls } = JSON.parse(process.argv[2]!) as {
+  readonly address: { readonly host: string; readonly port: number };
+  readonly secret: string;
+  readonly ranks: readonly number[];
+  readonly worldSize: number;
+  readonly job: unknown;
+  readonly tls?: { readonly certificate: string; readonly key: string; readonly authority: string };
+};
+const length = 2 ** 22;
+const memory = new WebAssembly.Memory({ initial: (ranks.length * length) / 65_536, maximum: 65_536, shared: true });
+const agreed = { worldSize, job: "test", build: "1" };
+const world = await createProcessWorld({
+  ...agreed,
+  ranks,
+  memory,
+  kernels: "none",
+  secret,
+  timeoutMilliseconds: 20_000,
+  ...(tls && { tls }),
+});
+const member = await joinRendezvous({ ...agreed, address, secret, ranks, addresses: world.addresses, ...(tls && { security: tls }) });
+member.onLost(({ ranks: lost, reason }) => {
+  for (const rank of lost) world.reportLost(rank, reason);
+});
+const ended = new Promise<void>((resolve) => member.onMessage(() => resolve()));
+await world.connect(member.roster);
+await Promise.all(
+  ranks.map((rank, i) => {
+    const worker = new Worker(new URL("./rank-worker.ts", import.meta.url), {
+      workerData: { connection: world.connection(rank), job, address: i * length, length },
+    });
+    world.watch(rank, worker);
+    return new Promise<void>((resolve) => {
+      worker.once("message", (answer) => {
+        member.send({ rank, answer });
+        resolve();
+      });
+      worker.once("error", (error: Error) => {
+        member.send({ rank, answer: { outputs: [], bytesSent: 0, error: { code: "died", message: error.message, peer: rank } } });
+        resolve();
+      });
+    });
+  }),
+);
+await ended;
+await world.close();
+await member.close();

@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { bytesPerElement } from "@skein/tensor-core";
+import { describe, expect, test } from "vitest";
+import { hostRendezvous, newSecret } from "../src/node.ts";
+import type { Answer, Ask, Job } from "./rank-worker.ts";
+import { closedForm, fromBytes, operand, placeOf, regionElements } from "./world.ts";
+
+/** Run a job on processes, each with threads for its ranks. @param during is called once all ranks have joined. */
+const runProcesses = async (
+  processes: readonly (readonly number[])[],
+  job: Job,
+  during: (children: readonly ChildProcess[]) => void = () => undefined,
+): Promise<(Answer | undefined)[]> => {
+  const worldSize = processes.flat().length;
+  const secret = newSecret();
+  const coordinator = await hostRendezvous({ worldSize, job: "test", build: "1", secret });
+  const answers: (Answer | undefined)[] = Array.from({ length: worldSize });
+  const children = processes.map((ranks) =>
+    spawn(
+      process.execPath,
+      [
+        "--no-memory-protection-keys",
+        new URL("./process-rank.ts", import.meta.url).pathname,
+        JSON.stringify({ address: coordinator.address, secret, ranks, worldSize, job }),
+      ],
+      { stdio: ["ignore", "inherit", "inherit"] },
+    ),
+  );
+  const exits = children.map((child) => new Promise<void>((resolve) => child.once("exit", () => resolve())));
+  try {
+    await coordinator.ready;
+    during(children);
+    await new Promise<void>((resolve) => {
+      const living = (): number[] =>
+        processes.flatMap((ranks, i) => (children[i]!.exitCode === null && children[i]!.signalCode === null ? ranks : []));
+      const check = (): void => {
+        if (living().every((rank) => answers[rank] !== undefined)) resolve();
+      };
+      coordinator.onMessage(({ message }) => {
+        const { rank, answer } = message as { rank: number; answer: Answer };
+        answers[rank] = answer;
+        check();
+      });
+      for (const child of children) child.once("exit", check);
+    });
+  } finally {
+    coordinator.broadcast("end");
+    await Promise.all(exits);
+    await coordinator.close();
+  }
+  return answers;
+};
+
+describe.each([
+  { processes: [[0], [1]] },
+  {
+    processes: [
+      [0, 1],
+      [2, 3],
+    ],
+  },
+  { processes: [[0], [1, 2], [3]] },
+])("ranks in processes $processes", ({ processes }) => {
+  test("several requests in flight equal the closed form", async () => {
+    const worldSize = processes.flat().length;
+    const requests: Ask[] = [
+      { kind: "all-reduce", n: 100_003, inPlace: true },
+      { kind: "all-gather", n: 7, dtype: "u8" },
+      { kind: "barrier", n: 0 },
+      { kind: "all-reduce", n: 501, dtype: "i32", reduction: "max", priority: 2 },
+      { kind: "reduce-scatter", n: 33 },
+      { kind: "all-to-all", n: 12, dtype: "f16", priority: 3 },
+      { kind: "broadcast", n: 100, root: worldSize - 1, inPlace: true },
+      { kind: "send-receive", n: 5, priority: 2 },
+      { kind: "all-reduce", n: 19, dtype: "bf16" },
+    ];
+    const answers = await runProcesses(processes, { name: "requests", requests, startAllFirst: true, repeats: 3 });
+    expect(answers.map((answer) => answer?.error?.message)).toEqual(answers.map(() => undefined));
+    requests.forEach(({ kind, n, dtype = "f32", reduction, root }, i) => {
+      const inputs = answers.map((_, rank) => operand(rank, regionElements(kind, worldSize, n).input, dtype));
+      answers.forEach((answer, rank) => {
+        const bytes = Uint8Array.from(answer!.outputs[i]!);
+        expect(bytes.byteLength % bytesPerElement[dtype]).toBe(0);
+        expect(fromBytes(bytes, dtype), `${kind} on rank ${rank}`).toEqual(
+          closedForm(kind, placeOf(rank, worldSize, n, root), inputs, reduction),
+        );
+      });
+    });
+  });
+});
+
+test("kill -9 of a process is noticed by all others within seconds, and its rank named", async () => {
+  let killed = 0;
+  const answers = await runProcesses([[0], [1], [2]], { name: "die", how: "wait" }, (children) => {
+    setTimeout(() => {
+      killed = performance.now();
+      children[2]!.kill("SIGKILL");
+    }, 1500);
+  });
+  const seconds = (performance.now() - killed) / 1000;
+  expect(answers[2]).toBeUndefined();
+  for (const answer of answers.slice(0, 2)) {
+    expect(answer?.error?.code).toBe("peer-lost");
+    expect(answer?.error?.message).toMatch(/rank 2 was lost during all-reduce #2/);
+    expect(answer?.error?.peer).toBe(2);
+  }
+  expect(seconds).toBeLessThan(5); // what is promised, not a measure of speed
+});

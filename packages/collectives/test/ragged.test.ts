@@ -1,0 +1,297 @@
+import { bytesPerElement, type CollectiveRequest, type DType } from "@skein/tensor-core";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { carry } from "../src/execute.ts";
+import { plainArithmetic } from "../src/plain-arithmetic.ts";
+import { walkRagged } from "../src/ragged.ts";
+import { raggedAllGatherSchedule, type RaggedPlace, raggedAllToAllSchedule, rowCountSchedule } from "../src/ragged-schedule.ts";
+import { sentElements } from "../src/schedule.ts";
+import { Control, controlBytes } from "../src/threads/control.ts";
+import { memoryWorld } from "../src/transport/memory-transport.ts";
+import { ThreadTransport } from "../src/transport/thread-transport.ts";
+import type { Later, Transport } from "../src/transport/transport.ts";
+import { fromBytes, messageEnds, operand, toBytes } from "./world.ts";
+
+type Kind = "all-to-all" | "all-gather";
+
+interface Setting {
+  readonly kind: Kind;
+  readonly worldSize: number;
+  readonly capacity: number;
+  readonly rowElements: number;
+  readonly dtype: DType;
+  /** By rank: rows for each rank, or one count for all. */
+  readonly rows: readonly (readonly number[])[];
+}
+
+const worldSizes = Array.from({ length: 16 }, (_, i) => i + 1);
+const countsOf = (kind: Kind, worldSize: number, count: (from: number, to: number) => number): number[][] =>
+  Array.from({ length: worldSize }, (_, from) => Array.from({ length: kind === "all-to-all" ? worldSize : 1 }, (_, to) => count(from, to)));
+const countFor = (rows: readonly number[], to: number): number => rows[rows.length === 1 ? 0 : to]!;
+const i32 = (...numbers: number[]): Uint8Array => new Uint8Array(Int32Array.from(numbers).buffer);
+
+/** Puts bytes where the transport can lend them from. */
+type Place = (bytes: Uint8Array) => Uint8Array;
+
+const requestOf = (setting: Setting, rank: number, place: Place = (bytes) => bytes): CollectiveRequest => {
+  const { kind, worldSize, capacity, rowElements, dtype, rows } = setting;
+  const count = rows[rank]!.length * capacity * rowElements;
+  return {
+    kind,
+    dtype,
+    input: place(toBytes(operand(rank, count, dtype), dtype)),
+    // Neither zeros nor anything that was sent, so that what is not written shows.
+    output: place(new Uint8Array(worldSize * capacity * rowElements * bytesPerElement[dtype]).fill(0x55)),
+    ragged: { capacity, rows: place(i32(...rows[rank]!)), receivedRows: place(new Uint8Array(4 * worldSize).fill(0x55)) },
+  };
+};
+
+/** What rank `to` must end with, written down row by row. */
+const closedForm = ({ capacity, rowElements, dtype, rows }: Setting, to: number): number[] =>
+  rows.flatMap((own, from) => {
+    const x = operand(from, own.length * capacity * rowElements, dtype);
+    const begin = (own.length === 1 ? 0 : to) * capacity * rowElements;
+    const valid = countFor(own, to) * rowElements;
+    return Array.from({ length: capacity * rowElements }, (_, i) => (i < valid ? x[begin + i]! : 0));
+  });
+
+/** A network that lets messages land where they belong. */
+const landing = (transport: Transport): Transport => ({
+  ...transport,
+  receiveInto: async (peer, tag, target) => {
+    const bytes = (await transport.receive(peer, tag, target.byteLength)) as Uint8Array;
+    target.set(bytes);
+    transport.release(peer);
+  },
+});
+
+/** Counts what a rank sends. */
+const counting = (transport: Transport): { transport: Transport; sent: number[] } => {
+  const sent: number[] = [];
+  return {
+    sent,
+    transport: {
+      ...transport,
+      send: (peer, tag, bytes) => {
+        sent.push(bytes.byteLength);
+        return transport.send(peer, tag, bytes);
+      },
+    },
+  };
+};
+
+interface World {
+  readonly transports: readonly Transport[];
+  readonly place?: Place;
+}
+
+/** Threads' mailboxes, used by ranks that take turns in one thread: messages are addresses in one memory. */
+const mailboxes = (worldSize: number): World => {
+  const control = new SharedArrayBuffer(controlBytes(worldSize));
+  const memory = new WebAssembly.Memory({ initial: 4, maximum: 4, shared: true });
+  const localRanks = Array.from({ length: worldSize }, (_, rank) => rank);
+  const rest = {
+    control,
+    memory,
+    kernels: "none",
+    worldSize,
+    localRanks,
+    companionOnly: false,
+    timeoutMilliseconds: 1000,
+    spins: 0,
+  } as const;
+  let end = 0;
+  return {
+    transports: localRanks.map((rank) => {
+      const transport = new ThreadTransport(new Control({ ...rest, rank, preference: {} }), memory);
+      return {
+        rank,
+        worldSize,
+        sharesMemoryWith: () => true,
+        send: (peer, tag, bytes) => transport.send(peer, tag, bytes),
+        receive: (peer, tag, byteLength) => transport.receive(peer, tag, byteLength),
+        release: (peer) => transport.release(peer),
+        whenReturned: (loan) => transport.whenReturned(loan),
+      };
+    }),
+    place: (bytes) => {
+      const region = new Uint8Array(memory.buffer, end, bytes.byteLength);
+      end = Math.ceil((end + bytes.byteLength) / 16) * 16;
+      region.set(bytes);
+      return region;
+    },
+  };
+};
+
+const worlds: { readonly [name: string]: (worldSize: number) => World } = {
+  "sender's own memory": (worldSize) => ({ transports: memoryWorld(worldSize, { sharesMemory: true }) }),
+  copies: (worldSize) => ({ transports: memoryWorld(worldSize) }),
+  "copies that land in place": (worldSize) => ({ transports: memoryWorld(worldSize).map(landing) }),
+  "threads' mailboxes": mailboxes,
+};
+
+/** Let the other ranks of this thread go on; a rank that waits for ever is a failure. */
+const takeTurns = async (later: Later<unknown>): Promise<void> => {
+  for (let turn = 0; !later.ready(); turn++) {
+    if (turn === 10_000) later.expire();
+    await undefined;
+  }
+};
+
+const check = async (setting: Setting, { transports, place }: World): Promise<void> => {
+  const { worldSize, rows, rowElements, dtype } = setting;
+  const requests = transports.map((_, rank) => requestOf(setting, rank, place));
+  const before = requests.map(({ input }) => input.slice());
+  const counted = transports.map(counting);
+  const returned = await Promise.all(
+    counted.map(({ transport }, rank) => carry(walkRagged(requests[rank]!, 7, transport, plainArithmetic()), takeTurns)),
+  );
+  requests.forEach(({ input, output, ragged }, rank) => {
+    expect(fromBytes(output, dtype), `rank ${rank}`).toEqual(closedForm(setting, rank));
+    expect(fromBytes(ragged!.receivedRows, "i32")).toEqual(rows.map((own) => countFor(own, rank)));
+    expect([input.slice(), ragged!.rows.slice()], "operands are left as they were").toEqual([before[rank], i32(...rows[rank]!)]);
+    const others = Array.from({ length: worldSize }, (_, to) => to).filter((to) => to !== rank);
+    const valid = others.reduce((sum, to) => sum + countFor(rows[rank]!, to), 0) * rowElements * bytesPerElement[dtype];
+    expect(returned[rank], "what the walk says that it sent").toBe(valid + 4 * (worldSize - 1));
+    expect(
+      counted[rank]!.sent.reduce((sum, bytes) => sum + bytes, 0),
+      "what it sent",
+    ).toBe(returned[rank]);
+  });
+};
+
+describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
+  describe.each(Object.entries(worlds))("over %s", (_, world) => {
+    test.each(worldSizes)("equals the closed form on %i ranks, and sends the rows that count and nothing else", async (worldSize) => {
+      const base = { kind, worldSize, capacity: 5, rowElements: 3, dtype: "f32" } as const;
+      for (const rows of [
+        countsOf(kind, worldSize, () => 0),
+        countsOf(kind, worldSize, () => 5),
+        countsOf(kind, worldSize, (from, to) => (from * 7 + to * 3) % 6),
+        countsOf(kind, worldSize, (from) => (from === worldSize - 1 ? 5 : 0)), // all from one rank
+        countsOf(kind, worldSize, (_, to) => (to === 0 ? 4 : 0)), // all to one
+      ])
+        await check({ ...base, rows }, world(worldSize));
+    });
+
+    test("any counts, capacity, row length and dtype", async () => {
+      const setting = fc
+        .record({
+          worldSize: fc.integer({ min: 1, max: 9 }),
+          capacity: fc.integer({ min: 0, max: 6 }),
+          rowElements: fc.integer({ min: 0, max: 5 }),
+          dtype: fc.constantFrom<DType>("f32", "f16", "bf16", "i32", "u32", "u8", "bool"),
+          seed: fc.array(fc.nat(1000), { minLength: 81, maxLength: 81 }),
+        })
+        .map(
+          ({ seed, ...rest }): Setting => ({
+            ...rest,
+            kind,
+            rows: countsOf(kind, rest.worldSize, (from, to) => seed[from * 9 + to]! % (rest.capacity + 1)),
+          }),
+        );
+      await fc.assert(fc.asyncProperty(setting, (one) => check(one, world(one.worldSize))));
+    });
+  });
+
+  test.each([-1, 4, 2 ** 31 - 1, -(2 ** 31)])("a rank that is to send %i of 3 rows says so, and sends nothing", async (count) => {
+    const rows = countsOf(kind, 3, () => 1);
+    rows[1]![rows[1]!.length - 1] = count;
+    const { transport, sent } = counting(memoryWorld(3)[1]!);
+    const request = requestOf({ kind, worldSize: 3, capacity: 3, rowElements: 1, dtype: "f32", rows }, 1);
+    await expect(carry(walkRagged(request, 7, transport, plainArithmetic()))).rejects.toMatchObject({
+      kind: "user",
+      code: "argument",
+      message: expect.stringMatching(`rank 1 is asked to send ${count} rows.*, but its chunks have 3`),
+    });
+    expect(sent).toEqual([]);
+  });
+
+  test.each([-1, 4, 2 ** 31 - 1, -(2 ** 31)])(
+    "a peer that announces %i rows for chunks of 3 is named, and nothing is written",
+    async (count) => {
+      const [own, liar] = memoryWorld(2) as [Transport, Transport];
+      const request = requestOf({ kind, worldSize: 2, capacity: 3, rowElements: 1, dtype: "f32", rows: countsOf(kind, 2, () => 2) }, 0);
+      void liar.send(0, 7, i32(count));
+      await expect(carry(walkRagged(request, 7, own, plainArithmetic()))).rejects.toMatchObject({
+        code: "ranks-disagree",
+        rank: 0,
+        peer: 1,
+        message: expect.stringMatching(`rank 1 announces ${count} rows for rank 0, whose chunks have room for 3; all ranks must`),
+      });
+      expect(request.output.every((byte) => byte === 0x55)).toBe(true);
+    },
+  );
+
+  // Honest, but about chunks of another size: the count may fit here, and the message then does not.
+  test("ranks with rows of different lengths are told so", async () => {
+    const world = memoryWorld(2);
+    const rows = countsOf(kind, 2, () => 2);
+    const results = await Promise.allSettled(
+      world.map((transport, rank) =>
+        carry(
+          walkRagged(
+            requestOf({ kind, worldSize: 2, capacity: 3, rowElements: 1 + rank, dtype: "f32", rows }, rank),
+            7,
+            transport,
+            plainArithmetic(),
+          ),
+        ),
+      ),
+    );
+    expect(results.map((result) => (result.status === "rejected" ? (result.reason as { code: string }).code : "fulfilled"))).toContain(
+      "ranks-disagree",
+    );
+  });
+
+  test.each([2, 3, 7])("each send of the schedules has its receive on %i ranks, in the same round", (worldSize) => {
+    const rows = countsOf(kind, worldSize, (from, to) => (from + 2 * to) % 4);
+    const places = rows.map(
+      (sent, rank): RaggedPlace => ({
+        rank,
+        worldSize,
+        capacity: 3,
+        rowElements: 2,
+        sent,
+        received: rows.map((own) => countFor(own, rank)),
+      }),
+    );
+    for (const schedule of [rowCountSchedule, kind === "all-to-all" ? raggedAllToAllSchedule : raggedAllGatherSchedule]) {
+      const schedules = places.map(schedule);
+      expect(messageEnds(schedules, "send")).toEqual(messageEnds(schedules, "receive"));
+      expect(messageEnds(schedules, "send").length).toBeGreaterThan(0);
+    }
+    expect(places.map((place) => sentElements(rowCountSchedule(place)))).toEqual(rows.map(() => worldSize - 1));
+  });
+
+  test("lent memory is not touched while one rank is late", async () => {
+    const worldSize = 4;
+    const setting: Setting = {
+      kind,
+      worldSize,
+      capacity: 3,
+      rowElements: 2,
+      dtype: "f32",
+      rows: countsOf(kind, worldSize, (from, to) => (from + to) % 4),
+    };
+    for (let slow = 0; slow < worldSize; slow++) {
+      const outputs = await Promise.all(
+        memoryWorld(worldSize, { sharesMemory: true }).map(async (transport, rank) => {
+          const late: Transport = {
+            ...transport,
+            receive: async (peer, tag, byteLength) => {
+              for (let turn = 0; turn < 200; turn++) await undefined;
+              return (await transport.receive(peer, tag, byteLength)) as Uint8Array;
+            },
+          };
+          const request = requestOf(setting, rank);
+          await carry(walkRagged(request, 7, rank === slow ? late : transport, plainArithmetic()));
+          const result = fromBytes(request.output, "f32");
+          for (const region of [request.input, request.output, request.ragged!.rows]) region.fill(0x7f); // done means free to use again
+          return result;
+        }),
+      );
+      outputs.forEach((output, rank) => expect(output, `rank ${rank}, late rank ${slow}`).toEqual(closedForm(setting, rank)));
+    }
+  });
+});

@@ -1,0 +1,45 @@
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import type { RendezvousOptions } from "../src/rendezvous/coordinator-options.ts";
+import type { Opened } from "./rendezvous-world.ts";
+import type { JoinOptions } from "../src/rendezvous/member.ts";
+
+/** A process of its own in a rendezvous. */
+export interface Child {
+  /** The first group of `pattern`, once it stands in what the process printed. */
+  says(pattern: RegExp): Promise<string>;
+  readonly ended: Promise<{ readonly code: number | null; readonly stdout: string }>;
+  kill(signal?: NodeJS.Signals): void;
+}
+
+/** What a child is to do: see rendezvous-process.ts. */
+export type Task =
+  | { readonly host: RendezvousOptions; readonly after: "stay" | "forget" }
+  /** When it has joined: stay until killed, close and end, or just end. */
+  | { readonly join: JoinOptions; readonly after: "stay" | "leave" | "forget" };
+
+/** Start a child that does not outlive what a test opened. */
+export const startChild = (opened: Opened, task: Task): Child => {
+  const file = fileURLToPath(new URL("./rendezvous-process.ts", import.meta.url));
+  const child = spawn(process.execPath, [file, JSON.stringify(task)], { stdio: ["ignore", "pipe", "inherit"] });
+  const ended = new Promise<{ code: number | null; stdout: string }>((resolve) => child.once("close", (code) => resolve({ code, stdout })));
+  opened.add(() => {
+    child.kill("SIGKILL");
+    return ended;
+  });
+  let stdout = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => void (stdout += text));
+  return {
+    says: (pattern) =>
+      new Promise((resolve) => {
+        const look = (): void => {
+          const found = pattern.exec(stdout);
+          if (found !== null) resolve(found[1]!);
+        };
+        look();
+        child.stdout.on("data", look);
+      }),
+    ended,
+    kill: (signal = "SIGKILL") => void child.kill(signal),
+  };
+};

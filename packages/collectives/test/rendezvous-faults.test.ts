@@ -1,0 +1,385 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import fc from "fast-check";
+import { afterEach, describe, expect, test } from "vitest";
+import { type Hello, helloCodec, refusalCodec, welcomeCodec } from "../src/rendezvous/handshake-messages.ts";
+import { joinRendezvous } from "../src/rendezvous/member.ts";
+import { newSecret, signToken } from "../src/security/tokens.ts";
+import { FrameReader } from "../src/wire/frame-reader.ts";
+import { encodeHeader, type FrameType, headerBytes } from "../src/wire/frame.ts";
+import { startChild } from "./rendezvous-child.ts";
+import { build, failureOf, host as hostIn, type Hosted, job, nextLoss, Opened, rest, secret, until } from "./rendezvous-world.ts";
+
+const opened = new Opened();
+afterEach(() => opened.close());
+const host = (...args: Parameters<typeof hostIn> extends [Opened, ...infer Rest] ? Rest : never): Promise<Hosted> =>
+  hostIn(opened, ...args);
+
+const frame = (type: FrameType, payload: Uint8Array, sequence = 0): Buffer =>
+  Buffer.concat([encodeHeader({ type, flags: 0, stream: 0, sequence, tag: 0, length: payload.byteLength }, payload), payload]);
+
+const helloOf = async (rank: number, worldSize: number, different: Partial<Hello> = {}): Promise<Hello> => ({
+  job,
+  build,
+  worldSize,
+  ranks: [rank],
+  addresses: [{ host: "127.0.0.1", port: 1 }],
+  hostName: "here",
+  token: await signToken({ holder: { ranks: [rank] }, job, secret }),
+  nonce: newSecret(),
+  ...different,
+});
+
+const logForger: Hello = {
+  job,
+  build,
+  worldSize: 2,
+  ranks: [1],
+  addresses: [{ host: "a", port: 1 }],
+  hostName: "here\n2030-01-01 all is well",
+  token: "",
+  nonce: newSecret(),
+};
+
+/** A connection by hand. */
+const stranger = async ({
+  coordinator,
+}: Hosted): Promise<{ readonly socket: Socket; readonly received: () => Buffer; readonly closed: Promise<unknown> }> => {
+  const socket = connect(coordinator.address.port, "127.0.0.1");
+  opened.add(() => socket.destroy());
+  let received = Buffer.alloc(0);
+  socket.on("data", (chunk: Buffer) => {
+    received = Buffer.concat([received, chunk]);
+  });
+  socket.on("error", () => {});
+  const closed = once(socket, "close");
+  await once(socket, "connect");
+  return { socket, received: () => received, closed };
+};
+
+/** Frames in what was received, by type. */
+const framesIn = (bytes: Buffer): { readonly type: FrameType; readonly payload: Uint8Array }[] => {
+  const frames: { type: FrameType; payload: Uint8Array }[] = [];
+  new FrameReader({
+    limit: () => 2 ** 20,
+    target: ({ length }) => new Uint8Array(length),
+    frame: ({ type }, payload) => frames.push({ type, payload }),
+  }).push(bytes);
+  return frames;
+};
+
+describe("a loss", () => {
+  test("by kill -9 is told to all others at once, and later ones are not", async () => {
+    // A heartbeat that tells nothing in the time of a test: what is noticed, the closed connection has told.
+    const { coordinator, joining, join, events } = await host(5, {
+      heartbeat: { intervalMilliseconds: 200_000, lossMilliseconds: 500_000 },
+    });
+    const child = startChild(opened, { join: joining([1, 3]), after: "stay" });
+    const second = startChild(opened, { join: joining([4]), after: "stay" });
+    const members = await Promise.all([join([0]), join([2])]);
+    await Promise.all([child.says(/(complete)/), second.says(/(complete)/)]);
+    const losses = Promise.all([coordinator, ...members].map(nextLoss));
+    child.kill("SIGKILL");
+    for (const loss of await losses) expect(loss).toEqual({ ranks: [1, 3], reason: expect.stringMatching(/^its connection/) });
+    const later: unknown[] = [];
+    for (const member of members) member.onLost((loss) => later.push(loss.ranks));
+    second.kill("SIGKILL");
+    await until(() => events.some(({ message }) => message.includes("after the first loss")));
+    await rest(50);
+    expect(later).toEqual([
+      [1, 3],
+      [1, 3],
+    ]); // a late listener hears the first loss, and no other
+  });
+
+  test("by silence, as of a stopped process, is told when the heartbeat says so", async () => {
+    const { coordinator, joining, join } = await host(2, { heartbeat: { intervalMilliseconds: 200, lossMilliseconds: 1000 } });
+    const child = startChild(opened, { join: joining([1]), after: "stay" });
+    const member = await join([0]);
+    await child.says(/(complete)/);
+    await rest(1300); // longer than the loss time: pings alone keep them
+    const losses = Promise.all([coordinator, member].map(nextLoss));
+    child.kill("SIGSTOP");
+    for (const { ranks, reason } of await losses) {
+      expect(ranks).toEqual([1]);
+      expect(reason).toMatch(/nothing was heard from it for \d\.\d s/);
+    }
+  });
+
+  test("by not reading is told before the memory is full", async () => {
+    const { coordinator, joining } = await host(1, { heartbeat: { intervalMilliseconds: 200_000, lossMilliseconds: 500_000 } });
+    const child = startChild(opened, { join: joining([0]), after: "stay" });
+    await child.says(/(complete)/);
+    child.kill("SIGSTOP");
+    const message = new Uint8Array(32 * 2 ** 20);
+    let sent = 0;
+    while (coordinator.send(0, message)) {
+      sent++;
+      expect(sent).toBeLessThan(6);
+      await rest(20);
+    }
+    const { ranks, reason } = await nextLoss(coordinator);
+    expect(ranks).toEqual([0]);
+    expect(reason).toMatch(/it does not read: \d+ bytes wait for it/);
+  });
+
+  test("can be reported by a witness on either side, and the first word stands", async () => {
+    const { coordinator, join } = await host(3);
+    const members = await Promise.all([join([0]), join([1]), join([2])]);
+    const losses = Promise.all([coordinator, ...members].map(nextLoss));
+    members[0]!.reportLost(2, "its data link broke");
+    for (const loss of await losses) expect(loss).toEqual({ ranks: [2], reason: "its data link broke" });
+    coordinator.reportLost(1, "too late to matter");
+    await rest(20);
+    for (const witness of [coordinator, members[0]!])
+      expect(() => witness.reportLost(3, "never was")).toThrow(/rank 3 cannot be lost in a world of 3/);
+  });
+
+  test("of the coordinator is told to every member, with the ranks of its process", async () => {
+    const hostChild = startChild(opened, { host: { worldSize: 2, job, build, secret, ranks: [0] }, after: "stay" });
+    const port = Number(await hostChild.says(/^listening (\d+)$/m));
+    const member = await joinRendezvous({
+      address: { host: "127.0.0.1", port },
+      ranks: [0, 1],
+      addresses: [1, 2].map((at) => ({ host: "127.0.0.1", port: at })),
+      worldSize: 2,
+      job,
+      build,
+      secret,
+    });
+    opened.add(() => member.close());
+    const loss = nextLoss(member);
+    hostChild.kill("SIGKILL");
+    expect(await loss).toEqual({ ranks: [0], reason: expect.stringMatching(/^the coordinator at 127.0.0.1:\d+ was lost: its connection/) });
+    expect(member.send("anyone?")).toBe(false);
+  });
+
+  test("is not what a goodbye is", async () => {
+    const { coordinator, events, join } = await host(2);
+    const [one, other] = await Promise.all([join([0]), join([1])]);
+    const losses: unknown[] = [];
+    for (const witness of [coordinator, one!, other!]) witness.onLost((loss) => losses.push(loss));
+    await one!.close();
+    await until(() => events.some(({ kind }) => kind === "left"));
+    expect(coordinator.send(0, "gone")).toBe(false);
+    await coordinator.close();
+    await rest(20);
+    expect(losses).toEqual([]);
+  });
+});
+
+describe("a stranger", () => {
+  test.each<[string, Uint8Array, RegExp]>([
+    ["garbage", Buffer.from("GET / HTTP/1.1\r\nHost: here\r\n\r\n           "), /a frame begins with/],
+    ["2^63 bytes", withLength(frame("hello", new Uint8Array(0)), 2n ** 63n), /announces 9223372036854775808 bytes/],
+    ["more than a hello", withLength(frame("hello", new Uint8Array(0)), 2n ** 20n), /announces 1048576 bytes, at most 262144/],
+    ["a control frame", frame("control", Buffer.from("x")), /announces 1 bytes, at most 0/],
+    ["a hello of nonsense", frame("hello", Buffer.from("[[[[")), /came as a hello, but they cannot be decoded/],
+    ["a hello that lacks its ranks", frame("hello", Buffer.from('{"job":"x"}')), /came as a hello, but/],
+    ["a hello that would write lines of its own into a log", frame("hello", helloCodec.encode(logForger)), /hostName is wrong/],
+    ["a damaged hello", damaged(frame("hello", Buffer.from('{"job":"x"}'))), /checksum/],
+  ])("that sends %s is dropped, and disturbs nothing", async (_, bytes, reason) => {
+    const hosted = await host(2);
+    const first = hosted.join([0]);
+    const { socket, closed } = await stranger(hosted);
+    socket.write(bytes);
+    await closed;
+    await until(() => hosted.events.some(({ kind, message }) => kind === "dropped" && reason.test(message)));
+    await Promise.all([first, hosted.join([1])]);
+    expect(await hosted.coordinator.ready).toHaveLength(2);
+    const after = await stranger(hosted); // and no more when all are there
+    after.socket.write(bytes);
+    await after.closed;
+  });
+
+  test("that says nothing, or half a hello, is dropped at the handshake's deadline", async () => {
+    const hosted = await host(1, { handshakeTimeoutMilliseconds: 100 });
+    const [silent, half] = await Promise.all([stranger(hosted), stranger(hosted)]);
+    half.socket.write(frame("hello", helloCodec.encode(await helloOf(0, 1))).subarray(0, headerBytes + 7));
+    await Promise.all([silent.closed, half.closed]);
+    await until(() => hosted.events.filter(({ message }) => message.includes("did not say who it is within 100 ms")).length === 2);
+    await hosted.join([0]);
+  });
+
+  test("of another protocol version is told ours, which is a typed error on its side", async () => {
+    const hosted = await host(1);
+    const { socket, received, closed } = await stranger(hosted);
+    const bytes = frame("hello", new Uint8Array(0));
+    bytes[4] = 2;
+    socket.write(bytes);
+    await closed;
+    expect(framesIn(received()).map(({ type }) => type)).toEqual(["refuse"]);
+    expect(hosted.events).toEqual([
+      { kind: "refused", message: expect.stringMatching(/speaks version 2 of the protocol, this rank version 1/) },
+    ]);
+  });
+
+  test("cannot play a hello again, nor be believed by a proof of another hello", async () => {
+    const hosted = await host(2);
+    const hello = frame("hello", helloCodec.encode(await helloOf(1, 2)));
+    const first = await stranger(hosted);
+    first.socket.write(hello);
+    await until(() => first.received().length > headerBytes);
+    const { proof, heartbeat } = welcomeCodec.decode(framesIn(first.received())[0]!.payload);
+    const again = await stranger(hosted);
+    again.socket.write(hello);
+    await again.closed;
+    expect(refusalCodec.decode(framesIn(again.received())[0]!.payload).code).toBe("join-rank-taken");
+
+    const impostor = await impostorWith((socket) => socket.write(frame("welcome", welcomeCodec.encode({ proof, heartbeat }))));
+    const error = await failureOf(joinRendezvous({ ...hosted.joining([0]), address: impostor }));
+    expect(error.code).toBe("peer-identity");
+    expect(error.message).toMatch(/calls itself the coordinator, but does not know this job's secret/);
+  });
+
+  test("that joins and leaves again without a word is named at the deadline, with what became of it", async () => {
+    const hosted = await host(2, { joinTimeoutMilliseconds: 3000 });
+    const { socket } = await stranger(hosted);
+    socket.write(frame("hello", helloCodec.encode(await helloOf(1, 2))));
+    await until(() => hosted.events.some(({ kind }) => kind === "joined"));
+    socket.destroy();
+    const { message } = await failureOf(hosted.coordinator.ready);
+    expect(message).toMatch(/^ranks 0, 1 of 2 did not join within 3 s \(rank 1 had joined, but its connection closed without a goodbye/);
+  });
+
+  test("never disturbs, whatever it sends in whatever pieces", async () => {
+    const hosted = await host(2, { handshakeTimeoutMilliseconds: 500 });
+    const hello = frame(
+      "hello",
+      helloCodec.encode(await helloOf(1, 2, { token: await signToken({ holder: { ranks: [1] }, job, secret: newSecret() }) })),
+    );
+    const mutation = fc.oneof(
+      fc.uint8Array({ minLength: 1, maxLength: 200 }),
+      fc.tuple(fc.nat(hello.length - 1), fc.integer({ min: 1, max: 255 })).map(([at, flip]) => {
+        const bytes = Buffer.from(hello);
+        bytes[at]! ^= flip;
+        return bytes;
+      }),
+      fc.nat(hello.length).map((cut) => hello.subarray(0, cut)),
+      fc.constant(Buffer.concat([hello, hello])),
+    );
+    await fc.assert(
+      fc.asyncProperty(mutation, fc.integer({ min: 1, max: 64 }), async (bytes, piece) => {
+        const { socket, received, closed } = await stranger(hosted);
+        for (let at = 0; at < bytes.length && !socket.destroyed; at += piece) socket.write(bytes.subarray(at, at + piece));
+        socket.end();
+        await closed;
+        expect(framesIn(received()).some(({ type }) => type === "welcome" || type === "control")).toBe(false);
+      }),
+      { numRuns: 150 },
+    );
+    await Promise.all([hosted.join([0]), hosted.join([1])]);
+  });
+});
+
+describe("what is no coordinator", () => {
+  test.each<[string, (socket: Socket) => void, string, RegExp]>([
+    [
+      "a web server",
+      (socket) => socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"),
+      "not-a-coordinator",
+      /is no coordinator of Skein/,
+    ],
+    [
+      "one of another version",
+      (socket) => socket.write(ofVersion2(frame("refuse", new Uint8Array(0)))),
+      "protocol-version",
+      /version 2 .* version 1/,
+    ],
+    [
+      "one that welcomes with 2^63 bytes",
+      (socket) => socket.write(withLength(frame("welcome", new Uint8Array(0)), 2n ** 63n)),
+      "frame-length",
+      /9223372036854775808/,
+    ],
+    [
+      "one that sends control before its welcome",
+      (socket) => socket.write(frame("control", new Uint8Array(0))),
+      "control-message",
+      /none is due/,
+    ],
+  ])("%s is told apart", async (_, answer, code, message) => {
+    const address = await impostorWith(answer);
+    const error = await failureOf(
+      joinRendezvous({ address, ranks: [0], addresses: [{ host: "a", port: 1 }], worldSize: 1, job, build, secret }),
+    );
+    expect(error.code).toBe(code);
+    expect(error.message).toMatch(message);
+  });
+
+  test("one that takes the hello and says nothing is given up at the deadline", async () => {
+    const address = await impostorWith(() => {});
+    const error = await failureOf(
+      joinRendezvous({
+        address,
+        ranks: [0],
+        addresses: [{ host: "a", port: 1 }],
+        worldSize: 1,
+        job,
+        build,
+        secret,
+        joinTimeoutMilliseconds: 200,
+      }),
+    );
+    expect(error.message).toMatch(/found no coordinator .* within 0.2 s \(no answer to a hello/);
+  });
+});
+
+describe("a process ends by itself", () => {
+  test.each(["leave", "forget"] as const)("when it has joined and does %s", async (after) => {
+    const { joining, coordinator } = await host(1);
+    const { code, stdout } = await startChild(opened, { join: joining([0]), after }).ended;
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "complete\n" });
+    await coordinator.close();
+  });
+
+  test("when it hosts, all have joined, and it has nothing else to do", async () => {
+    const child = startChild(opened, { host: { worldSize: 1, job, build, secret }, after: "forget" });
+    const port = Number(await child.says(/^listening (\d+)$/m));
+    const member = await joinRendezvous({
+      address: { host: "127.0.0.1", port },
+      ranks: [0],
+      addresses: [{ host: "a", port: 1 }],
+      worldSize: 1,
+      job,
+      build,
+      secret,
+    });
+    opened.add(() => member.close());
+    expect((await child.ended).code).toBe(0);
+  });
+});
+
+function withLength(bytes: Buffer, length: bigint): Buffer {
+  const changed = Buffer.from(bytes);
+  changed.writeBigUInt64LE(length, 20);
+  return changed;
+}
+
+function damaged(bytes: Buffer): Buffer {
+  const changed = Buffer.from(bytes);
+  changed[changed.length - 1]! ^= 1;
+  return changed;
+}
+
+function ofVersion2(bytes: Buffer): Buffer {
+  const changed = Buffer.from(bytes);
+  changed[4] = 2;
+  return changed;
+}
+
+/** A server that answers the first bytes it gets. */
+async function impostorWith(answer: (socket: Socket) => void): Promise<{ host: string; port: number }> {
+  const sockets: Socket[] = [];
+  const server: Server = createServer((socket) => {
+    sockets.push(socket);
+    socket.on("error", () => {});
+    socket.once("data", () => answer(socket));
+  }).listen(0, "127.0.0.1");
+  opened.add(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  await once(server, "listening");
+  return { host: "127.0.0.1", port: (server.address() as AddressInfo).port };
+}

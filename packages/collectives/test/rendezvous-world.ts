@@ -1,0 +1,80 @@
+import { SkeinError } from "@skein/tensor-core";
+import { expect } from "vitest";
+import { type Coordinator, hostRendezvous } from "../src/rendezvous/coordinator.ts";
+import type { RendezvousEvent, RendezvousOptions } from "../src/rendezvous/coordinator-options.ts";
+import type { Loss } from "../src/rendezvous/control-messages.ts";
+import { type JoinOptions, joinRendezvous, type Member } from "../src/rendezvous/member.ts";
+import { newSecret } from "../src/security/tokens.ts";
+
+export const job = "job-5f0c2a";
+export const build = "build-1";
+export const secret: string = newSecret();
+
+/** A coordinator under test, with processes that fit it. */
+export interface Hosted {
+  readonly coordinator: Coordinator;
+  readonly events: RendezvousEvent[];
+  /** Options of a process that fits, but for what is `different`. */
+  readonly joining: (ranks: readonly number[], different?: Partial<JoinOptions>) => JoinOptions;
+  readonly join: (ranks: readonly number[], different?: Partial<JoinOptions>) => Promise<Member>;
+}
+
+/** What a test opened, to be closed after it. */
+export class Opened {
+  readonly #closing: (() => unknown)[] = [];
+
+  add(close: () => unknown): void {
+    this.#closing.push(close);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#closing.splice(0).map((close) => close()));
+  }
+}
+
+export const host = async (opened: Opened, worldSize: number, options: Partial<RendezvousOptions> = {}): Promise<Hosted> => {
+  const events: RendezvousEvent[] = [];
+  const coordinator = await hostRendezvous({ worldSize, job, build, secret, onEvent: (event) => events.push(event), ...options });
+  opened.add(() => coordinator.close());
+  const joining: Hosted["joining"] = (ranks, different = {}) => ({
+    address: coordinator.address,
+    ranks,
+    addresses: ranks.map((rank) => ({ host: "127.0.0.1", port: 5000 + rank })),
+    hostName: "here",
+    worldSize,
+    job,
+    build,
+    secret,
+    joinTimeoutMilliseconds: 10_000,
+    ...different,
+  });
+  const join: Hosted["join"] = async (ranks, different) => {
+    const member = await joinRendezvous(joining(ranks, different));
+    opened.add(() => member.close());
+    return member;
+  };
+  return { coordinator, events, joining, join };
+};
+
+/** The error that a promise fails with. One line, of ours, and without a secret. */
+export const failureOf = async (promise: Promise<unknown>): Promise<SkeinError> => {
+  const error = await promise.then(
+    () => new Error("it did not fail"),
+    (error: unknown) => error,
+  );
+  expect(error).toBeInstanceOf(SkeinError);
+  const { message } = error as SkeinError;
+  expect(message).not.toContain("\n");
+  expect(message).not.toContain(secret);
+  expect(message).not.toContain("eyJ"); // how every JWT begins
+  return error as SkeinError;
+};
+
+export const nextLoss = (witness: Pick<Member, "onLost">): Promise<Loss> => new Promise((resolve) => witness.onLost(resolve));
+
+export const rest = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/** Wait until `condition` holds. */
+export const until = async (condition: () => boolean): Promise<void> => {
+  while (!condition()) await rest(2);
+};

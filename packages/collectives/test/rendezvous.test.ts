@@ -1,0 +1,224 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { joinRendezvous } from "../src/rendezvous/member.ts";
+import { hostsOf, processesOf } from "../src/rendezvous/roster.ts";
+import { newSecret, signToken } from "../src/security/tokens.ts";
+import { startChild } from "./rendezvous-child.ts";
+import { build, failureOf, host as hostIn, type Hosted, job, Opened, rest, secret, until } from "./rendezvous-world.ts";
+
+const opened = new Opened();
+afterEach(() => opened.close());
+const host = (...args: Parameters<typeof hostIn> extends [Opened, ...infer Rest] ? Rest : never): Promise<Hosted> =>
+  hostIn(opened, ...args);
+
+describe("a rendezvous", () => {
+  test("tells every process where every rank is, numbered alike whoever comes first", async () => {
+    const { coordinator, join } = await host(4);
+    const [c, a, b] = await Promise.all([join([3], { hostName: "there" }), join([0, 2]), join([1])]);
+    const roster = await coordinator.ready;
+    expect(roster).toEqual([
+      { rank: 0, host: "127.0.0.1", port: 5000, hostName: "here", process: 0 },
+      { rank: 1, host: "127.0.0.1", port: 5001, hostName: "here", process: 1 },
+      { rank: 2, host: "127.0.0.1", port: 5002, hostName: "here", process: 0 },
+      { rank: 3, host: "127.0.0.1", port: 5003, hostName: "there", process: 2 },
+    ]);
+    for (const member of [a, b, c]) expect(member!.roster).toEqual(roster);
+    expect([a, b, c].map((member) => member!.process)).toEqual([0, 1, 2]);
+    expect(hostsOf(roster)).toEqual([[0, 1, 2], [3]]);
+    expect(processesOf(roster)).toEqual([[0, 2], [1], [3]]);
+  });
+
+  test("waits for a coordinator that comes later", async () => {
+    const probe = createServer().listen(0, "127.0.0.1");
+    await once(probe, "listening");
+    const { port } = probe.address() as AddressInfo;
+    probe.close();
+    await once(probe, "close");
+    const options = {
+      address: { host: "127.0.0.1", port },
+      ranks: [0],
+      addresses: [{ host: "a", port: 1 }],
+      worldSize: 1,
+      job,
+      build,
+      secret,
+    };
+    const joined = joinRendezvous(options);
+    await rest(100);
+    await host(1, { port });
+    const member = await joined;
+    expect(member.roster.map(({ host }) => host)).toEqual(["a"]);
+    await member.close();
+  });
+
+  test("fills in the address of a listener on all interfaces", async () => {
+    const { join } = await host(1);
+    const member = await join([0], { addresses: [{ host: "0.0.0.0", port: 77 }] });
+    expect(member.roster[0]).toMatchObject({ host: "127.0.0.1", port: 77 });
+  });
+
+  test("carries messages both ways, those sent before anyone listens included", async () => {
+    const { coordinator, join } = await host(3);
+    const members = await Promise.all([join([0]), join([1, 2])]);
+    coordinator.send(1, { early: true });
+    members[1]!.send({ spans: [{ name: "step", seconds: 0.25 }], bytes: Uint8Array.of(1, 2, 3) });
+    await rest(50);
+    const heard: unknown[] = [];
+    const got = new Promise<void>((resolve) => coordinator.onMessage((message) => (heard.push(message), resolve())));
+    await got;
+    expect(heard).toEqual([
+      { process: 1, ranks: [1, 2], message: { spans: [{ name: "step", seconds: 0.25 }], bytes: Uint8Array.of(1, 2, 3) } },
+    ]);
+    const atMember: unknown[][] = [[], []];
+    await Promise.all(
+      members.map(
+        (member, i) =>
+          new Promise<void>((resolve) => {
+            member!.onMessage((message) => {
+              atMember[i]!.push(message);
+              if (message === "all") resolve();
+            });
+            if (i === 1) coordinator.broadcast("all");
+          }),
+      ),
+    );
+    expect(atMember).toEqual([["all"], [{ early: true }, "all"]]);
+  });
+});
+
+describe("messages", () => {
+  test("of many megabytes arrive whole, and larger ones are refused to their sender", async () => {
+    const { coordinator, join } = await host(1);
+    const member = await join([0]);
+    const spans = Array.from({ length: 20_000 }, (_, i) => ({ name: `matmul ${i % 7}`, begin: i * 0.001, seconds: 1e-4 }));
+    const bytes = new Uint8Array(30 * 2 ** 20).map((_, i) => i % 251);
+    const [up, down] = [
+      new Promise((resolve) => coordinator.onMessage(({ message }) => resolve(message))),
+      new Promise((resolve) => member.onMessage(resolve)),
+    ];
+    expect(member.send({ spans, bytes })).toBe(true);
+    coordinator.broadcast({ spans, bytes });
+    for (const message of (await Promise.all([up, down])) as { spans: unknown; bytes: Uint8Array }[]) {
+      expect(message.spans).toEqual(spans);
+      expect(Buffer.compare(message.bytes, bytes)).toBe(0);
+    }
+    const larger = new Uint8Array(64 * 2 ** 20);
+    for (const send of [() => member.send(larger), () => coordinator.broadcast(larger), () => coordinator.send(0, larger)])
+      expect(send).toThrow(/control message of 671088\d\d bytes is larger than 67108864; send it in parts/);
+    expect(() => coordinator.send(1, "x")).toThrow(/process 1 is not in a world of 1 processes/);
+  });
+});
+
+describe("a process is refused, and hears why", () => {
+  const otherSecret = newSecret();
+  test.each<[string, string, Parameters<Hosted["join"]>[1], readonly number[], RegExp]>([
+    ["a wrong secret", "token-invalid", { secret: otherSecret }, [1], /not signed with this job's secret/],
+    ["another job", "join-job", { job: "job-other" }, [1], /job-other.*job-5f0c2a.*same job file/],
+    ["another build", "join-build", { build: "build-2" }, [1], /build-2.*build-1/],
+    ["another world size", "join-world-size", { worldSize: 3 }, [1], /expects 3 ranks, the coordinator 2/],
+    ["a rank out of range", "join-rank", {}, [2], /rank 2 cannot join a world of 2; ranks go from 0 to 1/],
+    ["a rank twice", "join-rank", {}, [1, 1], /ranks 1, 1, one of them twice/],
+    ["a rank that is taken", "join-rank-taken", {}, [0], /rank 0 joined already, from here/],
+  ])("for %s", async (_, code, different, ranks, message) => {
+    const { join, events } = await host(2);
+    const first = join([0]);
+    await until(() => events.some(({ kind }) => kind === "joined"));
+    const error = await failureOf(join(ranks, different));
+    expect({ code: error.code, kind: error.kind }).toEqual({ code, kind: "user" });
+    expect(error.message).toMatch(message);
+    expect(events.filter(({ kind }) => kind === "refused").map((event) => event.message)).toEqual([expect.stringContaining(error.message)]);
+    await Promise.all([first, join([1])]); // it disturbed nothing
+  });
+
+  test("for a token that has expired, that is for another job, for other ranks, or of the coordinator", async () => {
+    const { join } = await host(2);
+    const refused = async (token: Promise<string>): Promise<string> =>
+      (await failureOf(join([1], { secret: undefined, token: await token } as object))).code;
+    const now = Date.now;
+    Date.now = () => now() - 400_000;
+    const old = await signToken({ holder: { ranks: [1] }, job, secret }).finally(() => {
+      Date.now = now;
+    });
+    expect(await refused(Promise.resolve(old))).toBe("token-expired");
+    expect(await refused(signToken({ holder: { ranks: [1] }, job: "job-other", secret }))).toBe("token-other-job");
+    expect(await refused(signToken({ holder: { ranks: [0] }, job, secret }))).toBe("token-invalid");
+    expect(await refused(signToken({ holder: { ranks: [0, 1] }, job, secret }))).toBe("token-invalid");
+    expect(await refused(signToken({ holder: "coordinator", job, secret }))).toBe("token-invalid");
+    await Promise.all([
+      join([0]),
+      join([1], { secret: undefined, token: await signToken({ holder: { ranks: [1] }, job, secret }) } as object),
+    ]);
+  });
+
+  test("when all have joined", async () => {
+    const { join } = await host(1);
+    await join([0]);
+    const error = await failureOf(join([0]));
+    expect(error.code).toBe("join-late");
+    expect(error.message).toMatch(/rank 0 came when all 1 ranks had joined/);
+  });
+
+  test("but not for its build where any may join", async () => {
+    const { join } = await host(1, { anyBuild: true });
+    expect((await join([0], { build: "build-2" })).roster).toHaveLength(1);
+  });
+});
+
+describe("ranks that do not come", () => {
+  test("are named to everyone at the deadline", async () => {
+    const { coordinator, join } = await host(8, { joinTimeoutMilliseconds: 2000 });
+    const failures = await Promise.all([failureOf(coordinator.ready), ...[[0, 1, 2], [4], [6, 7]].map((ranks) => failureOf(join(ranks)))]);
+    for (const { code, message } of failures) {
+      expect(code).toBe("rendezvous-timeout");
+      expect(message).toMatch(/^ranks 3, 5 of 8 did not join within 2 s; .*joinTimeoutMilliseconds/);
+    }
+  });
+
+  test("and a rank that left can come again in time", async () => {
+    const { coordinator, joining, join, events } = await host(2);
+    const child = startChild(opened, { join: joining([1]), after: "stay" });
+    await until(() => events.some(({ kind }) => kind === "joined"));
+    child.kill();
+    await child.ended;
+    await Promise.all([join([0]), join([1])]);
+    expect(await coordinator.ready).toHaveLength(2);
+  });
+
+  test("nor a coordinator: the process says what it looked for, and how long", async () => {
+    const { coordinator, joining } = await host(1);
+    await coordinator.close();
+    const error = await failureOf(joinRendezvous(joining([0], { joinTimeoutMilliseconds: 100 })));
+    expect(error.code).toBe("rendezvous-timeout");
+    expect(error.message).toMatch(/^rank 0 found no coordinator at 127.0.0.1:\d+ within 0.1 s \(connect ECONNREFUSED\)/);
+  });
+
+  test("because the coordinator was closed, or knows that one is lost", async () => {
+    const closed = await host(2);
+    const joined = failureOf(closed.join([0]));
+    await until(() => closed.events.some(({ kind }) => kind === "joined"));
+    await closed.coordinator.close();
+    expect((await joined).message).toMatch(/closed before rank 1 of 2 had joined/);
+    const lost = await host(2);
+    const waiting = failureOf(lost.join([0]));
+    await until(() => lost.events.some(({ kind }) => kind === "joined"));
+    lost.coordinator.reportLost(1, "its process ended with code 2");
+    for (const error of await Promise.all([waiting, failureOf(lost.coordinator.ready)])) {
+      expect(error.code).toBe("rendezvous-failed");
+      expect(error.message).toMatch(/rank 1 of 2 was lost before all had joined: its process ended with code 2/);
+    }
+  });
+});
+
+describe("off loopback without TLS", () => {
+  test("a coordinator does not listen and a process does not join, unless told to", async () => {
+    for (const address of ["0.0.0.0", "::", "10.1.2.3", "node-1.cluster"]) {
+      expect((await failureOf(host(1, { host: address }))).code).toBe("insecure");
+      const joining = { ranks: [0], addresses: [{ host: "a", port: 1 }], worldSize: 1, job, build, secret };
+      expect((await failureOf(joinRendezvous({ ...joining, address: { host: address, port: 1 } }))).code).toBe("insecure");
+    }
+    const { coordinator, join } = await host(1, { host: "0.0.0.0", insecure: true });
+    const member = await join([0], { address: { host: "127.0.0.1", port: coordinator.address.port } });
+    expect(member.roster).toHaveLength(1);
+  });
+});

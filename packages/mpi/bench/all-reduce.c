@@ -1,0 +1,65 @@
+/* All-reduce of f32 in place over MPI; prints a line of JSON for each size: the slowest rank's time of each all-reduce.
+   mpicc -O3 all-reduce.c -o all-reduce && mpirun -n 2 ./all-reduce blocking 4096:500 1048576:200 */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, world_size, blocking;
+
+static void all_reduce(float *values, long count) {
+  if (blocking) {
+    MPI_Allreduce(MPI_IN_PLACE, values, (int)count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  } else {
+    MPI_Request request;
+    MPI_Iallreduce(MPI_IN_PLACE, values, (int)count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+}
+
+static void validate(float *values, long count) {
+  for (long i = 0; i < count; i++) values[i] = (float)(i % 7 + rank);
+  all_reduce(values, count);
+  for (long i = 0; i < count; i++) {
+    float expected = (float)((i % 7) * world_size + world_size * (world_size - 1) / 2);
+    if (values[i] != expected) {
+      fprintf(stderr, "rank %d: element %ld of %ld is %g instead of %g\n", rank, i, count, values[i], expected);
+      MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+  }
+}
+
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+  blocking = argc > 1 && strcmp(argv[1], "blocking") == 0;
+  for (int argument = 2; argument < argc; argument++) {
+    char *rest;
+    long bytes = strtol(argv[argument], &rest, 10);
+    int samples = *rest == ':' ? atoi(rest + 1) : 20;
+    long count = bytes / (long)sizeof(float);
+    float *values = malloc(bytes);
+    double *taken = malloc(samples * sizeof(double)), *slowest = malloc(samples * sizeof(double));
+    validate(values, count);
+    memset(values, 0, bytes);
+    for (int i = 0; i < 3; i++) all_reduce(values, count);
+    for (int i = 0; i < samples; i++) {
+      MPI_Barrier(MPI_COMM_WORLD);
+      double begin = MPI_Wtime();
+      all_reduce(values, count);
+      taken[i] = (MPI_Wtime() - begin) * 1e6;
+    }
+    MPI_Reduce(taken, slowest, samples, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    validate(values, count);
+    if (rank == 0) {
+      printf("{\"bytes\":%ld,\"microseconds\":[", bytes);
+      for (int i = 0; i < samples; i++) printf("%s%.3f", i ? "," : "", slowest[i]);
+      printf("]}\n");
+      fflush(stdout);
+    }
+    free(values), free(taken), free(slowest);
+  }
+  MPI_Finalize();
+  return 0;
+}

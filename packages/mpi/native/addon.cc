@@ -1,0 +1,126 @@
+#include <napi.h>
+
+#include <cstdlib>
+
+#include "engine.h"
+
+namespace skein {
+namespace {
+
+void deliver(Napi::Env env, Napi::Function answer, struct JavaScriptThread* thread, void*);
+
+/** A JavaScript thread that has opened MPI: its answers go through one thread-safe function. */
+struct JavaScriptThread : Client {
+  using Wake = Napi::TypedThreadSafeFunction<JavaScriptThread, void, deliver>;
+  Wake function;
+  /** Answers that the thread waits for; as long as there are any, its event loop stays alive. */
+  size_t waiting = 0;
+
+ protected:
+  void wake() override { function.NonBlockingCall(); }
+};
+
+using ThreadSlot = std::shared_ptr<JavaScriptThread>;
+
+/** Calls back with [id, outcome, message, values, id, …]. */
+void deliver(Napi::Env env, Napi::Function answer, JavaScriptThread* thread, void*) {
+  if (env == nullptr) return;
+  const std::vector<Completion> completions = thread->take();
+  thread->waiting -= completions.size();
+  if (thread->waiting == 0) thread->function.Unref(env);
+  Napi::Array batch = Napi::Array::New(env, completions.size() * 4);
+  uint32_t at = 0;
+  for (const Completion& completion : completions) {
+    batch[at++] = Napi::Number::New(env, completion.id);
+    batch[at++] = Napi::Number::New(env, static_cast<int>(completion.outcome));
+    batch[at++] = completion.message.empty() ? env.Undefined() : Napi::String::New(env, completion.message);
+    Napi::Value values = env.Undefined();
+    if (!completion.values.empty()) {
+      Napi::Array list = Napi::Array::New(env, completion.values.size());
+      for (size_t i = 0; i < completion.values.size(); i++) list[static_cast<uint32_t>(i)] = Napi::Number::New(env, completion.values[i]);
+      values = list;
+    }
+    batch[at++] = values;
+  }
+  answer.Call({batch});
+}
+
+/** Take answers in this thread; `open(onAnswers, spinMicroseconds)`, once per thread. */
+void open(const Napi::CallbackInfo& info) {
+  Napi::Env env = info.Env();
+  if (env.GetInstanceData<ThreadSlot>() != nullptr) throw Napi::Error::New(env, "MPI is open in this thread already");
+  auto thread = std::make_shared<JavaScriptThread>();
+  thread->function = JavaScriptThread::Wake::New(env, info[0].As<Napi::Function>(), "skein-mpi", 0, 1, thread.get());
+  thread->function.Unref(env);
+  env.SetInstanceData(new ThreadSlot(thread));
+  // Hooks run last in, first out: this one before the function's own end, so nobody calls a function that is gone.
+  env.AddCleanupHook([thread] { Engine::instance().leave(thread); });
+#if defined(OPEN_MPI)
+  // For two ranks Open MPI 4.1 reduces by a binomial tree, at half the speed of halving and doubling, which is as fast at every size.
+  setenv("OMPI_MCA_coll_libnbc_iallreduce_algorithm", "3", 0);
+#endif
+  Engine::instance().start(std::chrono::microseconds(info[1].As<Napi::Number>().Int64Value()));
+}
+
+/** Where a view's bytes lie. A view of a detached buffer has none left, which is told by its length. */
+char* bytesOf(const Napi::Value& value, size_t wanted, const char* name) {
+  if (!value.IsTypedArray()) {
+    if (wanted == 0) return nullptr;
+    throw Napi::TypeError::New(value.Env(), std::string(name) + " is not a Uint8Array");
+  }
+  auto array = value.As<Napi::Uint8Array>();
+  if (array.ByteLength() < wanted) {
+    throw Napi::RangeError::New(value.Env(), std::string(name) + " has " + std::to_string(array.ByteLength()) + " bytes, " +
+                                                 std::to_string(wanted) + " are needed; a detached buffer has none");
+  }
+  return reinterpret_cast<char*>(array.Data());
+}
+
+/** post(id, kind, communicator, input, inputBytes, output, outputBytes, count, element, reduction, peer, tag, limit, timeout, agreement). */
+void post(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const ThreadSlot* slot = env.GetInstanceData<ThreadSlot>();
+  if (slot == nullptr) throw Napi::Error::New(env, "MPI is not open in this thread");
+  const auto number = [&](size_t i) { return info[i].As<Napi::Number>().DoubleValue(); };
+  const auto integer = [&](size_t i) { return info[i].As<Napi::Number>().Int32Value(); };
+  Command command;
+  command.id = number(0);
+  command.kind = static_cast<Kind>(integer(1));
+  command.communicator = integer(2);
+  command.input = bytesOf(info[3], static_cast<size_t>(number(4)), "input");
+  command.output = bytesOf(info[5], static_cast<size_t>(number(6)), "output");
+  command.count = static_cast<size_t>(number(7));
+  command.element = static_cast<Element>(integer(8));
+  command.reduction = static_cast<Reduction>(integer(9));
+  command.peer = integer(10);
+  command.tag = integer(11);
+  command.limit = static_cast<size_t>(number(12));
+  command.timeout = number(13);
+  command.agreement = info[14].As<Napi::Number>().Uint32Value();
+  command.client = *slot;
+  if ((*slot)->waiting++ == 0) (*slot)->function.Ref(env);
+  Engine::instance().post(std::move(command));
+}
+
+/** What the library calls itself at run time; may be asked before MPI is open. */
+Napi::Value library(const Napi::CallbackInfo& info) {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  return Napi::String::New(info.Env(), text, static_cast<size_t>(length));
+}
+
+Napi::Object load(Napi::Env env, Napi::Object exports) {
+  exports.Set("family", SKEIN_MPI_FAMILY);
+  exports.Set("version", SKEIN_MPI_VERSION);
+  exports.Set("library", Napi::Function::New(env, library));
+  exports.Set("open", Napi::Function::New(env, open));
+  exports.Set("post", Napi::Function::New(env, post));
+  return exports;
+}
+
+}  // namespace
+
+NODE_API_MODULE(skein_mpi, load)
+
+}  // namespace skein

@@ -1,0 +1,269 @@
+#include "engine.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "answers.h"
+
+namespace skein {
+namespace {
+
+// How long to sleep between looks when nothing moves: a peer that computes for a second costs a percent of a core.
+constexpr std::chrono::microseconds shortestSleep{50};
+constexpr std::chrono::microseconds longestSleep{200};
+// Without kernel-assisted copies MPI moves bytes only while it is called: keep calling for as long as a slow link (250 MB/s) would need.
+constexpr size_t bytesPerSpinMicrosecond = 250;
+// How long a thread that ends waits for the progress thread, which may be inside MPI_Init.
+constexpr std::chrono::seconds leaveLimit{2};
+
+}  // namespace
+
+Engine& Engine::instance() {
+  static Engine* engine = new Engine();  // never destroyed: at exit the thread may still be inside MPI
+  return *engine;
+}
+
+void Engine::start(std::chrono::microseconds spin) {
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (thread_.joinable() || stopped_) return;
+  spin_ = spin;
+  thread_ = std::thread([this] { run(); });
+}
+
+void Engine::post(Command command) {
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    if (!stopped_) {
+      posted_.push_back(std::move(command));
+      hasPosted_.store(true, std::memory_order_release);
+      changed_.notify_all();
+      return;
+    }
+  }
+  command.client->put(refusal(command, Outcome::stopped, "MPI is no longer called in this process"));
+}
+
+void Engine::leave(const std::shared_ptr<Client>& client) {
+  client->close();
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!thread_.joinable() || stopped_) return;
+  leaving_.push_back(client);
+  hasPosted_.store(true, std::memory_order_release);
+  changed_.notify_all();
+  changed_.wait_for(lock, leaveLimit, [&] { return std::find(leaving_.begin(), leaving_.end(), client) == leaving_.end(); });
+}
+
+void Engine::run() {
+  lastMove_ = Clock::now();
+  while (!stopNow_) {
+    bool moved = takePosted();
+    if (stopNow_) break;
+    moved |= probe();
+    moved |= test();
+    if (nextDeadline_ != Clock::time_point::max() && Clock::now() >= nextDeadline_) expire();
+    pause(moved);
+  }
+  stop();
+}
+
+/** Begin what was posted. */
+bool Engine::takePosted() {
+  if (!hasPosted_.load(std::memory_order_acquire)) return false;
+  std::vector<Command> commands;
+  std::vector<std::shared_ptr<Client>> leaving;
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    commands.swap(posted_);
+    leaving = leaving_;
+    hasPosted_.store(false, std::memory_order_release);
+  }
+  for (Command& command : commands) begin(std::move(command));
+  if (!leaving.empty()) release(leaving);
+  return true;
+}
+
+void Engine::release(const std::vector<std::shared_ptr<Client>>& leaving) {
+  const auto isLeaving = [&](const std::shared_ptr<Client>& client) { return std::find(leaving.begin(), leaving.end(), client) != leaving.end(); };
+  for (const auto& operation : owners_) stopNow_ |= isLeaving(operation->command.client);
+  if (stopNow_) return;  // stop() lets them go
+  for (Awaited& awaited : awaited_) {
+    if (isLeaving(awaited.operation->command.client)) finish(*awaited.operation);  // nobody hears
+  }
+  dropAnswered();
+  std::lock_guard<std::mutex> guard(mutex_);
+  for (const auto& client : leaving) leaving_.erase(std::remove(leaving_.begin(), leaving_.end(), client), leaving_.end());
+  changed_.notify_all();
+}
+
+/** Never call MPI again, and tell everyone who waits. */
+void Engine::stop() {
+  const char* reason = "a thread ended while MPI worked on its memory, so MPI is no longer called in this process";
+  const auto refuse = [&](Operation& operation) {
+    operation.answer = refusal(operation.command, Outcome::stopped, reason);
+    finish(operation);
+  };
+  for (const auto& operation : owners_) refuse(*operation);
+  for (const Awaited& awaited : awaited_) refuse(*awaited.operation);
+  std::lock_guard<std::mutex> guard(mutex_);
+  stopped_ = true;
+  for (const Command& command : posted_) command.client->put(refusal(command, Outcome::stopped, reason));
+  posted_.clear();
+  leaving_.clear();
+  changed_.notify_all();
+}
+
+/** Give the processor away between looks: spin with yields while something may come soon, then sleep, without bound when idle. */
+void Engine::pause(bool moved) {
+  const auto now = Clock::now();
+  if (moved) {
+    lastMove_ = now;
+    sleep_ = shortestSleep;
+  }
+  const auto budget = spin_ + std::chrono::microseconds(activeBytes_ / bytesPerSpinMicrosecond);
+  if (now - lastMove_ < budget) {
+    sched_yield();
+    return;
+  }
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto somethingPosted = [this] { return hasPosted_.load(std::memory_order_relaxed); };
+  if (active_ == 0) {
+    changed_.wait(lock, somethingPosted);
+    lastMove_ = Clock::now();
+  } else {
+    changed_.wait_for(lock, sleep_, somethingPosted);
+    sleep_ = std::min(sleep_ * 2, longestSleep);
+  }
+}
+
+/**
+ * Look for messages that are awaited, and receive those that are what was to come. MPI's own check comes too late: Open MPI 4.1 writes
+ * beyond the memory of a receive that a longer message meets.
+ */
+bool Engine::probe() {
+  bool moved = false;
+  size_t kept = 0;
+  for (size_t i = 0; i < awaited_.size(); i++) {
+    Awaited& awaited = awaited_[i];
+    Operation& operation = *awaited.operation;
+    const auto isBefore = [&](const Awaited& other) {
+      const Command &a = other.operation->command, &b = operation.command;
+      return a.communicator == b.communicator && a.peer == b.peer;
+    };
+    bool arrived = operation.answered;
+    // A message is for the oldest that awaits one from that rank, even if it came after that one was looked for.
+    if (!arrived && std::none_of(awaited_.begin(), awaited_.begin() + static_cast<std::ptrdiff_t>(kept), isBefore)) {
+      const int code = receive(awaited, &arrived);
+      if (code != MPI_SUCCESS) describeFailure(operation.answer, "MPI_Improbe or MPI_Imrecv", code);
+      if (operation.answer.outcome != Outcome::done) finish(operation);
+    }
+    if (arrived) moved = true;
+    else if (kept++ != i) awaited_[kept - 1] = std::move(awaited);
+  }
+  awaited_.resize(kept);
+  return moved;
+}
+
+/** Receive a message if it is there. @returns MPI's code. */
+int Engine::receive(Awaited& awaited, bool* arrived) {
+  const Command& command = awaited.operation->command;
+  const MPI_Comm communicator = communicators_[static_cast<size_t>(command.communicator)];
+  MPI_Message message = MPI_MESSAGE_NULL;
+  MPI_Status status;
+  int flag = 0;
+  // Any tag: a message of another collective is taken and told, instead of waited past for ever.
+  int code = MPI_Improbe(command.peer, MPI_ANY_TAG, communicator, &flag, &message, &status);
+  *arrived = flag != 0 || code != MPI_SUCCESS;
+  if (flag == 0 || code != MPI_SUCCESS) return code;
+  checkArrival(awaited.operation->answer, awaited, status);
+  if (awaited.operation->answer.outcome != Outcome::done) {
+    refusedMessage_ = true;
+    return code;
+  }
+  MPI_Request request = MPI_REQUEST_NULL;
+  code = MPI_Imrecv(awaited.target, static_cast<int>(awaited.bytes), MPI_BYTE, &message, &request);
+  if (code != MPI_SUCCESS) return code;
+  requests_.push_back(request);
+  owners_.push_back(awaited.operation);
+  return code;
+}
+
+/** Look at all requests at once. */
+bool Engine::test() {
+  if (active_ == 0 || requests_.empty()) return false;
+  const int count = static_cast<int>(requests_.size());
+  finished_.resize(requests_.size());
+  statuses_.resize(requests_.size());
+  int done = 0;
+  const int code = MPI_Testsome(count, requests_.data(), &done, finished_.data(), statuses_.data());
+  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
+    for (const auto& operation : owners_) finishPart(operation, code);
+    requests_.clear();  // which of them are still valid, MPI does not say
+    owners_.clear();
+    return true;
+  }
+  if (done == MPI_UNDEFINED || done == 0) return false;
+  std::vector<std::pair<std::shared_ptr<Operation>, int>> ended;
+  for (int i = 0; i < done; i++) ended.emplace_back(owners_[static_cast<size_t>(finished_[i])], code == MPI_SUCCESS ? code : statuses_[i].MPI_ERROR);
+  std::sort(finished_.begin(), finished_.begin() + done, std::greater<int>());
+  for (int i = 0; i < done; i++) {  // from the back, so that what moves into a gap is not itself finished
+    const auto gap = static_cast<size_t>(finished_[i]);
+    requests_[gap] = requests_.back();
+    owners_[gap] = std::move(owners_.back());
+    requests_.pop_back();
+    owners_.pop_back();
+  }
+  for (const auto& [operation, result] : ended) finishPart(operation, result);
+  return true;
+}
+
+void Engine::finishPart(const std::shared_ptr<Operation>& operation, int code) {
+  if (code != MPI_SUCCESS) describeFailure(operation->answer, "the call", code);
+  operation->partsLeft -= 1;
+  if (operation->partsLeft == 0 && operation->agreeing) {
+    operation->agreeing = false;
+    if (operation->answer.outcome == Outcome::done) checkAgreement(*operation);
+    if (operation->answer.outcome == Outcome::done && !operation->answered) return beginOrFail(operation);
+  }
+  // What has failed is told at once: its other parts may never come.
+  if (operation->partsLeft == 0 || operation->answer.outcome != Outcome::done) finish(*operation);
+}
+
+void Engine::finish(Operation& operation) {
+  if (operation.answered) return;
+  operation.answered = true;
+  active_ -= 1;
+  activeBytes_ -= bytesUnderWay(operation.command);
+  if (operation.command.kind == Kind::duplicate && operation.answer.outcome == Outcome::done) {
+    MPI_Comm_set_errhandler(operation.duplicated, MPI_ERRORS_RETURN);
+    operation.answer.values = {static_cast<double>(communicators_.size())};
+    communicators_.push_back(operation.duplicated);
+  }
+  operation.command.client->put(std::move(operation.answer));
+}
+
+/** Answer what has waited too long. Messages are awaited no more; requests stay with MPI, which may still write to their memory. */
+void Engine::expire() {
+  const auto now = Clock::now();
+  nextDeadline_ = Clock::time_point::max();
+  const auto look = [&](Operation& operation) {
+    if (operation.answered) return;
+    if (operation.deadline > now) {
+      nextDeadline_ = std::min(nextDeadline_, operation.deadline);
+      return;
+    }
+    operation.answer = refusal(operation.command, Outcome::timeout, "");
+    finish(operation);
+  };
+  for (const auto& operation : owners_) look(*operation);
+  for (const Awaited& awaited : awaited_) look(*awaited.operation);
+  dropAnswered();
+}
+
+/** Await no message that nobody asks for any more. */
+void Engine::dropAnswered() {
+  awaited_.erase(std::remove_if(awaited_.begin(), awaited_.end(), [](const Awaited& one) { return one.operation->answered; }), awaited_.end());
+}
+
+}  // namespace skein

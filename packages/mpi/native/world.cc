@@ -1,0 +1,96 @@
+#include <dlfcn.h>
+
+#include "answers.h"
+#include "engine.h"
+
+namespace skein {
+namespace {
+
+/** Show MPI's symbols to the plug-ins that it loads: Node opens addons, and with them libmpi, for themselves alone. */
+void showLibrary() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void*>(&MPI_Init_thread), &info) != 0) dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+}
+
+/** Whose memory each rank shares: the lowest rank of its host. */
+int findHosts(int rank, int size, std::vector<int>* leaders) {
+  MPI_Comm host = MPI_COMM_NULL;
+  int code = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host);
+  if (code != MPI_SUCCESS) return code;
+  int leader = rank;
+  code = MPI_Bcast(&leader, 1, MPI_INT, 0, host);
+  MPI_Comm_free(&host);
+  if (code != MPI_SUCCESS) return code;
+  leaders->resize(static_cast<size_t>(size));
+  return MPI_Allgather(&leader, 1, MPI_INT, leaders->data(), 1, MPI_INT, MPI_COMM_WORLD);
+}
+
+}  // namespace
+
+/** Open MPI, once per process; answers [rank, size, leader of rank 0, leader of rank 1, …]. */
+void Engine::initialize(const Command& command) {
+  Completion answer;
+  answer.id = command.id;
+  if (finalized_) return command.client->put(refusal(command, Outcome::stopped, "MPI was finalized in this process and cannot be opened again"));
+  if (!initialized_) {
+    showLibrary();
+    const char* call = "MPI_Init_thread";
+    int provided = MPI_THREAD_SINGLE;
+    int rank = 0;
+    int size = 0;
+    std::vector<int> leaders;
+    int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    if (code == MPI_SUCCESS) {
+      call = "MPI_Comm_set_errhandler";
+      code = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    }
+    if (code == MPI_SUCCESS) {
+      MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+      MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+      MPI_Comm_size(MPI_COMM_WORLD, &size);
+      call = "MPI_Comm_split_type";
+      code = findHosts(rank, size, &leaders);
+    }
+    if (code == MPI_SUCCESS) {
+      call = "MPI_Op_create";
+      code = reductions_.create();
+    }
+    if (code != MPI_SUCCESS) {
+      describeFailure(answer, call, code);
+      return command.client->put(std::move(answer));
+    }
+    void* upper = nullptr;
+    int known = 0;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &upper, &known);
+    const int upperBound = known ? *static_cast<int*>(upper) : 32767;
+    while (tagMask_ <= (upperBound - 1) / 2) tagMask_ = tagMask_ * 2 + 1;
+    communicators_ = {MPI_COMM_WORLD};
+    world_ = {static_cast<double>(rank), static_cast<double>(size)};
+    world_.insert(world_.end(), leaders.begin(), leaders.end());
+    initialized_ = true;
+  }
+  answer.values = world_;
+  command.client->put(std::move(answer));
+}
+
+/** Close MPI. Refused while it has anything left to do, for whoever asked: MPI_Finalize would wait for it. */
+void Engine::finalize(const Command& command) {
+  Completion answer;
+  answer.id = command.id;
+  if (!requests_.empty() || !awaited_.empty() || refusedMessage_) {
+    const std::string text = std::to_string(requests_.size() + awaited_.size() + (refusedMessage_ ? 1 : 0)) +
+                             " calls or messages are still under way; after a failed collective end the process, or the job by abort";
+    return command.client->put(refusal(command, Outcome::failed, text.c_str()));
+  }
+  reductions_.free();
+  for (size_t i = 1; i < communicators_.size(); i++) MPI_Comm_free(&communicators_[i]);
+  const int code = MPI_Finalize();
+  finalized_ = true;
+  if (code != MPI_SUCCESS) {
+    answer.outcome = Outcome::failed;
+    answer.message = "MPI_Finalize failed with code " + std::to_string(code);  // MPI_Error_string is gone with MPI
+  }
+  command.client->put(std::move(answer));
+}
+
+}  // namespace skein

@@ -1,0 +1,29 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { Control, laneCount, serveRequests, wasmMessageMemory } from "@skein/collectives";
+import type { ErrorKind } from "@skein/tensor-core";
+import type { CompanionInput, CompanionNews } from "./companion.ts";
+import { connectMpi } from "./connect.ts";
+import { openMpi } from "./world.ts";
+
+// Entry of the companion thread of a rank over MPI; `createMpiWorld` starts it. Its process has opened MPI, it joins in.
+
+const post = (news: CompanionNews): void => parentPort!.postMessage(news);
+
+const run = async ({ connection, load }: CompanionInput): Promise<void> => {
+  const control = new Control(connection);
+  parentPort!.on("message", () => control.close());
+  const world = await openMpi(load);
+  const memory = wasmMessageMemory(connection.memory);
+  const { timeoutMilliseconds } = connection;
+  const nameOf = (tag: number): string => control.nameOf(tag);
+  const { transports, native } = await connectMpi({ world, lanes: laneCount, memory, timeoutMilliseconds, nameOf });
+  post({ type: "connected" });
+  await serveRequests(connection, { transports, memory, native });
+};
+
+run(workerData as CompanionInput)
+  .catch((error: unknown) => {
+    const { kind = "invariant", code = "internal" } = error as { kind?: ErrorKind; code?: string };
+    post({ type: "failed", kind, code, message: (error as Error).message });
+  })
+  .finally(() => parentPort!.close());

@@ -1,0 +1,14 @@
+import type { WorldConnection } from "@skein/collectives";
+import type { ErrorKind } from "@skein/tensor-core";
+import type { LoadOptions } from "./load-addon.ts";
+
+/** What the companion thread of a rank over MPI is started with. The only order that it gets later is to end. */
+export interface CompanionInput {
+  readonly connection: WorldConnection;
+  readonly load: Pick<LoadOptions, "addon" | "cacheFolder">;
+}
+
+/** What it tells its process. */
+export type CompanionNews =
+  | { readonly type: "connected" }
+  | { readonly type: "failed"; readonly kind: ErrorKind; readonly code: string; readonly message: string };

@@ -1,0 +1,31 @@
+import type { MessageMemory, NativeCollectives, Transport } from "@skein/collectives";
+import { openLanes } from "./lane.ts";
+import { MpiTransport } from "./mpi-transport.ts";
+import { nativeCollectives } from "./native-collectives.ts";
+import type { MpiWorld } from "./world.ts";
+
+export interface ConnectOptions {
+  readonly world: MpiWorld;
+  /** Requests that may be under way at once. Default: 4. */
+  readonly lanes?: number;
+  /** Memory for messages that are summed where they arrive. */
+  readonly memory: MessageMemory;
+  /** How long a message or a native collective may take before the lane fails. */
+  readonly timeoutMilliseconds: number;
+  /** What a collective is called in errors, by its tag. Default: its number. */
+  readonly nameOf?: (tag: number) => string;
+}
+
+export interface MpiConnection {
+  /** One transport per lane. */
+  readonly transports: readonly Transport[];
+  /** MPI's own collectives, on the same lanes. */
+  readonly native: NativeCollectives;
+}
+
+/** Give each lane a communicator of its own. Collective: every rank does it once, at the same place of its start-up. */
+export const connectMpi = async (options: ConnectOptions): Promise<MpiConnection> => {
+  const { world, lanes: count = 4, memory, timeoutMilliseconds, nameOf = (tag: number) => `collective ${tag}` } = options;
+  const lanes = await openLanes(world, count, timeoutMilliseconds, nameOf);
+  return { transports: lanes.map((lane) => new MpiTransport(lane, memory)), native: nativeCollectives(lanes) };
+};

@@ -1,0 +1,35 @@
+import { CollectiveError, type CollectivePlace } from "@skein/collectives";
+import { SkeinError } from "@skein/tensor-core";
+
+/** MPI cannot be built, loaded or used here. TCP needs none of it. */
+export class MpiError extends SkeinError {
+  constructor(code: "mpi-build" | "mpi-call" | "mpi-closed" | "mpi-launcher" | "mpi-missing", message: string, options?: ErrorOptions) {
+    super("environment", code, message, options);
+  }
+}
+
+/** MPI's own collective did not end in time. Which rank stayed away, MPI does not tell: `peer` is −1. */
+export class NativeTimeoutError extends CollectiveError {
+  constructor(rank: number, collective: string, timeoutMilliseconds: number) {
+    super(
+      "environment",
+      "collective-timeout",
+      { rank, peer: -1, collective },
+      `rank ${rank}: ${collective} of MPI itself did not end within ${timeoutMilliseconds} ms, so some rank did not take part; ` +
+        "the group is unusable now: restart from the last checkpoint, or raise timeoutMilliseconds if that rank is only slow",
+    );
+  }
+}
+
+/** A call of MPI failed in the middle of a collective. Recoverable by a restart of the job. */
+export class MpiTransferError extends CollectiveError {
+  constructor(place: CollectivePlace, reason: string) {
+    super(
+      "environment",
+      "mpi-transfer",
+      place,
+      `rank ${place.rank}: ${place.collective}${place.peer >= 0 ? ` with rank ${place.peer}` : ""} failed in MPI: ${reason}; ` +
+        "the group is unusable now: restart the job from the last checkpoint",
+    );
+  }
+}

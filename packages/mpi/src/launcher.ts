@@ -1,0 +1,26 @@
+import type { MpiFamily } from "./addon.ts";
+
+/** What started this process, as far as its environment says. */
+export interface Launcher {
+  /** Whose launcher; undefined where it serves both, as Slurm's does. */
+  readonly family?: MpiFamily;
+  readonly worldSize?: number;
+}
+
+const count = (text: string | undefined): number | undefined => (text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined);
+
+/** Tell by the environment whether an MPI launcher started this process, and which; undefined if none did. */
+export const findLauncher = (environment: Readonly<Record<string, string | undefined>>): Launcher | undefined => {
+  const openMpi = count(environment["OMPI_COMM_WORLD_SIZE"]);
+  if (openMpi !== undefined) return { family: "open-mpi", worldSize: openMpi };
+  // Slurm's own size is that of the job step, which is what MPI will see too.
+  const slurm = count(environment["SLURM_NTASKS"]);
+  const underSlurm = environment["SLURM_PROCID"] !== undefined;
+  if (environment["PMIX_RANK"] !== undefined) return underSlurm && slurm !== undefined ? { worldSize: slurm } : {};
+  const pmi = count(environment["PMI_SIZE"]);
+  if (environment["PMI_RANK"] !== undefined) {
+    // Slurm's pmi2 serves both families, hydra MPICH alone.
+    return { ...(underSlurm ? {} : { family: "mpich" as const }), ...(pmi === undefined ? {} : { worldSize: pmi }) };
+  }
+  return undefined;
+};

@@ -1,0 +1,133 @@
+import {
+  type CollectiveError,
+  CollectiveTimeoutError,
+  type Eventually,
+  type Loan,
+  type MessageMemory,
+  RanksDisagreeError,
+  type Transport,
+} from "@skein/collectives";
+import { InvariantError } from "@skein/tensor-core";
+import { largestCount } from "./addon.ts";
+import { MpiTransferError } from "./errors.ts";
+import type { MpiLane } from "./lane.ts";
+import type { Answer } from "./requests.ts";
+
+/** A message under way; its promise never rejects. */
+interface Sending {
+  answer: Answer | undefined;
+  readonly whenAnswered: Promise<Answer>;
+  readonly tag: number;
+}
+
+/**
+ * Messages over MPI's point-to-point calls: sent from the request's memory and received into it, without a copy of ours. Messages of a pair
+ * are matched in order, whatever their tags, so that a rank that has started something else is told so instead of waited for.
+ */
+export class MpiTransport implements Transport {
+  readonly rank: number;
+  readonly worldSize: number;
+  private readonly lane: MpiLane;
+  private readonly memory: MessageMemory;
+  private readonly limit: number;
+  private readonly sent: number[];
+  private readonly sending: Map<number, Sending>[];
+  private readonly borrowed: Uint8Array[][];
+
+  /** @param limit most bytes of one MPI call. */
+  constructor(lane: MpiLane, memory: MessageMemory, limit: number = largestCount) {
+    this.rank = lane.rank;
+    this.worldSize = lane.worldSize;
+    this.lane = lane;
+    this.memory = memory;
+    this.limit = limit;
+    const perPeer = Array.from({ length: lane.worldSize });
+    this.sent = perPeer.map(() => 0);
+    this.sending = perPeer.map(() => new Map());
+    this.borrowed = perPeer.map(() => []);
+  }
+
+  sharesMemoryWith(): boolean {
+    return false;
+  }
+
+  send(peer: number, tag: number, bytes: Uint8Array): Loan {
+    this.lane.throwIfBroken();
+    const { communicator, timeoutMilliseconds } = this.lane;
+    const whenAnswered = this.lane.requests.post({
+      kind: "send",
+      communicator,
+      input: bytes,
+      count: bytes.byteLength,
+      peer,
+      tag,
+      limit: this.limit,
+      timeoutMilliseconds,
+    });
+    const message: Sending = { answer: undefined, whenAnswered, tag };
+    void whenAnswered.then((answer) => {
+      message.answer = answer;
+    });
+    this.sent[peer]! += 1;
+    const count = this.sent[peer]!;
+    this.sending[peer]!.set(count, message);
+    return { peer, count };
+  }
+
+  async receive(peer: number, tag: number, byteLength: number): Promise<Uint8Array> {
+    const bytes = this.memory.take(byteLength);
+    await this.receiveInto(peer, tag, bytes);
+    this.borrowed[peer]!.push(bytes);
+    return bytes;
+  }
+
+  async receiveInto(peer: number, tag: number, target: Uint8Array): Promise<void> {
+    this.lane.throwIfBroken();
+    const { communicator, timeoutMilliseconds } = this.lane;
+    const answer = await this.lane.requests.post({
+      kind: "receive",
+      communicator,
+      output: target,
+      count: target.byteLength,
+      peer,
+      tag,
+      limit: this.limit,
+      timeoutMilliseconds,
+    });
+    this.check(answer, peer, tag, target.byteLength);
+  }
+
+  release(peer: number): void {
+    const bytes = this.borrowed[peer]!.shift();
+    if (bytes === undefined) throw new InvariantError(`rank ${this.rank} released a message of rank ${peer} that it did not hold`);
+    this.memory.give(bytes);
+  }
+
+  whenReturned({ peer, count }: Loan): Eventually<void> {
+    const message = this.sending[peer]!.get(count);
+    if (message === undefined) return; // was seen to come home before
+    const finish = (answer: Answer): void => {
+      this.sending[peer]!.delete(count);
+      this.check(answer, peer, message.tag, 0);
+    };
+    return message.answer === undefined ? message.whenAnswered.then(finish) : finish(message.answer);
+  }
+
+  private check(answer: Answer, peer: number, tag: number, byteLength: number): void {
+    if (answer.outcome !== "done") throw this.lane.fail(this.explain(answer, peer, tag, byteLength));
+    this.lane.throwIfBroken();
+  }
+
+  private explain({ outcome, message, values }: Answer, peer: number, tag: number, byteLength: number): CollectiveError {
+    const place = { rank: this.rank, peer, collective: this.lane.nameOf(tag) };
+    if (outcome === "timeout") return new CollectiveTimeoutError(place, this.lane.timeoutMilliseconds);
+    if (outcome === "mismatch") {
+      const [arrived, arrivedTag, part, expectedTag] = values as [number, number, number, number];
+      // The lowest bit says that more parts follow. MPI may have room for fewer bits than our tags have.
+      const other = arrivedTag >>> 1 !== expectedTag >>> 1 ? ` for another collective (MPI tag ${arrivedTag}, not ${expectedTag})` : "";
+      const piece = part === byteLength && ((arrivedTag ^ expectedTag) & 1) === 0 ? "" : ` in a part of a message of ${byteLength}`;
+      return new RanksDisagreeError(place, `rank ${peer} sent ${arrived} bytes${other}, ${part} were expected${piece}`);
+    }
+    return new MpiTransferError(place, message);
+  }
+}

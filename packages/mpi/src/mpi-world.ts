@@ -1,0 +1,166 @@
+import { hostname } from "node:os";
+import { Worker } from "node:worker_threads";
+import { checkKernels, Control, controlBytes, type Preference, type WorldConnection } from "@skein/collectives";
+import type { RankAddress } from "@skein/collectives/node";
+import { ArgumentError, InvariantError, SkeinError } from "@skein/tensor-core";
+import type { CompanionInput, CompanionNews } from "./companion.ts";
+import { MpiError } from "./errors.ts";
+import type { LoadOptions } from "./load-addon.ts";
+import { type OpenOptions, openMpi } from "./world.ts";
+
+export interface MpiWorldOptions extends Pick<LoadOptions, "addon" | "cacheFolder">, Pick<OpenOptions, "spinMicroseconds"> {
+  /** Rank of this process; left to MPI if not given, and checked if it is. The same holds for `worldSize`. */
+  readonly rank?: number;
+  readonly worldSize?: number;
+  /** The shared memory in which all regions of all requests of this process lie. */
+  readonly memory: WebAssembly.Memory;
+  /** Module with the reductions (see `requiredExports`); "none" says that plain loops will do. */
+  readonly kernels: WebAssembly.Module | "none";
+  /** How long a rank waits for a peer before the world fails. Default: 60 s. */
+  readonly timeoutMilliseconds?: number;
+  /** What algorithms are chosen by; hosts are MPI's. */
+  readonly preference?: Omit<Preference, "hosts">;
+}
+
+/** The one rank that a process holds, in a world over MPI. */
+export interface MpiProcessWorld {
+  readonly rank: number;
+  readonly worldSize: number;
+  /** Ranks by host, as MPI sees them. */
+  readonly hosts: readonly (readonly number[])[];
+  /** The MPI library, in its own words. */
+  readonly version: string;
+  /** For rosters, which want one for each rank; nobody calls there, as MPI finds its ranks itself. */
+  readonly addresses: readonly RankAddress[];
+  /** Give rank 0's words to all, before `connect`. Every rank calls it, or none. */
+  share(words: string | undefined): Promise<string>;
+  /** Make communicators with all other ranks, which do the same, and start to carry requests out. */
+  connect(): Promise<void>;
+  /** What this process's rank passes to `joinWorld`; may be posted to a worker. */
+  connection(rank: number): WorldConnection;
+  /** Fail the world at once when `worker`, the compute thread, ends with an error. */
+  watch(rank: number, worker: Worker): void;
+  /** Tell this process that a rank is gone. */
+  reportLost(rank: number, reason?: string): void;
+  /**
+   * End the companion and close MPI. Every rank calls it when it has finished. After a failure MPI stays open: the launcher takes a process
+   * that ends so for a failed one, and ends the others.
+   */
+  close(): Promise<void>;
+}
+
+// The build rewrites this to the .js file beside it.
+const companionFile = new URL("./companion-worker.ts", import.meta.url);
+
+/** A companion that has not ended after this long hangs. */
+const closingMilliseconds = 5000;
+
+const within = async (work: Promise<unknown>, milliseconds: number): Promise<boolean> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), milliseconds);
+  });
+  try {
+    return await Promise.race([work.then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+/**
+ * Hold one rank of a world over MPI; a launcher of MPI has started this process. Its requests are carried out by a companion thread, over
+ * point-to-point calls or by MPI's own collectives.
+ *
+ * @example
+ * const world = await createMpiWorld({ memory, kernels });
+ * await world.connect();
+ * new Worker(file, { workerData: world.connection(world.rank) }); // there: joinWorld(workerData)
+ * @throws ArgumentError when the memory is not shared or the module lacks a reduction; MpiError without an addon or a launcher, or when they
+ * do not fit each other.
+ */
+export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProcessWorld> => {
+  const { memory, kernels, timeoutMilliseconds = 60_000, preference = {}, addon, cacheFolder, spinMicroseconds } = options;
+  if (!(memory.buffer instanceof SharedArrayBuffer))
+    throw new ArgumentError("ranks of a process need a shared WebAssembly.Memory; create it with { shared: true }");
+  if (kernels !== "none") checkKernels(kernels);
+  const load = { ...(addon !== undefined && { addon }), ...(cacheFolder !== undefined && { cacheFolder }) };
+  const mpi = await openMpi({ ...load, ...(spinMicroseconds !== undefined && { spinMicroseconds }) });
+  const { rank, size: worldSize, hosts, version } = mpi;
+  if ((options.worldSize ?? worldSize) !== worldSize || (options.rank ?? rank) !== rank)
+    throw new MpiError(
+      "mpi-launcher",
+      `this process is to be rank ${options.rank ?? rank} of ${options.worldSize ?? worldSize}, but MPI calls it rank ${rank} of ${worldSize}; start as many processes as the job has ranks`,
+    );
+
+  const connection = (wanted: number): WorldConnection => {
+    if (wanted !== rank) throw new ArgumentError(`rank ${wanted} is not of this process, which holds ${rank}`);
+    return {
+      control,
+      memory,
+      kernels,
+      rank,
+      worldSize,
+      localRanks: [rank],
+      companionOnly: true,
+      timeoutMilliseconds,
+      spins: 0,
+      preference: { ...preference, hosts },
+    };
+  };
+  const control = new SharedArrayBuffer(controlBytes(worldSize, 1));
+  const own = new Control(connection(rank));
+  let companion: Worker | undefined;
+  let ended: Promise<void> = Promise.resolve();
+
+  const startCompanion = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const workerData: CompanionInput = { connection: connection(rank), load };
+      // A program that came through standard input or --eval says what language it is in, which Node refuses to be told for a file.
+      const execArgv = process.execArgv.filter((flag) => !flag.startsWith("--input-type"));
+      const worker = new Worker(companionFile, { workerData, execArgv, name: `companion ${rank}` });
+      companion = worker;
+      const fail = (error: Error): void => {
+        own.failWith(error, 0);
+        reject(error);
+      };
+      worker.on("message", (news: CompanionNews) => {
+        if (news.type === "connected") resolve();
+        else fail(new SkeinError(news.kind, news.code, news.message));
+      });
+      worker.once("error", fail);
+      ended = new Promise((whenEnded) =>
+        worker.once("exit", () => {
+          if (!own.closed) fail(new InvariantError("the companion ended by itself"));
+          whenEnded();
+        }),
+      );
+    });
+
+  return {
+    rank,
+    worldSize,
+    hosts,
+    version,
+    // A roster refuses port 0; 9 is where nothing listens by convention.
+    addresses: [{ host: hostname(), port: 9 }],
+    share: async (words) => {
+      const bytes = rank === 0 ? new TextEncoder().encode(words ?? "") : undefined;
+      return new TextDecoder().decode(await mpi.broadcastBytes(bytes));
+    },
+    connect: startCompanion,
+    connection,
+    watch: (watched, worker) => {
+      worker.once("exit", (code) => {
+        if (code !== 0) own.failLost(watched, 0, "its thread ended");
+      });
+    },
+    reportLost: (lost, reason = "its thread ended") => own.failLost(lost, 0, reason),
+    close: async () => {
+      const failed = own.failure() !== undefined;
+      own.close();
+      companion?.postMessage("end");
+      if (!(await within(ended, closingMilliseconds))) await companion?.terminate();
+      if (!failed) await within(mpi.finalize(), timeoutMilliseconds);
+    },
+  };
+};

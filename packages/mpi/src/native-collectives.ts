@@ -1,0 +1,83 @@
+import { type NativeCollectives, RanksDisagreeError, reducible } from "@skein/collectives";
+import { bytesPerElement, type CollectiveKind, type CollectiveRequest } from "@skein/tensor-core";
+import { largestCount } from "./addon.ts";
+import { MpiTransferError, NativeTimeoutError } from "./errors.ts";
+import type { MpiLane } from "./lane.ts";
+import type { Command } from "./requests.ts";
+
+const kinds: ReadonlySet<CollectiveKind> = new Set<CollectiveKind>([
+  "all-reduce",
+  "reduce-scatter",
+  "all-gather",
+  "all-to-all",
+  "broadcast",
+  "barrier",
+]);
+
+/** 32 bits of what all ranks must have alike (FNV-1a); never 0. */
+const fingerprint = (parts: readonly (string | number)[]): number => {
+  let hash = 0x811c9dc5;
+  for (const character of parts.join("/")) hash = Math.imul(hash ^ character.charCodeAt(0), 0x01000193);
+  return hash >>> 0 || 1;
+};
+
+/**
+ * MPI's own collectives on these lanes, one at a time on each. They know the machine; but in which order they add is theirs to choose, so
+ * that a sum of floats on three ranks or more may have other bits than a schedule gives, and other bits with another MPI. Before one
+ * begins, all ranks compare what it is, which takes some µs: MPI itself would add what does not belong together.
+ *
+ * @param limit most elements of one MPI call.
+ */
+export const nativeCollectives = (lanes: readonly MpiLane[], limit: number = largestCount): NativeCollectives => {
+  const worldSize = lanes[0]!.worldSize;
+  const covers = ({ kind, dtype, input, output, ragged }: CollectiveRequest): boolean => {
+    if (!kinds.has(kind) || ragged !== undefined) return false;
+    const reduces = kind === "all-reduce" || kind === "reduce-scatter";
+    if (reduces && !reducible.has(dtype)) return false;
+    // All-reduce and broadcast are cut. The others MPI counts per rank, and some libraries multiply that by the ranks in a C int.
+    return kind === "all-reduce" || kind === "broadcast" || Math.max(input.byteLength, output.byteLength) <= limit;
+  };
+
+  const commandOf = (request: CollectiveRequest, lane: MpiLane, collective: string): Command => {
+    const { kind, dtype, input, output, reduction, root = 0 } = request;
+    const width = bytesPerElement[dtype];
+    const { communicator, timeoutMilliseconds } = lane;
+    const agreement = fingerprint([kind, dtype, reduction ?? "sum", root, input.byteLength, output.byteLength, collective]);
+    const shared = { communicator, input, output, limit, timeoutMilliseconds, agreement };
+    const share = (bytes: number): Command => ({ ...shared, kind: kind as Command["kind"], count: bytes });
+    switch (kind) {
+      case "all-reduce":
+      case "reduce-scatter":
+        return { ...shared, kind, dtype, ...(reduction && { reduction }), count: output.byteLength / width };
+      case "all-gather":
+        return share(input.byteLength);
+      case "all-to-all":
+        return share(input.byteLength / worldSize);
+      case "broadcast":
+        if (lane.rank === root && (output.buffer !== input.buffer || output.byteOffset !== input.byteOffset)) output.set(input);
+        return { ...share(output.byteLength), input: output, peer: root };
+      default:
+        return { kind: "barrier", communicator, timeoutMilliseconds, agreement };
+    }
+  };
+
+  const finish = async (request: CollectiveRequest, lane: MpiLane, collective: string): Promise<void> => {
+    lane.throwIfBroken();
+    const { outcome, message } = await lane.requests.post(commandOf(request, lane, collective));
+    if (outcome === "timeout") throw lane.fail(new NativeTimeoutError(lane.rank, collective, lane.timeoutMilliseconds));
+    const place = { rank: lane.rank, peer: -1, collective };
+    if (outcome === "mismatch") {
+      const { kind, input } = request;
+      throw lane.fail(
+        new RanksDisagreeError(place, `not all ranks have started ${kind} of ${input.byteLength} bytes as their next collective`),
+      );
+    }
+    if (outcome !== "done") throw lane.fail(new MpiTransferError(place, message));
+    lane.throwIfBroken();
+  };
+
+  return {
+    covers,
+    run: (request, lane, collective) => (covers(request) ? finish(request, lanes[lane]!, collective) : undefined),
+  };
+};

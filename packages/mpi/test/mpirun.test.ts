@@ -1,0 +1,98 @@
+import { describe, expect, test } from "vitest";
+import { findMpis } from "./launch.ts";
+
+for (const { name, missing, launch } of await findMpis()) {
+  describe.skipIf(missing !== undefined)(`${name}`, () => {
+    describe.each([2, 4])("%i ranks", (ranks) => {
+      test("every algorithm, MPI's own, both in small parts, and lanes at once: the bits of a world in one process", async () => {
+        const jobs = ["algorithms", "small parts", "native", "native in small parts", "lanes"];
+        const { code, results, output } = await launch(ranks, "./rank.ts", ...jobs);
+        expect(code, output).toBe(0);
+        expect(results).toHaveLength(ranks * jobs.length);
+        for (const { rank, job, wrong, tested } of results) {
+          expect(wrong, `${String(job)}, rank ${String(rank)}`).toEqual([]);
+          expect(tested).toBeGreaterThan(50);
+        }
+      });
+
+      test("a world with companion threads: priorities, groups and ragged rows", async () => {
+        const { code, results, output } = await launch(ranks, "./world-rank.ts");
+        expect(code, output).toBe(0);
+        expect(results).toHaveLength(ranks);
+        const all = Array.from({ length: ranks }, (_, rank) => rank);
+        results.forEach(({ rank, words, sums, gathered, receivedRows, arrived, hosts }) => {
+          expect(words).toBe("said by rank 0, ä");
+          expect(sums).toEqual([0, 1, 2, 3].map((priority) => (ranks * (ranks - 1)) / 2 + ranks * priority));
+          const first = 2 * Math.floor((rank as number) / 2);
+          expect(gathered).toEqual([first, first + 1]);
+          expect(receivedRows).toEqual(all.map((from) => from + 1));
+          expect(arrived).toEqual(all.flatMap((from) => Array.from({ length: 8 }, (_, row) => (row <= from ? from + 1 : 0))));
+          expect(hosts).toEqual([all]);
+        });
+      });
+    });
+
+    describe("failures", () => {
+      test("ranks that disagree are told so, and the lane stays broken", async () => {
+        const { results, output } = await launch(2, "./rank.ts", "disagree");
+        const { errors } = (results[1] ?? {}) as { errors: { code: string; message: string; sameLater: boolean }[] };
+        expect(errors, output).toHaveLength(6);
+        for (const { code, sameLater } of errors) expect([code, sameLater]).toEqual(["ranks-disagree", true]);
+        const told = errors.map(({ message }) => message.replace(/^.*?: /, "").replace(/; all ranks .*$/, ""));
+        expect(told.slice(0, 2)).toEqual(["rank 0 sent 40 bytes, 36 were expected", "rank 0 sent 36 bytes, 40 were expected"]);
+        expect(told[2]).toMatch(/^rank 0 sent 40 bytes for another collective/);
+        expect(told[3]).toBe("rank 0 sent 64 bytes, 64 were expected in a part of a message of 100");
+        expect(told[4]).toBe("rank 0 sent 64 bytes, 64 were expected in a part of a message of 64");
+        expect(told[5]).toBe("rank 0 sent 200000 bytes, 100000 were expected");
+        const sizes = [40, 36];
+        results.forEach(({ native }, rank) =>
+          expect(native).toMatch(
+            new RegExp(`^ranks-disagree: rank ${rank} in all-reduce #1: not all ranks have started all-reduce of ${sizes[rank]} bytes`),
+          ),
+        );
+      });
+
+      test("a rank that stays away: a timeout names it, and MPI cannot be closed but aborted", async () => {
+        const { code, results, output } = await launch(2, "./rank.ts", "late");
+        const { errors } = results[0] as { errors: string[] };
+        expect(errors, output).toHaveLength(3);
+        expect(errors[0]).toMatch(/^collective-timeout: rank 0: rank 1 did not take part in collective 7 within 300 ms/);
+        expect(errors[1]).toMatch(/^collective-timeout: rank 0: all-reduce #3 of MPI itself did not end within 300 ms/);
+        expect(errors[2]).toMatch(/^mpi-call: closing MPI failed in MPI: 1 calls or messages are still under way/);
+        expect(code).toBe(5);
+      });
+
+      test("the same, with companion threads", async () => {
+        const { code, results, output } = await launch(2, "./world-rank.ts", "late");
+        expect(results[0]?.["code"], output).toBe("collective-timeout");
+        expect(results[0]?.["message"]).toMatch(/all-reduce #1/);
+        expect(code).toBe(6);
+      });
+
+      test.each(["exit", "killed"])("a rank that ends by %s takes the job with it", async (job) => {
+        const { code, output } = await launch(3, "./rank.ts", job);
+        expect(code, output).not.toBe(0); // which of the ranks' codes it is, launchers see differently
+      });
+
+      test("a thread that ends while it awaits a message is not missed", async () => {
+        const { code, results, output } = await launch(2, "./rank.ts", "ended while awaiting");
+        expect(code, output).toBe(0);
+        results.forEach(({ seen, after }, rank) => expect({ seen, after }).toEqual({ seen: { rank, size: 2 }, after: "goes on" }));
+      });
+
+      test("a thread that ends while MPI has its memory ends MPI in this process", async () => {
+        const { results, output } = await launch(2, "./rank.ts", "ended while sending");
+        expect(results, output).toHaveLength(2);
+        results.forEach(({ seen, after }, rank) => expect({ seen, after }).toEqual({ seen: { rank, size: 2 }, after: "mpi-closed" }));
+      });
+    });
+
+    describe("a world that has nothing to do", () => {
+      test("leaves the processor alone", async () => {
+        const { results, output } = await launch(2, "./rank.ts", "idle");
+        expect(results, output).toHaveLength(2);
+        for (const { busyShare } of results) expect(busyShare).toBeLessThan(0.5); // a thread that looked all the time would take 1
+      });
+    });
+  });
+}

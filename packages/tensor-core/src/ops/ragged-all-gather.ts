@@ -1,0 +1,19 @@
+import { raggedAllToAll } from "../functions/collective.ts";
+import { cast } from "../functions/elementwise.ts";
+import { reshape } from "../functions/movement.ts";
+import { sum } from "../functions/reduce.ts";
+import type { Operator } from "../graph/operator.ts";
+import { raggedCollective } from "./ragged-collective.ts";
+
+/**
+ * `[C, …], i32 → [P·C, …], i32[P]`: every rank gets the first `rows` rows of all. Adjoint: the sum over ranks of the cotangents of
+ * this rank's rows. Those come back by a ragged all-to-all, which moves rows that count and no others; a reduce-scatter would move all.
+ */
+export const raggedAllGatherOperator: Operator = raggedCollective({
+  name: "ragged-all-gather",
+  chunkPerRank: false,
+  vjp: ({ inputs: [x], outputs: [, received], cotangents: [g], params: { axis, axisSize, priority } }) => {
+    const returned = reshape(raggedAllToAll(g!, received!, axis, { priority }).x, [axisSize, ...x!.shape]);
+    return [cast(sum(cast(returned, "f32"), { dims: 0 }), x!.dtype), undefined];
+  },
+});

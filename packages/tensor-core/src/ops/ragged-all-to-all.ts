@@ -1,0 +1,13 @@
+import { raggedAllToAll } from "../functions/collective.ts";
+import type { Operator } from "../graph/operator.ts";
+import { raggedCollective } from "./ragged-collective.ts";
+
+/** `[P·C, …], i32[P] → [P·C, …], i32[P]`: the first `rows[r]` rows of chunk r go to rank r. Adjoint: the same with the counts that came. */
+export const raggedAllToAllOperator: Operator = raggedCollective({
+  name: "ragged-all-to-all",
+  chunkPerRank: true,
+  vjp: ({ outputs: [, received], cotangents: [g], params: { axis, priority } }) => [
+    raggedAllToAll(g!, received!, axis, { priority }).x,
+    undefined,
+  ],
+});
