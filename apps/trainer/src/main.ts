@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from "commander";
-import { addCertsCommand } from "./certs-command.ts";
+import { addCertsCommand } from "./certificates/certs-command.ts";
 import { surveyHardware } from "./choose-backend.ts";
 import { loadJob } from "./config.ts";
 import { diagnose, formatDiagnosis } from "./doctor.ts";
@@ -8,7 +8,8 @@ import { describeError, exitCodeOf, exitCodes, formatError } from "./errors.ts";
 import { jobJsonSchema } from "./job-schema.ts";
 import { linksCommand } from "./links/links-command.ts";
 import { addMemberCommand } from "./members/member-command.ts";
-import { addMpiCommand } from "./mpi-command.ts";
+import { addLaunchCommand } from "./launch-targets/launch-command.ts";
+import { addMpiCommand } from "./members/mpi-command.ts";
 import { prepare } from "./prepare.ts";
 import { resumeCommand, runCommand } from "./run-command.ts";
 import { type GlobalOptions, overridesOf, type RunOptions } from "./run-options.ts";
@@ -98,6 +99,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .addHelpText("after", "\nExample:\n  skein-train links jobs/mnist.yaml --transport tcp --ranks 2")
     .action(does(linksCommand));
   addCertsCommand(program, finish);
+  addLaunchCommand(program, finish);
   addMpiCommand(program, finish);
   addMemberCommand(program, finish);
   program

@@ -3,10 +3,10 @@ import { chooseBackend, surveyHardware } from "./choose-backend.ts";
 import { loadJob } from "./config.ts";
 import { exitCodes, explainDiskFull } from "./errors.ts";
 import { nodeFiles } from "./files.ts";
-import { Interruption } from "./interruption.ts";
+import { Interruption } from "./hosts/interruption.ts";
 import { exitCodeOfSignal, onInterrupt, type StopCause } from "./interrupts.ts";
 import type { Job } from "./job.ts";
-import { launch, type LaunchInput } from "./launch.ts";
+import { launch, type LaunchInput } from "./hosts/launch.ts";
 import { launchedHost, launchedPlace, takeLaunchedPart } from "./hosts/launched-process.ts";
 import { localHost } from "./hosts/local-host.ts";
 import { MetricFiles } from "./metrics.ts";
@@ -43,7 +43,7 @@ const execute = async (input: Run, options: RunOptions, notes: readonly string[]
     process.stderr.write(
       `stopped after step ${step} of ${input.prepared.totalSteps}; saved ${checkpoint}; continue with: skein-train resume ${input.output}\n`,
     );
-    return exitCodeOfSignal(cause ?? "SIGINT");
+    return exitCodeOfSignal(cause ?? "SIGTERM");
   } finally {
     progress.close();
     release();

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,18 +15,25 @@ export interface Ended {
 }
 
 export interface Running {
-  readonly child: ChildProcess;
+  readonly child: ChildProcessWithoutNullStreams;
   readonly stderr: () => string;
   readonly ended: Promise<Ended>;
 }
 
+export interface StartOptions {
+  /** Beside those of this process. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** A launcher and its options, which start the command. */
+  readonly launcher?: readonly string[];
+}
+
 /** Start skein-train in `folder`. */
-export const start = (folder: string, ...args: string[]): Running => {
+export const start = (folder: string, ...args: string[]): Running => startWith({}, folder, ...args);
+
+export const startWith = ({ env = {}, launcher = [] }: StartOptions, folder: string, ...args: string[]): Running => {
   // The flag: see vitest.config.ts.
-  const child = spawn(process.execPath, ["--no-memory-protection-keys", main, ...args], {
-    cwd: folder,
-    env: { ...process.env, NO_COLOR: "1" },
-  });
+  const [command, ...rest] = [...launcher, process.execPath, "--no-memory-protection-keys", main, ...args];
+  const child = spawn(command!, rest, { cwd: folder, env: { ...process.env, NO_COLOR: "1", ...env } });
   const written = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const)
     child[name].setEncoding("utf8").on("data", (text: string) => void (written[name] += text));
@@ -103,3 +110,10 @@ export const until = async (running: Running, condition: () => boolean): Promise
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 };
+
+/** The processes that a process has started, oldest first. */
+export const childrenOf = (pid: number): number[] =>
+  spawnSync("ps", ["-o", "pid=", "--ppid", String(pid)], { encoding: "utf8" })
+    .stdout.split("\n")
+    .filter((line) => line.trim() !== "")
+    .map(Number);

@@ -89,7 +89,7 @@ const failureRule = z
   })
   .refine(({ onExitCodes, onPodConditions }) => (onExitCodes === undefined) !== (onPodConditions === undefined), "exactly one requirement");
 
-export const jobSpec = z
+const jobSpec = z
   .strictObject({
     completionMode: z.enum(["Indexed", "NonIndexed"]),
     completions: z.int().min(1),

@@ -2,7 +2,7 @@ import { ConfigMap, Secret, Service } from "kubernetes-models/v1";
 import { Job } from "kubernetes-models/batch/v1";
 import { describe, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
-import { discoverRank } from "../src/rank-discovery.ts";
+import { discoverRank } from "../src/hosts/rank-discovery.ts";
 import { k8sJob } from "../src/launch-targets/k8s-job.ts";
 import { jobset } from "../src/launch-targets/jobset.ts";
 import type { Container, JobSetSpec, JobSpec, KubernetesObject, PodTemplate } from "../src/launch-targets/kubernetes-objects.ts";

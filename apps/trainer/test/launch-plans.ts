@@ -21,4 +21,4 @@ export const plan = (
 
 /** What every Kubernetes target needs. */
 export const cluster = { image: "registry.example/skein:1", claim: "runs", certificates: "skein-certs" };
-export const secret = "5ec2e7".repeat(10);
+export const secret: string = "5ec2e7".repeat(10);

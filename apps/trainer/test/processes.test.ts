@@ -1,17 +1,9 @@
-import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { checkpointBytes, checkpointNames, jobFolder, skeinTrain, start, stepLosses, until } from "./cli.ts";
+import { checkpointBytes, checkpointNames, childrenOf, jobFolder, skeinTrain, start, stepLosses, until } from "./cli.ts";
 
 const long = ["--steps", "120", "--set", "checkpoint.keep=100"];
 const reached = (output: string, step: number) => (): boolean => checkpointNames(output).includes(`step-${String(step).padStart(8, "0")}`);
-
-/** The processes that a run has started, oldest first. */
-const childrenOf = (pid: number): number[] =>
-  spawnSync("ps", ["-o", "pid=", "--ppid", String(pid)], { encoding: "utf8" })
-    .stdout.split("\n")
-    .filter((line) => line.trim() !== "")
-    .map(Number);
 
 let folder: string;
 let remove: () => void;

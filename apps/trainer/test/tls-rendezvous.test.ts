@@ -17,8 +17,8 @@ import {
 } from "@skein/collectives/node";
 import { SkeinError } from "@skein/tensor-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { coordinatorFiles, rankFiles, writeCertificates } from "../src/certificates.ts";
-import { issueCertificate, makeAuthority } from "../src/issue-certificate.ts";
+import { coordinatorFiles, rankFiles, writeCertificates } from "../src/certificates/certificate-folder.ts";
+import { issueCertificate, makeAuthority } from "../src/certificates/issue-certificate.ts";
 
 const secret = newSecret();
 const world = { worldSize: 2, job: "job", build: "build", secret };

@@ -1,13 +1,42 @@
-/** Vector sizes and how often each is timed in one run. open-mpi.c has the same table. */
-export const sizes: readonly { readonly bytes: number; readonly samples: number }[] = [
+import { ArgumentError } from "@skein/tensor-core";
+
+/** A vector of f32, and how often its all-reduce is timed in one run. */
+export interface Size {
+  readonly bytes: number;
+  readonly samples: number;
+}
+
+export const sizes: readonly Size[] = [
+  { bytes: 2 ** 12, samples: 1000 },
   { bytes: 2 ** 16, samples: 500 },
   { bytes: 2 ** 20, samples: 200 },
+  { bytes: 2 ** 22, samples: 60 },
   { bytes: 2 ** 24, samples: 30 },
   { bytes: 2 ** 26, samples: 15 },
 ];
 
-/** What a contestant prints for each size, a line of JSON: the slower rank's time of each all-reduce. */
+/** Enough to see that everything runs. */
+export const quickSizes: readonly Size[] = sizes.map(({ bytes, samples }) => ({ bytes, samples: Math.min(5, samples) }));
+
+/** All-reduces of each size before the first that is timed; open-mpi.c and gloo.py do as many. */
+export const warmUps = 10;
+
+/** What a contestant prints for each size, a line of JSON: the slowest rank's time of each all-reduce. */
 export interface Measurement {
   readonly bytes: number;
   readonly microseconds: readonly number[];
 }
+
+/** Sizes as every contestant takes them on its command line: 4096:1000. */
+export const formatSizes = (wanted: readonly Size[]): string[] => wanted.map(({ bytes, samples }) => `${bytes}:${samples}`);
+
+/** @throws ArgumentError for what `formatSizes` does not write. */
+export const parseSizes = (words: readonly string[]): Size[] => {
+  if (words.length === 0) throw new ArgumentError("no sizes are given; write them as bytes:samples, such as 4096:1000");
+  return words.map((word) => {
+    const [bytes, samples] = (/^(\d+):(\d+)$/.exec(word)?.slice(1) ?? []).map(Number);
+    if (bytes === undefined || samples === undefined || bytes === 0 || bytes % 4 !== 0 || samples === 0)
+      throw new ArgumentError(`"${word}" is no size; write bytes:samples, such as 4096:1000, with whole numbers of f32`);
+    return { bytes, samples };
+  });
+};

@@ -1,45 +1,50 @@
-import { workerData } from "node:worker_threads";
+// The compute thread of one rank, whatever its world travels by. Rank 0 posts a `Measurement` for each size.
+import { parentPort, workerData } from "node:worker_threads";
 import { joinWorld, type WorldConnection } from "@skein/collectives/node";
-import { sizes } from "./problem.ts";
+import type { Reduction } from "@skein/tensor-core";
+import { type Measurement, type Size, warmUps } from "./problem.ts";
 
 export interface RankData {
   readonly connection: WorldConnection;
-  /** Where this rank's vector lies, and where its times go: one f64 per sample, all sizes one after the other. */
+  readonly sizes: readonly Size[];
+  /** Where this rank's vector lies in the world's memory, and its times: one f32 per sample of a size. */
   readonly vector: number;
   readonly times: number;
 }
 
-const { connection, vector, times } = workerData as RankData;
+const { connection, sizes, vector, times } = workerData as RankData;
 const { memory, rank, worldSize } = connection;
 const communicator = joinWorld(connection);
 const empty = new Uint8Array(memory.buffer, 0, 0);
 
 const barrier = (): void => communicator.wait(communicator.start({ kind: "barrier", dtype: "u8", input: empty, output: empty }));
 
-const validate = (values: Float32Array, allReduce: () => void): void => {
+const allReduce = (region: Uint8Array, reduction: Reduction): void =>
+  communicator.wait(communicator.start({ kind: "all-reduce", dtype: "f32", reduction, input: region, output: region }));
+
+const validate = (region: Uint8Array): void => {
+  const values = new Float32Array(region.buffer, region.byteOffset, region.byteLength / 4);
   for (let i = 0; i < values.length; i++) values[i] = (i % 7) + rank;
-  allReduce();
+  allReduce(region, "sum");
   for (let i = 0; i < values.length; i++) {
     const expected = (i % 7) * worldSize + (worldSize * (worldSize - 1)) / 2;
     if (values[i] !== expected) throw new Error(`rank ${rank}: element ${i} of ${values.length} is ${values[i]} instead of ${expected}`);
   }
 };
 
-let place = times;
 for (const { bytes, samples } of sizes) {
   const region = new Uint8Array(memory.buffer, vector, bytes);
-  const values = new Float32Array(memory.buffer, vector, bytes / 4);
-  const allReduce = (): void => communicator.wait(communicator.start({ kind: "all-reduce", dtype: "f32", input: region, output: region }));
-  validate(values, allReduce);
-  values.fill(0);
-  for (let warmUp = 0; warmUp < 3; warmUp++) allReduce();
-  const taken = new Float64Array(memory.buffer, place, samples);
+  validate(region);
+  region.fill(0); // sums of zeros stay finite however often they are added
+  for (let i = 0; i < warmUps; i++) allReduce(region, "sum");
+  const taken = new Float32Array(memory.buffer, times, samples);
   for (let i = 0; i < samples; i++) {
     barrier();
     const begin = performance.now();
-    allReduce();
+    allReduce(region, "sum");
     taken[i] = (performance.now() - begin) * 1000;
   }
-  place += 8 * samples;
-  validate(values, allReduce);
+  validate(region);
+  allReduce(new Uint8Array(memory.buffer, times, 4 * samples), "max");
+  if (rank === 0) parentPort!.postMessage({ bytes, microseconds: Array.from(taken) } satisfies Measurement);
 }

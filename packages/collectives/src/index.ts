@@ -1,5 +1,20 @@
 export { algorithms } from "./algorithms/table.ts";
 export { binomialBroadcast } from "./algorithms/binomial-broadcast.ts";
+export { bruckAllGather } from "./algorithms/bruck-all-gather.ts";
+export { bruckAllToAll } from "./algorithms/bruck-all-to-all.ts";
+export { chainAllReduce } from "./algorithms/chain-all-reduce.ts";
+export { chainBroadcast } from "./algorithms/chain-broadcast.ts";
+export { doubleBinaryTreeAllReduce } from "./algorithms/double-binary-tree-all-reduce.ts";
+export { gatherAllReduce } from "./algorithms/gather-all-reduce.ts";
+export { mastersAllReduce } from "./algorithms/masters-all-reduce.ts";
+export { parameterServerAllReduce } from "./algorithms/parameter-server-all-reduce.ts";
+export { recursiveDoublingAllGather } from "./algorithms/recursive-doubling-all-gather.ts";
+export { recursiveDoublingAllReduce } from "./algorithms/recursive-doubling-all-reduce.ts";
+export { recursiveHalvingReduceScatter } from "./algorithms/recursive-halving-reduce-scatter.ts";
+export { scatterAllGatherBroadcast } from "./algorithms/scatter-all-gather-broadcast.ts";
+export { torusAllReduce } from "./algorithms/torus-all-reduce.ts";
+export { twoLevelAllReduce } from "./algorithms/two-level-all-reduce.ts";
+export { twoLevelAllToAll } from "./algorithms/two-level-all-to-all.ts";
 export { directAllGather } from "./algorithms/direct-all-gather.ts";
 export { directAllReduce } from "./algorithms/direct-all-reduce.ts";
 export { directReduceScatter } from "./algorithms/direct-reduce-scatter.ts";
@@ -29,6 +44,8 @@ export {
   LinkFileError,
   type LinkFit,
   type LinkSample,
+  type LinkTimes,
+  type PairFit,
   parseLinkFile,
 } from "./link-file.ts";
 export { heapMessageMemory, type MessageMemory, wasmMessageMemory } from "./message-memory.ts";
@@ -37,6 +54,10 @@ export { walkRagged } from "./ragged.ts";
 export { raggedAllGatherSchedule, type RaggedPlace, raggedAllToAllSchedule, rowCountSchedule } from "./ragged-schedule.ts";
 export {
   type Algorithm,
+  type CostPlace,
+  type Load,
+  type ScheduleCost,
+  type Traffic,
   type ElementRange,
   type Place,
   type Region,
@@ -45,7 +66,15 @@ export {
   sentMessages,
   type Step,
 } from "./schedule.ts";
-export { selectAlgorithm, type Situation } from "./select.ts";
+export {
+  algorithmSelector,
+  type Choice,
+  ethernetLinks,
+  type GroupSituation,
+  predictedSeconds,
+  selectAlgorithm,
+  type Situation,
+} from "./select.ts";
 export { runCompanion } from "./threads/companion.ts";
 export { type BlockingCommunicator, joinWorld } from "./threads/communicator.ts";
 export { Control, controlBytes, laneCount, type Preference, type WorldConnection } from "./threads/control.ts";
@@ -58,4 +87,12 @@ export { hostsOf, meshPartition } from "./topology.ts";
 export { ThreadTransport } from "./transport/thread-transport.ts";
 export { type Eventually, Later, type Loan, type Transport } from "./transport/transport.ts";
 export { checkKernels, requiredExports, wasmArithmetic } from "./wasm-arithmetic.ts";
+export { type CodecRates, codecPays } from "./wire/codec-pays.ts";
+export { type CodedDType, codedBytes } from "./wire/coded-payload.ts";
 export { type Checksum, crc32c, maskedCrc32c } from "./wire/crc32c.ts";
+export { CodedPayloadError, WireError } from "./wire/errors.ts";
+export { crc32cOf } from "./wire/folded-crc32c.ts";
+export { decodeHeader, encodeHeader, frameFlags, type FrameHeader, type FrameType, headerBytes, protocolVersion } from "./wire/frame.ts";
+export { FrameReader, type FrameReaderOptions, type FrameSink } from "./wire/frame-reader.ts";
+export { type LosslessCodec, losslessCodec } from "./wire/lossless-codec.ts";
+export { openWireKernels, type WireHome, type WireKernels } from "./wire/wire-kernels.ts";

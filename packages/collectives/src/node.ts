@@ -1,3 +1,4 @@
+export { ownFlags } from "./own-flags.ts";
 export { createProcessWorld, type ProcessWorld, type ProcessWorldOptions } from "./process-world.ts";
 export { type Coordinator, hostRendezvous } from "./rendezvous/coordinator.ts";
 export type { RendezvousEvent, RendezvousOptions } from "./rendezvous/coordinator-options.ts";

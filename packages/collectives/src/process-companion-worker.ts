@@ -1,13 +1,19 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { ErrorKind } from "@skein/tensor-core";
 import { wasmMessageMemory } from "./message-memory.ts";
+import { codesThatPay, frameCodec } from "./network/frame-codec.ts";
+import { defaultFlow } from "./network/flow.ts";
+import type { LinkCodec } from "./network/link.ts";
 import { emulatedLinks } from "./network/emulated-links.ts";
 import { type NetworkWorld, networkWorld } from "./network/network-transport.ts";
 import { listenByTcp } from "./network/tcp.ts";
 import { listenByTls } from "./network/tls.ts";
 import type { CompanionInput, CompanionNews, CompanionOrder } from "./process-companion.ts";
 import { signToken, verifyToken } from "./security/tokens.ts";
-import { Control, laneCount } from "./threads/control.ts";
+import { Control, laneCount, type Preference } from "./threads/control.ts";
+import { crc32cOf } from "./wire/folded-crc32c.ts";
+import { losslessCodec } from "./wire/lossless-codec.ts";
+import { openWireKernels, type WireKernels } from "./wire/wire-kernels.ts";
 import { serveRequests } from "./threads/serve-requests.ts";
 import { hybridTransport } from "./transport/hybrid-transport.ts";
 import { ThreadTransport } from "./transport/thread-transport.ts";
@@ -32,10 +38,20 @@ const orders = (
     });
   });
 
+/** The codec of this rank's links. All ranks understand coded frames; whether to send them is each one's own choice. */
+const codecOf = ({ codec: when = "auto", emulate }: CompanionInput, { link }: Preference, kernels: WireKernels): LinkCodec => {
+  const codec = losslessCodec(kernels);
+  if (when !== "auto") return frameCodec(codec, () => when === "always");
+  const known = emulate?.bytesPerSecond ?? (link && 1 / link.across.secondsPerByte);
+  return frameCodec(codec, codesThatPay(codec, defaultFlow.frameBytes, known));
+};
+
 const run = async (input: CompanionInput): Promise<void> => {
   const { connection, job, build, secret, tls, listen, insecure, links: settings = {}, emulate } = input;
   const { rank, worldSize, memory, timeoutMilliseconds, localRanks } = connection;
   const control = new Control(connection);
+  const messages = wasmMessageMemory(memory);
+  const kernels = openWireKernels({ memory, messages });
   const listener = await (tls === undefined ? listenByTcp : listenByTls)({
     rank,
     worldSize,
@@ -51,6 +67,7 @@ const run = async (input: CompanionInput): Promise<void> => {
         return (error as Error).message;
       }
     },
+    checksum: crc32cOf(kernels),
     lanes: laneCount,
     ...(listen !== undefined && { host: listen }),
     ...(insecure !== undefined && { insecure }),
@@ -65,7 +82,6 @@ const run = async (input: CompanionInput): Promise<void> => {
   post({ type: "listening", address: { host: listener.host, port: listener.port } });
   const order = await ordered;
   if (order === undefined) return listener.close();
-  const messages = wasmMessageMemory(memory);
   const links = await listener.connect(order.peers);
   world = networkWorld({
     rank,
@@ -74,6 +90,7 @@ const run = async (input: CompanionInput): Promise<void> => {
     links: emulate === undefined ? links : emulatedLinks(links, { direction: () => emulate, seed: rank }),
     memory: messages,
     timeoutMilliseconds,
+    codec: codecOf(input, order.preference, kernels),
   });
   world.onFailure((error) => control.failWith(error, 0));
   post({ type: "connected" });

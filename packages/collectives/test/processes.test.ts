@@ -3,7 +3,7 @@ import { bytesPerElement } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
 import { hostRendezvous, newSecret } from "../src/node.ts";
 import type { Answer, Ask, Job } from "./rank-worker.ts";
-import { closedForm, fromBytes, operand, placeOf, regionElements } from "./world.ts";
+import { closedForm, fromBytes, operand, placeOf, raggedAnswer, regionElements } from "./world.ts";
 
 /** Run a job on processes, each with threads for its ranks. @param during is called once all ranks have joined. */
 const runProcesses = async (

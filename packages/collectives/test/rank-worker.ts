@@ -11,6 +11,7 @@ export type Job =
   | { readonly name: "die"; readonly how: "throw" | "never start" | "other size" | "wait" }
   | { readonly name: "full queue"; readonly count: number }
   | { readonly name: "groups"; readonly partitions: readonly (readonly (readonly number[])[])[]; readonly n: number }
+  | { readonly name: "ragged"; readonly capacity: number; readonly rowElements: number }
   | { readonly name: "priorities"; readonly large: number; readonly small: number };
 
 /** One algorithm on `n` elements. */
@@ -137,6 +138,25 @@ const run = (): Answer => {
     );
     for (const { group, handle } of sums.toReversed()) group.wait(handle);
     return { outputs: sums.map(({ region }) => region.slice()), bytesSent: communicator.bytesSent() };
+  }
+  if (job.name === "ragged") {
+    // Both kinds at once; rank r has (r + 3·to) mod (capacity + 1) rows for each other, and r mod (capacity + 1) for all.
+    const { capacity, rowElements } = job;
+    const rowsFor = (count: number): number[] =>
+      count === 1 ? [rank % (capacity + 1)] : Array.from({ length: count }, (_, to) => (rank + 3 * to) % (capacity + 1));
+    const asked = (["all-to-all", "all-gather"] as const).map((kind) => {
+      const n = capacity * rowElements;
+      const rows = allocate(kind === "all-to-all" ? 4 * worldSize : 4);
+      new Int32Array(rows.buffer, rows.byteOffset, rows.byteLength / 4).set(rowsFor(rows.byteLength / 4));
+      const receivedRows = allocate(4 * worldSize).fill(0x55);
+      const request: CollectiveRequest = { kind, ...regions({ kind, n }), ragged: { capacity, rows, receivedRows } };
+      return { ...request, receivedRows, handle: communicator.start(request) };
+    });
+    for (const { handle } of asked) communicator.wait(handle);
+    return {
+      outputs: asked.flatMap(({ output, receivedRows }) => [output.slice(), receivedRows.slice()]),
+      bytesSent: communicator.bytesSent(),
+    };
   }
   if (job.name === "priorities") {
     const large = requestOf({ kind: "all-reduce", n: job.large, inPlace: true });

@@ -6,7 +6,7 @@ import { sentElements } from "../src/schedule.ts";
 import { createThreadWorld, type ThreadWorldOptions } from "../src/node.ts";
 import { selectAlgorithm } from "../src/select.ts";
 import type { Answer, Ask, Job, RankData } from "./rank-worker.ts";
-import { closedForm, fromBytes, operand, placeOf, regionElements } from "./world.ts";
+import { closedForm, fromBytes, operand, placeOf, raggedAnswer, regionElements } from "./world.ts";
 
 /** Run a job on real threads, a worker per rank. A rank that dies answers with its error. */
 const runWorld = async (worldSize: number, job: Job, options: Partial<ThreadWorldOptions> = {}): Promise<Answer[]> => {
@@ -49,6 +49,16 @@ describe.each([1, 2, 3, 5])("%i thread ranks", (worldSize) => {
           closedForm(kind, placeOf(rank, worldSize, n), inputs),
         );
       });
+    });
+  });
+
+  test("ragged collectives move the rows that there are", async () => {
+    const [capacity, rowElements] = [5, 3];
+    const answers = await runWorld(worldSize, { name: "ragged", capacity, rowElements });
+    answers.forEach(({ outputs, error }, rank) => {
+      expect(error).toBeUndefined();
+      const numbers = outputs.map((bytes, i) => fromBytes(bytes, i % 2 === 0 ? "f32" : "i32"));
+      expect(numbers).toEqual(raggedAnswer(rank, worldSize, capacity, rowElements));
     });
   });
 

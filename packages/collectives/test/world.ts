@@ -175,3 +175,21 @@ export const withSlots = (transport: Transport, slots: number): Transport => {
 /** The algorithms whose schedules depend on hosts. */
 export const heedsHosts = ({ name }: Algorithm): boolean =>
   ["two-level-all-reduce", "masters-all-reduce", "chain-all-reduce", "two-level-all-to-all"].includes(name);
+
+/** What the job "ragged" of a rank's worker ends with on rank `to`: rows, and how many came from whom, of all-to-all and of all-gather. */
+export const raggedAnswer = (to: number, worldSize: number, capacity: number, rowElements: number): number[][] => {
+  const n = capacity * rowElements;
+  const ranks = Array.from({ length: worldSize }, (_, from) => from);
+  const exchanged = ranks.map((from) => (from + 3 * to) % (capacity + 1));
+  const gathered = ranks.map((from) => from % (capacity + 1));
+  const chunk = (from: number, begin: number, length: number, rows: number): number[] =>
+    operand(from, length, "f32")
+      .slice(begin, begin + n)
+      .map((value, i) => (i < rows * rowElements ? value : 0));
+  return [
+    ranks.flatMap((from) => chunk(from, to * n, worldSize * n, exchanged[from]!)),
+    exchanged,
+    ranks.flatMap((from) => chunk(from, 0, n, gathered[from]!)),
+    gathered,
+  ];
+};

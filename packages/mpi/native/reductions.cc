@@ -65,6 +65,7 @@ struct Sum {
 // MPI_MAX and MPI_MIN of floats let a NaN vanish, and with it the sign that a run has diverged. Zeros are ordered, −0 first.
 struct Max {
   static float apply(float a, float b) {
+    if (a != a || b != b) return a + b;
     return a > b || (a == b && !std::signbit(a)) ? a : b;
   }
 };

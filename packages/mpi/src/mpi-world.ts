@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { Worker } from "node:worker_threads";
 import { checkKernels, Control, controlBytes, type Preference, type WorldConnection } from "@skein/collectives";
-import type { RankAddress } from "@skein/collectives/node";
+import { ownFlags, type RankAddress } from "@skein/collectives/node";
 import { ArgumentError, InvariantError, SkeinError } from "@skein/tensor-core";
 import type { CompanionInput, CompanionNews } from "./companion.ts";
 import { MpiError } from "./errors.ts";
@@ -115,9 +115,7 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
   const startCompanion = (): Promise<void> =>
     new Promise((resolve, reject) => {
       const workerData: CompanionInput = { connection: connection(rank), load };
-      // A program that came through standard input or --eval says what language it is in, which Node refuses to be told for a file.
-      const execArgv = process.execArgv.filter((flag) => !flag.startsWith("--input-type"));
-      const worker = new Worker(companionFile, { workerData, execArgv, name: `companion ${rank}` });
+      const worker = new Worker(companionFile, { workerData, ...ownFlags(), name: `companion ${rank}` });
       companion = worker;
       const fail = (error: Error): void => {
         own.failWith(error, 0);

@@ -1,9 +1,9 @@
 import { hostname } from "node:os";
 import { type JoinOptions, readTlsIdentity } from "@skein/collectives/node";
-import { coordinatorFiles } from "../certificates.ts";
+import { coordinatorFiles } from "../certificates/certificate-folder.ts";
 import type { Ending } from "./control-messages.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
-import { Interruption } from "../interruption.ts";
+import { Interruption } from "./interruption.ts";
 import { onInterrupt } from "../interrupts.ts";
 import type { Job } from "../job.ts";
 import { type MemberOptions, takePart } from "../members/take-part.ts";
@@ -11,7 +11,7 @@ import { openMpiWorld } from "../members/mpi-world.ts";
 import { memberIdentity, openNetworkWorld } from "../members/network-world.ts";
 import { processHost } from "./process-host.ts";
 import type { RankHost } from "./rank-host.ts";
-import { type Address, discoverRank } from "../rank-discovery.ts";
+import { type Address, discoverRank } from "./rank-discovery.ts";
 
 /** The place of this process in a run whose processes a launcher has started, all by the same command. */
 export interface LaunchedPlace {

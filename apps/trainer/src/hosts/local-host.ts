@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readTlsIdentity } from "@skein/collectives/node";
-import { coordinatorFiles, writeCertificates } from "../certificates.ts";
+import { coordinatorFiles, writeCertificates } from "../certificates/certificate-folder.ts";
 import type { Job } from "../job.ts";
 import { processHost } from "./process-host.ts";
 import type { RankHost } from "./rank-host.ts";

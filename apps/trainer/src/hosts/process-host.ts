@@ -79,6 +79,8 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
     });
     const tell = (message: HostMessage): void => coordinator.broadcast(message);
     let processes: Processes | undefined;
+    // What a run waits for are messages of others, and their sockets do not keep a process alive.
+    const alive = setInterval(() => undefined, 2 ** 30);
     let ended = false;
     let ending: Ending = "failed";
     try {
@@ -123,6 +125,7 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
       await processes?.end();
       for (const { error } of failures.echoes) note(error.message.split("\n")[0]!);
       await coordinator.close();
+      clearInterval(alive);
     }
   },
 });

@@ -1,4 +1,4 @@
-import type { Interruption } from "../interruption.ts";
+import type { Interruption } from "./interruption.ts";
 import type { Failures } from "./failures.ts";
 import type { Assignment, RankMessage } from "../messages.ts";
 import type { Prepared } from "../prepare.ts";

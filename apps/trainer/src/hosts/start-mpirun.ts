@@ -1,16 +1,21 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { ErrorReport } from "../errors.ts";
+import { mpirunFlags } from "../launch-targets/mpirun.ts";
+import { mpirunHost } from "../launch-targets/mpirun-host.ts";
 import type { StartProcesses } from "./process-host.ts";
 import { childProcesses, memberArguments, memberVariables, reportPrefix } from "./start-processes.ts";
 
 /** How long the coordinator may take to name the rank that was lost, before mpirun's end speaks for all. */
 const namingMilliseconds = 2000;
 
+const noSsh = { hostfile: undefined, sshPort: undefined, sshKey: undefined };
+
 /** Start the ranks of a run by mpirun, one process each, on this machine. */
 export const startMpirun: StartProcesses = async ({ attempt, coordinator, secret }) => {
   const { job } = attempt.assignment;
-  const child = spawn("mpirun", ["-n", String(job.ranks), "--allow-run-as-root", "--oversubscribe", ...memberArguments], {
+  const host = await mpirunHost();
+  const child = spawn("mpirun", [...mpirunFlags({ processes: job.ranks, ...noSsh }, host), ...memberArguments], {
     env: {
       ...process.env,
       [memberVariables.coordinator]: `${coordinator.host}:${coordinator.port}`,

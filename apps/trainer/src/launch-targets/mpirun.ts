@@ -16,7 +16,7 @@ export interface MpirunHost {
  */
 const abortSeconds = 5;
 
-const sshOptions = ({ sshPort, sshKey }: LaunchPlan): string | undefined => {
+const sshOptions = ({ sshPort, sshKey }: MpirunPlace): string | undefined => {
   const options = [
     ...(sshPort === undefined ? [] : ["-p", String(sshPort)]),
     ...(sshKey === undefined ? [] : ["-i", sshKey, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]),
@@ -24,7 +24,7 @@ const sshOptions = ({ sshPort, sshKey }: LaunchPlan): string | undefined => {
   return options.length === 0 ? undefined : options.join(" ");
 };
 
-const openMpi4 = (plan: LaunchPlan, oversubscribed: boolean, ssh: string | undefined): string[] => [
+const openMpi4 = (plan: MpirunPlace, oversubscribed: boolean, ssh: string | undefined): string[] => [
   ...(plan.hostfile === undefined ? [] : ["--hostfile", plan.hostfile]),
   ...(oversubscribed ? ["--oversubscribe"] : []),
   "--mca",
@@ -34,7 +34,7 @@ const openMpi4 = (plan: LaunchPlan, oversubscribed: boolean, ssh: string | undef
 ];
 
 // PRRTE starts the processes of Open MPI 5 and has parameters of its own.
-const openMpi5 = (plan: LaunchPlan, oversubscribed: boolean, ssh: string | undefined): string[] => [
+const openMpi5 = (plan: MpirunPlace, oversubscribed: boolean, ssh: string | undefined): string[] => [
   ...(plan.hostfile === undefined ? [] : ["--hostfile", plan.hostfile]),
   ...(oversubscribed ? ["--map-by", ":OVERSUBSCRIBE"] : []),
   "--prtemca",
@@ -43,37 +43,43 @@ const openMpi5 = (plan: LaunchPlan, oversubscribed: boolean, ssh: string | undef
   ...(ssh === undefined ? [] : ["--prtemca", "plm_ssh_args", ssh]),
 ];
 
+/** What mpirun is asked to start, and where. */
+export type MpirunPlace = Pick<LaunchPlan, "processes" | "hostfile" | "sshPort" | "sshKey">;
+
 /**
- * The command line of mpirun. Ranks are not bound to cores: each computes and exchanges on threads of its own. Waiting ranks yield where
- * there are fewer cores than ranks. Variables are passed by name, so that no value stands on the command line.
+ * Options of mpirun before the variables and the command. Ranks are not bound to cores: each computes and exchanges on threads of its own.
+ * Waiting ranks yield where there are fewer cores than ranks.
  */
-export const mpirunCommand = (plan: LaunchPlan, { version, cores, root }: MpirunHost, output: string): string[] => {
-  const rank = [...plan.program, ...rankArguments(plan, { job: plan.job.path, output, certificates: plan.certificates })];
-  if (version === "hydra") {
-    // Hydra passes the whole environment on by itself. Its ssh takes port and key from the user's ssh configuration only.
-    return ["mpirun", "-n", String(plan.processes), ...(plan.hostfile === undefined ? [] : ["-f", plan.hostfile]), ...rank];
-  }
-  const oversubscribed = plan.hostfile === undefined && plan.processes > cores;
-  const flags = (version === "open-mpi-4" ? openMpi4 : openMpi5)(plan, oversubscribed, sshOptions(plan));
+export const mpirunFlags = (place: MpirunPlace, { version, cores, root }: MpirunHost): string[] => {
+  const { processes, hostfile } = place;
+  // Hydra's ssh takes port and key from the user's ssh configuration only.
+  if (version === "hydra") return ["-n", String(processes), ...(hostfile === undefined ? [] : ["-f", hostfile])];
+  const oversubscribed = hostfile === undefined && processes > cores;
   return [
-    "mpirun",
     "-n",
-    String(plan.processes),
+    String(processes),
     ...(root ? ["--allow-run-as-root"] : []),
     "--bind-to",
     "none",
-    ...flags,
+    ...(version === "open-mpi-4" ? openMpi4 : openMpi5)(place, oversubscribed, sshOptions(place)),
     ...(oversubscribed ? ["--mca", "mpi_yield_when_idle", "1"] : []),
-    ...[coordinatorVariable, secretVariable].flatMap((name) => ["-x", name]),
-    ...rank,
   ];
 };
+
+/** The command line of mpirun. Variables are passed by name, so that no value stands there; Hydra passes all of them on by itself. */
+export const mpirunCommand = (plan: LaunchPlan, host: MpirunHost, output: string): string[] => [
+  "mpirun",
+  ...mpirunFlags(plan, host),
+  ...(host.version === "hydra" ? [] : [coordinatorVariable, secretVariable].flatMap((name) => ["-x", name])),
+  ...plan.program,
+  ...rankArguments(plan, { job: plan.job.path, output, certificates: plan.certificates }),
+];
 
 /**
  * The signal that makes an mpirun let its ranks save and stop. Open MPI passes SIGUSR2 on and leaves ranks alone, where SIGTERM makes
  * it kill them within seconds; Hydra passes SIGTERM on.
  */
-export const stopSignalOf = (version: MpirunVersion): "SIGTERM" | "SIGUSR2" => (version === "hydra" ? "SIGUSR2" : "SIGTERM");
+export const stopSignalOf = (version: MpirunVersion): "SIGTERM" | "SIGUSR2" => (version === "hydra" ? "SIGTERM" : "SIGUSR2");
 
 /** The first host of a host file, which gets rank 0. Lines read `host slots=2` (Open MPI) or `host:2` (Hydra). */
 export const firstHost = (hostfile: string): string | undefined =>

@@ -8,7 +8,7 @@ import { objectName } from "./object-name.ts";
 /** A run's name on a cluster: of its objects, its Service and the stem of its pods' names. */
 export const runName = (plan: LaunchPlan): string => objectName(plan.name);
 
-export const instanceLabel = "app.kubernetes.io/instance";
+const instanceLabel = "app.kubernetes.io/instance";
 
 export const runLabels = (plan: LaunchPlan): Readonly<Record<string, string>> => ({
   "app.kubernetes.io/name": "skein-train",
@@ -16,7 +16,10 @@ export const runLabels = (plan: LaunchPlan): Readonly<Record<string, string>> =>
 });
 
 /** Metadata of an object of the run. `queued` is for the one object that a queue admits. */
-export const runMetadata = (plan: LaunchPlan, { suffix = "", queued = false } = {}): Metadata => ({
+export const runMetadata = (
+  plan: LaunchPlan,
+  { suffix = "", queued = false }: { readonly suffix?: string; readonly queued?: boolean } = {},
+): Metadata => ({
   name: `${runName(plan)}${suffix}`,
   ...(plan.namespace !== undefined && { namespace: plan.namespace }),
   labels: { ...runLabels(plan), ...(queued && plan.queue !== undefined && { "kueue.x-k8s.io/queue-name": plan.queue }) },

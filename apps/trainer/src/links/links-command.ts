@@ -4,7 +4,7 @@ import { fitLink, formatLinkFile, type LinkFile, type LinkFit, type LinkSample }
 import { loadJob } from "../config.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
 import type { Failures } from "../hosts/failures.ts";
-import { Interruption } from "../interruption.ts";
+import { Interruption } from "../hosts/interruption.ts";
 import type { Job } from "../job.ts";
 import { localHost } from "../hosts/local-host.ts";
 import type { MeasuredLinks, RankMessage } from "../messages.ts";

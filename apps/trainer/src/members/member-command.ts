@@ -6,7 +6,7 @@ import type { Job } from "../job.ts";
 import { takePart } from "./take-part.ts";
 import { openMpiWorld } from "./mpi-world.ts";
 import { memberIdentity, openNetworkWorld } from "./network-world.ts";
-import { discoverRank, parseAddress } from "../rank-discovery.ts";
+import { discoverRank, parseAddress } from "../hosts/rank-discovery.ts";
 import { memberVariables, reportPrefix } from "../hosts/start-processes.ts";
 
 const variable = (name: string): string => {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { linkCosts, parseLinkFile, type Preference } from "@skein/collectives";
 import { createProcessWorld, readTlsIdentity, type TlsIdentity } from "@skein/collectives/node";
-import { rankFiles } from "../certificates.ts";
+import { rankFiles } from "../certificates/certificate-folder.ts";
 import type { Job } from "../job.ts";
 import { worldOf } from "./job-world.ts";
 import type { OpenMemberWorld } from "./member-world.ts";

@@ -1,7 +1,7 @@
 import { joinRendezvous, type JoinOptions } from "@skein/collectives/node";
 import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels";
 import type { Ending, HostMessage, MemberMessage } from "../hosts/control-messages.ts";
-import type { Interruption } from "../interruption.ts";
+import type { Interruption } from "../hosts/interruption.ts";
 import type { Job } from "../job.ts";
 import { RunError } from "../errors.ts";
 import { worldOf } from "./job-world.ts";
@@ -32,6 +32,7 @@ export const takePart = async ({ job, ranks, openWorld, rendezvous, interruption
   const module = await compileWasm(await detectBuild());
   const world = await openWorld({ job, ranks, memory: createSharedMemory(), kernels: module });
   let threads: RankThreads | undefined;
+  const alive = setInterval(() => undefined, 2 ** 30); // the sockets of a member do not keep its process alive
   try {
     const member = await joinRendezvous({ ...(await rendezvous(world)), ...worldOf(job), ranks, addresses: world.addresses });
     const tell = (message: MemberMessage): void => void member.send(message);
@@ -80,5 +81,6 @@ export const takePart = async ({ job, ranks, openWorld, rendezvous, interruption
     }
   } finally {
     await world.close();
+    clearInterval(alive);
   }
 };

@@ -11,7 +11,7 @@ interface Arrival {
 }
 
 /** A link as fast as light, that notes what is given to it and when. */
-const emulated = (direction: EmulatedDirection, seed = 1) => {
+const emulated = (direction: EmulatedDirection, seed = 1, ownLatencySeconds = 0) => {
   const clock = new VirtualClock();
   const arrivals: Arrival[] = [];
   const calls: string[] = [];
@@ -29,7 +29,7 @@ const emulated = (direction: EmulatedDirection, seed = 1) => {
     close: async () => void calls.push("close"),
     destroy: () => calls.push("destroy"),
   };
-  const [link] = emulatedLinks([inner], { direction: () => direction, seed, clock });
+  const [link] = emulatedLinks([inner], { direction: () => direction, seed, clock, ownLatencySeconds });
   return { clock, link: link!, arrivals, calls };
 };
 
@@ -148,16 +148,26 @@ test("after the cable is cut nothing leaves, no sign of life either, and senders
 test("a goodbye comes after all that is still on the line", async () => {
   const { clock, link, arrivals, calls } = emulated({ bytesPerSecond: 1000, latencySeconds: 1 });
   link.write(frame(1, 968));
+  link.write(frame(2, 0, "control"));
   const closed = link.close();
-  clock.advance(1999);
-  expect([arrivals.length, calls]).toEqual([0, []]);
-  clock.advance(1);
+  clock.advance(1999, 0.5);
+  expect([arrivals.map(({ tag }) => tag), calls]).toEqual([[2], []]);
+  clock.advance(2, 0.5); // timers that ring late change no order
   await closed;
-  expect([arrivals.length, calls]).toEqual([1, ["close"]]);
+  expect([arrivals.map(({ tag }) => tag), calls]).toEqual([[2, 1], ["close"]]);
+});
+
+test("what the link itself takes is taken off", () => {
+  const { clock, link, arrivals } = emulated({ latencySeconds: 0.05 }, 1, 0.02);
+  link.write(frame(1, 10));
+  clock.advance(100);
+  expect(arrivals[0]!.at).toBeCloseTo(30, 9);
+  expect(() => emulated({ latencySeconds: 0.01 }, 1, 0.02)).toThrow(/it is at least the link's own, 0.02/);
 });
 
 test("settings that cannot be are refused", () => {
   expect(() => emulated({ bytesPerSecond: 0 })).toThrow(/bytesPerSecond of an emulated link cannot be 0/);
   expect(() => emulated({ latencySeconds: -1 })).toThrow(/latencySeconds of an emulated link cannot be -1/);
+  expect(() => emulated({ latencySeconds: Number.NaN })).toThrow(/latencySeconds/);
   expect(() => emulated({ jitterSeconds: Number.NaN })).toThrow(/jitterSeconds/);
 });

@@ -22,22 +22,33 @@ export interface EmulationOptions {
   /** Of the jitter. */
   readonly seed?: number;
   readonly clock?: Clock;
+  /** What an empty message takes over the link as it is; taken off the latency. Default: 0. */
+  readonly ownLatencySeconds?: number;
 }
 
 /**
  * Slow links down to what others have. A frame of b bytes occupies the line for b / bandwidth, one after the other, and arrives
  * latency + jitter later: a message of S bytes on an idle line arrives latency + S / bandwidth after it was sent (Hockney's α + S·β), plus
- * what the link itself takes. Control frames go between data, as small flows do.
+ * what the link itself takes for its last frame. Control frames go between data, as small flows do.
  *
  * Exact in the clock's time; on real time as exact as its timers, and as slow as the link at least.
  *
  * Cost: a copy of each frame. Source of the model: Hockney, "The communication challenge for MPP", 1994.
  * @throws ArgumentError for a bandwidth that is not positive, or a negative time.
  */
-export const emulatedLinks = (links: Iterable<Link>, { direction, seed = 0, clock = systemClock }: EmulationOptions): Link[] =>
+export const emulatedLinks = (
+  links: Iterable<Link>,
+  { direction, seed = 0, clock = systemClock, ownLatencySeconds = 0 }: EmulationOptions,
+): Link[] =>
   Array.from(links, (link) => {
     const wanted = direction(link.peer);
-    return wanted === undefined ? link : new EmulatedLink(link, wanted, seed, clock);
+    if (wanted === undefined) return link;
+    const { latencySeconds = 0 } = wanted;
+    if (!(latencySeconds >= ownLatencySeconds))
+      throw new ArgumentError(
+        `latencySeconds of an emulated link cannot be ${latencySeconds}; it is at least the link's own, ${ownLatencySeconds}`,
+      );
+    return new EmulatedLink(link, { ...wanted, latencySeconds: latencySeconds - ownLatencySeconds }, seed, clock);
   });
 
 const milliseconds = (name: string, seconds: number): number => {
@@ -58,6 +69,7 @@ class EmulatedLink implements Link {
   #state: number;
   #busyUntil = 0;
   #lastArrival = 0;
+  #lastControl = 0;
 
   constructor(link: Link, direction: EmulatedDirection, seed: number, clock: Clock) {
     const { bytesPerSecond = Infinity, latencySeconds = 0, jitterSeconds = 0, lostAfterSeconds = Infinity } = direction;
@@ -91,7 +103,7 @@ class EmulatedLink implements Link {
     const begin = frame.type === "data" ? Math.max(now, this.#busyUntil) : now;
     const departure = begin + bytes / this.#bytesPerMillisecond;
     if (frame.type !== "data") return this.#send({ ...frame, payload: frame.payload.slice() }, departure);
-    this.#busyUntil = departure;
+    
     this.#departures.push(departure, () => {
       this.#send({ ...frame, payload: frame.payload.slice() }, departure);
       handedOver?.();
@@ -111,8 +123,10 @@ class EmulatedLink implements Link {
   }
 
   async close(): Promise<void> {
-    const rest = Math.max(this.#lastArrival, this.#busyUntil + this.#latency) - this.#clock.now();
-    if (rest > 0) await new Promise<void>((resolve) => this.#arrivals.push(this.#clock.now() + rest, resolve));
+    await new Promise<void>((resolve) => {
+      // Behind all that has not left yet, and then behind all that has not arrived.
+      this.#departures.push(this.#busyUntil, () => this.#arrivals.push(Math.max(this.#lastArrival, this.#lastControl), resolve));
+    });
     if (this.#lost(this.#clock.now())) this.#link.destroy();
     else await this.#link.close();
   }
@@ -131,6 +145,7 @@ class EmulatedLink implements Link {
     if (this.#lost(departure)) return;
     const due = departure + this.#latency + this.#jitter * this.#random();
     if (frame.type !== "data") {
+      this.#lastControl = Math.max(this.#lastControl, due);
       const line = new DelayLine(this.#clock);
       line.push(due, () => this.#link.write(frame));
       return;

@@ -1,4 +1,4 @@
-import { InvariantError } from "@skein/tensor-core";
+import { type DType, InvariantError } from "@skein/tensor-core";
 import type { MessageMemory } from "../message-memory.ts";
 import type { Loan, Transport } from "../transport/transport.ts";
 import type { Route } from "./route.ts";
@@ -39,13 +39,17 @@ export const laneTransport = ({ rank, worldSize, memory, now, routeTo, requireUs
   };
   const receiveInto = (route: Route, target: Uint8Array): void | Promise<void> =>
     attempt(route, () => route.receive(target, () => waiting(route)));
+  let dtype: DType | undefined;
   return {
     rank,
     worldSize,
     sharesMemoryWith: () => false,
+    describe: (described) => {
+      dtype = described;
+    },
     send: (peer, tag, bytes) => {
       const { route, queue } = begin(peer, tag);
-      return { peer, count: route.send(queue, bytes, now) };
+      return { peer, count: route.send(queue, bytes, now, dtype) };
     },
     receive: (peer, tag, byteLength) => {
       const { route } = begin(peer, tag);

@@ -1,3 +1,4 @@
+import type { DType } from "@skein/tensor-core";
 import type { FrameHeader, FrameType } from "../wire/frame.ts";
 
 /** A frame to be sent. Its length is the payload's. */
@@ -52,8 +53,8 @@ export interface Link {
 
 /** Makes data smaller on the way and exact again at its end. */
 export interface LinkCodec {
-  /** The coded form, or undefined where it would not be smaller. */
-  encode(bytes: Uint8Array): Uint8Array | undefined;
+  /** The coded form, in memory of its own, or undefined where it would not be smaller. @param dtype of the elements, where it is known. */
+  encode(bytes: Uint8Array, dtype?: DType): Uint8Array | undefined;
   /** Fill `target` with what was encoded. Throws when `coded` is damaged or of another length. */
   decode(coded: Uint8Array, target: Uint8Array): void;
 }

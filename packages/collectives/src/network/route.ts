@@ -1,3 +1,4 @@
+import type { DType } from "@skein/tensor-core";
 import type { CollectiveError } from "../errors.ts";
 import type { Mailbox } from "./mailbox.ts";
 import type { SendQueue } from "./send-queue.ts";
@@ -39,16 +40,17 @@ export class Route {
   }
 
   /** @returns the number of the loan. */
-  send(queue: SendQueue, bytes: Uint8Array, now: () => number): number {
+  send(queue: SendQueue, bytes: Uint8Array, now: () => number, dtype?: DType): number {
     this.#sent += 1;
-    queue.push(this.lane, this.tag, bytes, () => {
+    const settled = (): void => {
       this.#returned += 1;
       this.progress = now();
       const returning = this.#returning;
       if (returning === undefined || this.#returned < returning.count) return;
       this.#returning = undefined;
       returning.resolve();
-    });
+    };
+    queue.push(this.lane, this.tag, bytes, settled, dtype);
     return this.#sent;
   }
 

@@ -1,3 +1,4 @@
+import type { DType } from "@skein/tensor-core";
 import { frameFlags } from "../wire/frame.ts";
 import { type Flow, frameCharge, frameCount } from "./flow.ts";
 import type { LinkCodec, OutgoingFrame } from "./link.ts";
@@ -5,6 +6,7 @@ import type { LinkCodec, OutgoingFrame } from "./link.ts";
 interface Message {
   readonly tag: number;
   readonly bytes: Uint8Array;
+  readonly dtype: DType | undefined;
   readonly frames: number;
   /** Frames handed to the link, and those of them whose bytes may not change yet. */
   begun: number;
@@ -42,9 +44,9 @@ export class SendQueue {
   }
 
   /** Queue a message; `settled` is called when its bytes may change again. */
-  push(lane: number, tag: number, bytes: Uint8Array, settled: () => void): void {
+  push(lane: number, tag: number, bytes: Uint8Array, settled: () => void, dtype?: DType): void {
     const frames = frameCount(bytes.byteLength, this.#options);
-    this.#lanes[lane]!.messages.push({ tag, bytes, frames, begun: 0, unsettled: 0, settled });
+    this.#lanes[lane]!.messages.push({ tag, bytes, dtype, frames, begun: 0, unsettled: 0, settled });
     this.#pump();
   }
 
@@ -83,7 +85,7 @@ export class SendQueue {
       message.unsettled += 1;
       const last = message.begun === message.frames;
       if (last) lane.messages.shift();
-      const coded = codec?.encode(raw);
+      const coded = codec?.encode(raw, message.dtype);
       const flags = (last ? frameFlags.last : 0) | (coded === undefined ? 0 : frameFlags.coded);
       const { sequence } = lane;
       lane.sequence = (sequence + 1) >>> 0;

@@ -4,7 +4,7 @@ import { scratchBytes, settled, type Walk, walk } from "../execute.ts";
 import type { MessageMemory } from "../message-memory.ts";
 import { walkRagged } from "../ragged.ts";
 import { type Schedule, sentElements } from "../schedule.ts";
-import { selectAlgorithm } from "../select.ts";
+import { algorithmSelector } from "../select.ts";
 import { groupTransport } from "../transport/group-transport.ts";
 import type { Transport } from "../transport/transport.ts";
 import { type Control, groupOf, type Preference } from "./control.ts";
@@ -53,9 +53,17 @@ const leastBytes = ({ kind, input }: CollectiveRequest, worldSize: number): numb
   }
 };
 
+interface Selector {
+  readonly select: ReturnType<typeof algorithmSelector>;
+  readonly hosts: Preference["hosts"];
+}
+
+const adds = (kind: CollectiveRequest["kind"]): boolean => kind === "all-reduce" || kind === "reduce-scatter";
+
 /** Turns the requests of one lane into walks. */
 export class Carrier {
   private readonly parts: CarrierParts;
+  private readonly selectors = new Map<string, Selector>();
   private readonly schedules = new Map<string, Schedule>();
   private readonly groups = new Map<number, Transport>();
 
@@ -72,6 +80,7 @@ export class Carrier {
       yield* settled(native);
       return leastBytes(request, this.parts.transport.worldSize);
     }
+    this.parts.transport.describe?.(request.dtype);
     const transport = this.transportOf(group);
     if (request.ragged !== undefined) return yield* walkRagged(request, request.tag, transport, arithmetic);
     const schedule = this.scheduleOf(request, transport, group);
@@ -88,8 +97,7 @@ export class Carrier {
   /** Engines add in an order of their own, so a sum in rank order is not for them, unless it has but two parts. */
   private runNative(request: PostedRequest): Promise<void> | undefined {
     const { native, preference, transport, lane, control } = this.parts;
-    const adds = request.kind === "all-reduce" || request.kind === "reduce-scatter";
-    if (adds && (preference.order ?? "rank") === "rank" && transport.worldSize > 2) return undefined;
+    if (adds(request.kind) && (preference.order ?? "rank") === "rank" && transport.worldSize > 2) return undefined;
     return native?.run(request, lane, control.nameOf(request.tag));
   }
 
@@ -110,26 +118,38 @@ export class Carrier {
     const key = `${group} ${kind} ${elementCount * bytesPerElement[dtype]} ${dtype} ${root} ${to} ${from}`;
     const known = this.schedules.get(key);
     if (known !== undefined) return known;
-    const preference = this.preferenceOf(group);
-    const { algorithm, segments } = selectAlgorithm({
-      kind,
-      worldSize,
-      byteLength: Math.max(request.input.byteLength, request.output.byteLength),
-      sharesMemory: Array.from({ length: worldSize }, (_, peer) => peer).every((peer) => peer === rank || transport.sharesMemoryWith(peer)),
-      ...preference,
-    });
+    const { select, hosts } = this.selectorOf(transport, group, adds(kind) && (dtype === "i32" || dtype === "u32"));
+    const { algorithm, segments } = select(kind, Math.max(request.input.byteLength, request.output.byteLength));
     const schedule = algorithm.schedule({
       rank,
       worldSize,
       elementCount,
       segments,
-      ...(preference.hosts && { hosts: preference.hosts }),
+      ...(hosts && { hosts }),
       ...(root !== undefined && { root }),
       ...(to !== undefined && { to }),
       ...(from !== undefined && { from }),
     });
     this.schedules.set(key, schedule);
     return schedule;
+  }
+
+  /** The choice of algorithms for a group. Integers add alike in every order. */
+  private selectorOf(transport: Transport, group: number, anyOrder: boolean): Selector {
+    const key = `${group} ${anyOrder}`;
+    const known = this.selectors.get(key);
+    if (known !== undefined) return known;
+    const { rank, worldSize } = transport;
+    const preference = this.preferenceOf(group);
+    const select = algorithmSelector({
+      worldSize,
+      sharesMemory: Array.from({ length: worldSize }, (_, peer) => peer).every((peer) => peer === rank || transport.sharesMemoryWith(peer)),
+      ...preference,
+      ...(anyOrder && { order: "any" }),
+    });
+    const made = { select, hosts: preference.hosts };
+    this.selectors.set(key, made);
+    return made;
   }
 
   /** Hosts as the ranks of a group number them. */

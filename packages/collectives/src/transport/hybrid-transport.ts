@@ -22,6 +22,7 @@ export const hybridTransport = (local: Transport, network: Transport, isLocal: (
     rank: local.rank,
     worldSize: local.worldSize,
     sharesMemoryWith: (peer) => to(peer).sharesMemoryWith(peer),
+    describe: (dtype) => network.describe?.(dtype),
     send: (peer, tag, bytes) => to(peer).send(peer, tag, bytes),
     receive: (peer, tag, byteLength) => to(peer).receive(peer, tag, byteLength),
     ...(network.receiveInto !== undefined && {

@@ -1,3 +1,5 @@
+import type { DType } from "@skein/tensor-core";
+
 /**
  * What another thread will bring about. Whoever carries a schedule out asks `ready` again whenever mail comes, does other work
  * meanwhile, and calls `expire`, which throws, when it has waited too long.
@@ -28,6 +30,8 @@ export interface Transport {
   readonly worldSize: number;
   /** Whether `receive` hands out the memory of `peer` itself, which may be written until it is released. */
   sharesMemoryWith(peer: number): boolean;
+  /** Say what the elements of the request that begins are, for transports that code them on the way. */
+  describe?(dtype: DType): void;
   /** Lend `bytes` to `peer`. They must not change before `whenReturned`. Both sides give the same `tag`, or the receiver throws. */
   send(peer: number, tag: number, bytes: Uint8Array): Eventually<Loan>;
   /** Borrow the next message from `peer`. Throws when its tag or length is another, or when it does not come in time. */

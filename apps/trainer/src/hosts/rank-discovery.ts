@@ -1,4 +1,4 @@
-import { ConfigError } from "./errors.ts";
+import { ConfigError } from "../errors.ts";
 
 /** Where a launcher tells its processes who they are. Rows are asked in order; the first whose rank is set counts. */
 export interface RankSource {

@@ -1,16 +1,16 @@
 import { denseBytes } from "@skein/compressors";
 import { positionOf } from "@skein/data";
 import type { Span } from "@skein/tensor-core";
-import type { BackendName } from "./backend.ts";
-import { type Checkpoint, commitCheckpoint, type Manifest, type SavedFile } from "./checkpoint.ts";
-import type { EvaluationSums } from "./evaluate.ts";
-import type { Failures } from "./hosts/failures.ts";
-import { nodeFiles } from "./files.ts";
-import type { RankMessage } from "./messages.ts";
-import type { MetricSink } from "./metrics.ts";
-import type { Prepared } from "./prepare.ts";
-import type { Progress } from "./progress.ts";
-import type { Summary } from "./summary.ts";
+import type { BackendName } from "../backend.ts";
+import { type Checkpoint, commitCheckpoint, type Manifest, type SavedFile } from "../checkpoint.ts";
+import type { EvaluationSums } from "../evaluate.ts";
+import type { Failures } from "./failures.ts";
+import { nodeFiles } from "../files.ts";
+import type { RankMessage } from "../messages.ts";
+import type { MetricSink } from "../metrics.ts";
+import type { Prepared } from "../prepare.ts";
+import type { Progress } from "../progress.ts";
+import type { Summary } from "../summary.ts";
 
 /** Where a run's results go. */
 export interface LedgerInput {

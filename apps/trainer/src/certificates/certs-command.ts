@@ -1,8 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
-import { defaultDays, writeCertificates } from "./certificates.ts";
-import { ConfigError, exitCodes } from "./errors.ts";
+import { defaultDays, writeCertificates } from "./certificate-folder.ts";
+import { ConfigError, exitCodes } from "../errors.ts";
 
 interface CertsOptions {
   readonly ranks: string;

@@ -1,14 +1,14 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { discardPartial, hasCheckpoint, newestCheckpoint } from "./checkpoint.ts";
-import { writeChromeTrace } from "./chrome-trace.ts";
-import { describeError, explainDiskFull } from "./errors.ts";
-import { nodeFiles } from "./files.ts";
+import { discardPartial, hasCheckpoint, newestCheckpoint } from "../checkpoint.ts";
+import { writeChromeTrace } from "../chrome-trace.ts";
+import { describeError, explainDiskFull } from "../errors.ts";
+import { nodeFiles } from "../files.ts";
 import type { Interruption } from "./interruption.ts";
 import { Ledger, type LedgerInput } from "./ledger.ts";
-import type { Assignment, Trouble } from "./messages.ts";
-import type { RankHost } from "./hosts/rank-host.ts";
-import type { Summary } from "./summary.ts";
+import type { Assignment, Trouble } from "../messages.ts";
+import type { RankHost } from "./rank-host.ts";
+import type { Summary } from "../summary.ts";
 
 export interface LaunchInput extends LedgerInput {
   /** Where the ranks run. */

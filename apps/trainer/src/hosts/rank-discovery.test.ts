@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { ConfigError } from "./errors.ts";
+import { ConfigError } from "../errors.ts";
 import { discoverRank, parseAddress, rankSources } from "./rank-discovery.ts";
 
 const fault = (run: () => unknown): string => {
@@ -108,7 +108,7 @@ describe("the coordinator", () => {
 });
 
 test("the documented table is the code's", () => {
-  const page = readFileSync(new URL("../../../docs/launching.md", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../../../docs/launching.md", import.meta.url), "utf8");
   const rows = [...page.matchAll(/^\| ([A-Z][^|`]*|the environment) \| `([A-Z_]+)` \|([^|]*)\|([^|]*)\|([^|]*)\|$/gm)].map(
     ([, name, rank, ...rest]) => {
       const [sizes, local, requires] = rest.map((cell) => [...cell.matchAll(/`([A-Z_]+)`/g)].map(([, word]) => word!));

@@ -1,6 +1,6 @@
 import { buildMpiAddon } from "@skein/mpi/node";
 import type { Command } from "commander";
-import { exitCodes } from "./errors.ts";
+import { exitCodes } from "../errors.ts";
 
 interface BuildCommandOptions {
   readonly compiler?: string;

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { coordinatorFiles, rankFiles } from "./certificates.ts";
+import { coordinatorFiles, rankFiles } from "./certificate-folder.ts";
 import { addCertsCommand } from "./certs-command.ts";
-import { ConfigError } from "./errors.ts";
+import { ConfigError } from "../errors.ts";
 
 let folder: string;
 beforeEach(() => {

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { TlsFiles } from "@skein/collectives/node";
-import { ConfigError } from "./errors.ts";
+import { ConfigError } from "../errors.ts";
 import type { IssuedCertificate } from "./issue-certificate.ts";
 
 /** How long certificates are valid by default: longer than a run, shorter than they are remembered. */

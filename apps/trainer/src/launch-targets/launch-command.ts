@@ -1,28 +1,27 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
-import { loadJob, type Override, parseOverride } from "./config.ts";
-import { ConfigError } from "./errors.ts";
-import { onInterrupt, type StopCause } from "./interrupts.ts";
-import { k8sJob } from "./launch-targets/k8s-job.ts";
-import { jobset } from "./launch-targets/jobset.ts";
-import { startAttempt, submit, versionText } from "./launch-targets/launcher-process.ts";
-import { type LaunchOptions, launchTransports, targetNames } from "./launch-targets/launch-options.ts";
-import { type LaunchPlan, makeLaunchPlan } from "./launch-targets/launch-plan.ts";
-import type { LaunchFile, LaunchTarget } from "./launch-targets/launch-target.ts";
-import { localCommand } from "./launch-targets/local.ts";
-import { firstHost, type MpirunHost, mpirunCommand, mpirunScript, stopSignalOf } from "./launch-targets/mpirun.ts";
-import { parseMpirunVersion } from "./launch-targets/mpirun-version.ts";
-import { coordinatorVariable, defaultPort, secretVariable } from "./launch-targets/rank-command.ts";
-import { shellCommand } from "./launch-targets/shell-quote.ts";
-import { slurm } from "./launch-targets/slurm.ts";
-import { supervise } from "./launch-targets/supervise.ts";
-import { trainjob } from "./launch-targets/trainjob.ts";
-import { claimOutput } from "./output-folder.ts";
+import { loadJob, type Override, parseOverride } from "../config.ts";
+import { ConfigError } from "../errors.ts";
+import { onInterrupt, type StopCause } from "../interrupts.ts";
+import { k8sJob } from "./k8s-job.ts";
+import { jobset } from "./jobset.ts";
+import { startAttempt, submit } from "./launcher-process.ts";
+import { type LaunchOptions, launchTransports, targetNames } from "./launch-options.ts";
+import { type LaunchPlan, makeLaunchPlan } from "./launch-plan.ts";
+import type { LaunchFile, LaunchTarget } from "./launch-target.ts";
+import { localCommand } from "./local.ts";
+import { firstHost, type MpirunHost, mpirunCommand, mpirunScript, stopSignalOf } from "./mpirun.ts";
+import { mpirunHost } from "./mpirun-host.ts";
+import { coordinatorVariable, defaultPort, secretVariable } from "./rank-command.ts";
+import { shellCommand } from "./shell-quote.ts";
+import { slurm } from "./slurm.ts";
+import { supervise } from "./supervise.ts";
+import { trainjob } from "./trainjob.ts";
+import { claimOutput } from "../output-folder.ts";
 
 interface CommandOptions extends LaunchOptions {
   readonly json?: boolean;
@@ -34,10 +33,8 @@ interface CommandOptions extends LaunchOptions {
 /** Targets that take files; the other two start processes here. */
 const clusterTargets: Readonly<Partial<Record<LaunchPlan["target"], LaunchTarget>>> = { slurm, "k8s-job": k8sJob, jobset, trainjob };
 
-const extension = import.meta.url.slice(import.meta.url.lastIndexOf("."));
-
 /** This command line, for other processes to start: an absolute node, as PATH may hold another version on another machine. */
-const program: readonly string[] = [process.execPath, ...process.execArgv, fileURLToPath(new URL(`./main${extension}`, import.meta.url))];
+const program: readonly string[] = [process.execPath, ...process.execArgv, fileURLToPath(new URL("../main.ts", import.meta.url))];
 
 /** 256 random bits. */
 const newJoinSecret = (): string => randomBytes(32).toString("hex");
@@ -170,8 +167,7 @@ const launchCommand = async (file: string, options: CommandOptions): Promise<num
     const command = localCommand(plan);
     return show([{ name: "run.sh", text: `#!/bin/bash\nexec ${shellCommand(command)}\n` }], command);
   }
-  const version = parseMpirunVersion(await versionText("mpirun"));
-  const host = { version, cores: availableParallelism(), root: process.getuid?.() === 0 };
+  const host = await mpirunHost();
   if (!looksOnly) return launchMpirun(plan, host);
   const command = mpirunCommand(plan, host, resolve(plan.output ?? nextOutput(plan.name)));
   return show([{ name: "mpirun.sh", text: mpirunScript(command, await coordinatorOf(plan)) }], command);

@@ -14,7 +14,7 @@ import {
   X509CertificateGenerator,
 } from "@peculiar/x509";
 import { coordinatorUri, rankUri } from "@skein/collectives/node";
-import { ConfigError } from "./errors.ts";
+import { ConfigError } from "../errors.ts";
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 const clockToleranceMilliseconds = 5 * 60_000; // a certificate is to be valid at once on a machine whose clock is late

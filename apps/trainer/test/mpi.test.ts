@@ -1,0 +1,83 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { checkpointBytes, checkpointNames, childrenOf, jobFolder, skeinTrain, startWith, stepLosses, until } from "./cli.ts";
+
+const missing = ["mpirun", "mpicxx"].filter((program) => spawnSync(program, ["--version"]).error !== undefined);
+const reason = `${missing.join(" and ")} not found; install openmpi-bin and libopenmpi-dev`;
+
+const addonFolder = mkdtempSync(join(tmpdir(), "skein-mpi-"));
+const addon = { SKEIN_MPI_ADDON: join(addonFolder, "skein-mpi.node") };
+const { folder: reference, remove: removeReference } = jobFolder();
+afterAll(() => {
+  removeReference();
+  rmSync(addonFolder, { recursive: true });
+});
+const long = ["--steps", "120", "--set", "checkpoint.keep=100"];
+beforeAll(async () => {
+  if (missing.length > 0) return;
+  const built = await skeinTrain(reference, "mpi", "build", "--output", addon.SKEIN_MPI_ADDON);
+  expect(built.stderr).toBe("");
+  for (const ranks of ["2", "4"])
+    expect((await skeinTrain(reference, "run", "job.yaml", ...long, "--ranks", ranks, "--output", `threads-${ranks}`)).code).toBe(0);
+});
+
+let folder: string;
+let remove: () => void;
+beforeEach(() => ({ folder, remove } = jobFolder()));
+afterEach(() => remove());
+
+const expectSame = (output: string, ranks: number): void => {
+  expect(checkpointBytes(join(folder, output), 120)).toEqual(checkpointBytes(join(reference, `threads-${ranks}`), 120));
+  expect(stepLosses(join(folder, output))).toEqual(stepLosses(join(reference, `threads-${ranks}`)));
+};
+
+test.for([2, 4])("%i ranks under mpirun end with the bits of threads", async (ranks, context) => {
+  if (missing.length > 0) return context.skip(reason);
+  const args = ["run", "job.yaml", ...long, "--ranks", String(ranks), "--transport", "mpi", "--output", "run"];
+  const { code, stderr } = await startWith({ env: addon }, folder, ...args).ended;
+  expect([code, stderr.match(/^\s+at .*/m)]).toEqual([0, null]);
+  expectSame("run", ranks);
+});
+
+test("ranks that mpirun has started find each other", async (context) => {
+  if (missing.length > 0) return context.skip(reason);
+  const args = ["run", "job.yaml", ...long, "--transport", "mpi", "--output", "run"];
+  const { code, stdout } = await startWith(
+    { env: addon, launcher: ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"] },
+    folder,
+    ...args,
+  ).ended;
+  expect(code).toBe(0);
+  expect(stdout.match(/^test accuracy/gm)?.length, "one process tells the result").toBe(1);
+  expectSame("run", 2);
+});
+
+test("a rank that is killed takes the others with it, and the run goes on by itself to the same bits", async (context) => {
+  if (missing.length > 0) return context.skip(reason);
+  const running = startWith({ env: addon }, folder, "run", "job.yaml", ...long, "--transport", "mpi", "--output", "cut");
+  await until(running, () => checkpointNames(join(folder, "cut")).includes("step-00000030"));
+  const [mpirun] = childrenOf(running.child.pid!);
+  process.kill(childrenOf(mpirun!).at(-1)!, "SIGKILL");
+  const { code, stderr } = await running.ended;
+  expect(stderr).toMatch(/rank [01].*going on from cut\/checkpoints\/step-000000\d0 \(restart 1 of 3\)/);
+  expect(code).toBe(0);
+  expectSame("cut", 2);
+});
+
+test("without the addon the run says how to build it", async (context) => {
+  if (missing.length > 0) return context.skip(reason);
+  const { code, stderr } = await startWith(
+    { env: { SKEIN_MPI_ADDON: join(folder, "none.node") } },
+    folder,
+    "run",
+    "job.yaml",
+    "--transport",
+    "mpi",
+  ).ended;
+  expect(stderr).toMatch(/none\.node.*skein-train mpi build/s);
+  expect(stderr).not.toMatch(/^\s+at /m);
+  expect(code).toBe(1);
+});

@@ -1,0 +1,37 @@
+import { Worker } from "node:worker_threads";
+import type { WorldConnection } from "@skein/collectives/node";
+import type { Measurement, Size } from "./problem.ts";
+import type { RankData } from "./rank.ts";
+
+const pageBytes = 65_536;
+const inPages = (bytes: number): number => Math.ceil(bytes / pageBytes);
+
+/** Bytes of one rank: its vector, and behind it its times. */
+const partOf = (sizes: readonly Size[]): { readonly vector: number; readonly whole: number } => {
+  const vector = Math.max(...sizes.map(({ bytes }) => bytes));
+  return { vector, whole: pageBytes * inPages(vector + 4 * Math.max(...sizes.map(({ samples }) => samples))) };
+};
+
+/** Memory for `count` ranks of one process, which may grow for messages. */
+export const rankMemory = (count: number, sizes: readonly Size[]): WebAssembly.Memory =>
+  new WebAssembly.Memory({ initial: inPages(count * partOf(sizes).whole), maximum: 65_536, shared: true });
+
+/** What thread, process and MPI worlds have alike. */
+interface World {
+  connection(rank: number): WorldConnection;
+  watch(rank: number, worker: Worker): void;
+}
+
+/** Run the ranks that this process holds, a thread each, and print what rank 0 measures: a line of JSON for each size. */
+export const runRanks = async (world: World, ranks: readonly number[], sizes: readonly Size[]): Promise<void> => {
+  const { vector, whole } = partOf(sizes);
+  await Promise.all(
+    ranks.map((rank, i) => {
+      const workerData: RankData = { connection: world.connection(rank), sizes, vector: i * whole, times: i * whole + vector };
+      const worker = new Worker(new URL("./rank.ts", import.meta.url), { workerData });
+      world.watch(rank, worker);
+      worker.on("message", (measurement: Measurement) => process.stdout.write(`${JSON.stringify(measurement)}\n`));
+      return new Promise<void>((resolve, reject) => worker.once("exit", () => resolve()).once("error", reject));
+    }),
+  );
+};
