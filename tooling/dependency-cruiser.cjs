@@ -21,6 +21,7 @@ const packageGraph = {
 /** What tests and benches import beside that, and beside `testing` and `measuring`: a backend to run on. */
 const testGraph = {
   "gpu-kernels": ["cpu-kernels", "browser"],
+  collectives: ["cpu-kernels"],
   models: ["cpu-kernels"],
 };
 

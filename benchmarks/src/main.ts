@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,9 +5,12 @@ import { parseArgs } from "node:util";
 import { benchAllReduce } from "./all-reduce/bench-all-reduce.ts";
 import { browserProblems, coreProblems, gpuProblems, problems } from "./problems/table.ts";
 import { formatPage, machine } from "./report/page.ts";
+import type { Plot } from "./report/plot.ts";
+import { writePlots } from "./report/write-plots.ts";
 import type { Row } from "./report/row.ts";
 import { formatTable, shortfalls } from "./report/table.ts";
 import { benchInChromium } from "./suites/browser.ts";
+import { benchCodec } from "./suites/codec.ts";
 import { processes } from "./suites/contestants.ts";
 import { benchKernelFamily, benchOnGpu, kernelFamilies } from "./suites/gpu.ts";
 import { benchMemory } from "./suites/memory.ts";
@@ -19,6 +21,10 @@ interface SuiteContext {
   readonly folder: string;
   /** Filled with the version of everything that took part. */
   readonly versions: Record<string, string>;
+  /** Filled with what is to be drawn. */
+  readonly plots: Plot[];
+  /** Only see whether everything runs, where a suite can. */
+  readonly quick: boolean;
 }
 
 type Suite = (context: SuiteContext) => Promise<Row[]>;
@@ -28,16 +34,19 @@ const problemSuite =
   ({ folder, versions }) =>
     benchProblem(problems[name]!, folder, versions, processes);
 
-const allReduceSuite = async (folder: string, versions: Record<string, string>): Promise<Row[]> => {
-  const { stdout } = spawnSync("mpirun", ["--version"], { encoding: "utf8" });
-  const version = /\d+\.\d+\.\d+/.exec(stdout ?? "")?.[0];
-  if (version !== undefined) versions["Open MPI"] = version;
-  return benchAllReduce(folder);
-};
+const allReduceSuite =
+  (ranks: number): Suite =>
+  async ({ folder, versions, plots, quick }) => {
+    const { rows, plot, versions: peers } = await benchAllReduce(ranks, folder, quick);
+    Object.assign(versions, peers);
+    plots.push(plot);
+    return [...rows];
+  };
 
 const suites: Readonly<Record<string, Suite>> = Object.fromEntries([
   ...coreProblems.map((name) => [name, problemSuite(name)]),
-  ["all-reduce", ({ folder, versions }: SuiteContext) => allReduceSuite(folder, versions)],
+  ...[2, 4].map((ranks) => [`all-reduce-${ranks}`, allReduceSuite(ranks)]),
+  ["codec", () => benchCodec()],
   ["memory", ({ folder }: SuiteContext) => benchMemory(folder)],
   ...browserProblems.map((name) => [`webgpu-${name}`, ({ folder, versions }: SuiteContext) => benchInChromium(folder, versions, [name])]),
   ...kernelFamilies.map((family) => [`kernels-${family}`, ({ versions }: SuiteContext) => benchKernelFamily(family, versions)]),
@@ -46,15 +55,17 @@ const suites: Readonly<Record<string, Suite>> = Object.fromEntries([
 
 const usage = `Measure ours beside its peers, on this machine, in one run.
 
-  pnpm bench [--only NAME,NAME] [--json FILE] [--page FILE [--title TITLE]]
+  pnpm bench [--only NAME,NAME] [--quick] [--json FILE] [--page FILE [--title TITLE]]
 
   --only   which benchmarks: ${Object.keys(suites).join(", ")}
+  --quick  a few samples of all-reduces only: whether all contestants run and agree, not how fast they are
   --json   also write the rows as JSON: benchmark, unit, ours, peer, peerValue, ratio, …
-  --page   also write a dated page, e.g. docs/benchmarks/${new Date().toISOString().slice(0, 10)}-core.md`;
+  --page   also write a dated page, e.g. docs/benchmarks/${new Date().toISOString().slice(0, 10)}-core.md, with its plots beside it`;
 
 const { values } = parseArgs({
   options: {
     only: { type: "string" },
+    quick: { type: "boolean", default: false },
     json: { type: "string" },
     page: { type: "string" },
     title: { type: "string" },
@@ -81,11 +92,12 @@ console.log(machine());
 const begin = performance.now();
 const folder = mkdtempSync(join(tmpdir(), "skein-bench-"));
 const versions: Record<string, string> = {};
+const plots: Plot[] = [];
 const rows: Row[] = [];
 try {
   for (const name of names) {
     process.stderr.write(`measuring ${name} …\n`);
-    const measured = await suites[name]!({ folder, versions });
+    const measured = await suites[name]!({ folder, versions, plots, quick: values.quick });
     for (const { benchmark, peer, ratio } of measured) process.stderr.write(`  ${benchmark} beside ${peer}: ${ratio?.toFixed(2) ?? "–"}\n`);
     rows.push(...measured);
   }
@@ -97,7 +109,7 @@ const missed = shortfalls(rows);
 if (missed.length > 0) console.log(`\nFell short:\n${missed.join("\n")}`);
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(rows, null, 2)}\n`);
 if (values.page !== undefined) {
-  const command = ["pnpm bench", ...(values.only === undefined ? [] : ["--only", values.only])].join(" "); // where the results went is of no interest
+  const command = ["pnpm bench", ...(values.only === undefined ? [] : ["--only", values.only]), ...(values.quick ? ["--quick"] : [])].join(" "); // where the results went is of no interest
   writeFileSync(
     values.page,
     formatPage({
@@ -106,6 +118,7 @@ if (values.page !== undefined) {
       command,
       rows,
       versions,
+      plots: writePlots(plots, values.page),
       seconds: (performance.now() - begin) / 1000,
     }),
   );

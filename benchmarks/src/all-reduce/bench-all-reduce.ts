@@ -1,65 +1,106 @@
 import { execFile } from "node:child_process";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { summarize } from "@skein/measuring";
+import { median, type Summary, summarize } from "@skein/measuring";
+import type { Plot } from "../report/plot.ts";
 import { makeRow, type Row } from "../report/row.ts";
-import { type Measurement, sizes } from "./problem.ts";
+import { type Contestant, findContestants, peerVersions } from "./contestants.ts";
+import { pairings } from "./pairings.ts";
+import { formatSizes, type Measurement, quickSizes, sizes } from "./problem.ts";
 
 const run = promisify(execFile);
-const beside = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
 const rounds = 3;
+/** A contestant that hangs is ended, and its row says so. */
+const longestMilliseconds = 300_000;
 
-const measure = async (command: string, args: readonly string[]): Promise<Measurement[]> => {
-  const { stdout } = await run(command, args, { maxBuffer: 2 ** 26 });
+type Runnable = Extract<Contestant, { command: readonly string[] }>;
+
+const measure = async ({ command, environment }: Runnable, words: readonly string[]): Promise<Measurement[]> => {
+  const [program, ...args] = command;
+  const { stdout } = await run(program!, [...args, ...words], {
+    maxBuffer: 2 ** 26,
+    timeout: longestMilliseconds,
+    env: { ...process.env, ...environment },
+  });
   return stdout
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line) as Measurement);
 };
 
-/** Build the MPI program, or say why it cannot be. */
-const buildOpenMpi = async (folder: string): Promise<{ program: string } | { missing: string }> => {
-  const program = join(folder, "open-mpi-all-reduce");
-  try {
-    await run("mpicc", ["-O3", beside("./open-mpi.c"), "-o", program]);
-    return { program };
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return { missing: "no mpicc here; install libopenmpi-dev and openmpi-bin" };
-    throw error;
-  }
+/** The line of a failed contestant's complaint that says most. */
+const complaint = (error: unknown): string => {
+  const { stderr = "", killed, message } = error as { stderr?: string; killed?: boolean; message: string };
+  if (killed === true) return `did not end within ${longestMilliseconds / 1000} s`;
+  return (stderr.split("\n").find((line) => /error/i.test(line)) ?? message.split("\n")[0]!).trim().slice(0, 160);
 };
 
 const label = (bytes: number): string => (bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`);
 
+export interface AllReduceBench {
+  readonly rows: readonly Row[];
+  readonly plot: Plot;
+  readonly versions: Readonly<Record<string, string>>;
+}
+
 /**
- * Two-rank all-reduce of f32 in place: thread ranks of ours beside Open MPI's processes over shared memory. Each contestant checks its
- * results before and after it times them; the two take turns, so that a busy moment of the machine meets both.
+ * All-reduce of f32 in place between `ranks` ranks on this machine. Each contestant checks its results before and after it times them; they
+ * take turns, each round begun by another one, so that a busy moment of the machine meets all of them.
  *
- * @param folder where the MPI program is built.
+ * @param folder where programs are built.
+ * @param quick one short round: whether everything runs, not how fast.
  */
-export const benchAllReduce = async (folder: string): Promise<Row[]> => {
-  const built = await buildOpenMpi(folder);
-  const ours: Measurement[] = [];
-  const theirs: Measurement[] = [];
-  for (let round = 0; round < rounds; round++) {
-    ours.push(...(await measure(process.execPath, [beside("./threads.ts")])));
-    if ("program" in built)
-      theirs.push(...(await measure("mpirun", ["--allow-run-as-root", "-n", "2", "--mca", "btl", "self,vader", built.program])));
+export const benchAllReduce = async (ranks: number, folder: string, quick: boolean): Promise<AllReduceBench> => {
+  const contestants = await findContestants(ranks, folder);
+  const wanted = quick ? quickSizes : sizes;
+  const reasons = new Map(contestants.flatMap((contestant) => ("missing" in contestant ? [[contestant.name, contestant.missing]] : [])));
+  const samples = new Map<string, number[]>();
+  const key = (name: string, bytes: number): string => `${name} ${bytes}`;
+  for (let round = 0; round < (quick ? 1 : rounds); round++) {
+    for (let turn = 0; turn < contestants.length; turn++) {
+      const contestant = contestants[(round + turn) % contestants.length]!;
+      const { name } = contestant;
+      if ("missing" in contestant || reasons.has(name)) continue;
+      try {
+        for (const { bytes, microseconds } of await measure(contestant, formatSizes(wanted)))
+          samples.set(key(name, bytes), [...(samples.get(key(name, bytes)) ?? []), ...microseconds]);
+      } catch (error) {
+        reasons.set(name, `failed: ${complaint(error)}`);
+      }
+    }
   }
-  return sizes.map(({ bytes }) => {
-    const samples = (measurements: readonly Measurement[]): number[] =>
-      measurements.filter((measurement) => measurement.bytes === bytes).flatMap(({ microseconds }) => microseconds);
-    const peerSamples = samples(theirs);
-    return makeRow({
-      benchmark: `all-reduce ${label(bytes)}, 2 ranks`,
-      unit: "µs",
-      better: "lower",
-      peer: "Open MPI, shared memory",
-      ours: summarize(samples(ours)),
-      theirs: peerSamples.length === 0 ? undefined : summarize(peerSamples),
-      target: bytes >= 2 ** 20 ? 2 : undefined,
-      note: "missing" in built ? built.missing : undefined,
-    });
-  });
+  // What a contestant measured before it failed does not count.
+  const samplesOf = (name: string, bytes: number): readonly number[] | undefined =>
+    reasons.has(name) ? undefined : samples.get(key(name, bytes));
+  const summary = (name: string, bytes: number): Summary | undefined => {
+    const found = samplesOf(name, bytes);
+    return found && summarize(found);
+  };
+  const present = new Set(contestants.map(({ name }) => name));
+  const rows = pairings
+    .filter(({ ours, peer }) => present.has(ours) && present.has(peer))
+    .flatMap(({ ours, peer, target }) =>
+      wanted.map(({ bytes }) =>
+        makeRow({
+          benchmark: `all-reduce ${label(bytes)}, ${ranks} ranks, ${ours}`,
+          unit: "µs",
+          better: "lower",
+          peer,
+          ours: summary(ours, bytes),
+          theirs: summary(peer, bytes),
+          target: target?.(bytes),
+          note: [ours, peer].flatMap((name) => (reasons.has(name) ? [`${name}: ${reasons.get(name)!}`] : [])).join("; ") || undefined,
+        }),
+      ),
+    );
+  const series = contestants
+    .filter(({ name }) => !reasons.has(name))
+    .map(({ name }) => ({
+      name,
+      points: wanted.map(({ bytes }) => ({ bytes, microseconds: median(samplesOf(name, bytes)!) })),
+    }));
+  return {
+    rows,
+    plot: { name: `all-reduce-${ranks}`, title: `All-reduce of f32 between ${ranks} ranks on one machine, medians`, series },
+    versions: peerVersions(),
+  };
 };

@@ -13,8 +13,6 @@ import torch
 import torch.distributed as distributed
 import torch.multiprocessing as multiprocessing
 
-WARM_UPS = 10
-
 
 def validate(values, rank, world_size):
     places = torch.arange(values.numel()) % 7
@@ -34,7 +32,7 @@ def run(rank, world_size, store, sizes):
         values = torch.empty(size // 4, dtype=torch.float32)
         validate(values, rank, world_size)
         values.zero_()
-        for _ in range(WARM_UPS):
+        for _ in range(max(10, samples // 5)):
             distributed.all_reduce(values)
         taken = torch.empty(samples, dtype=torch.float64)
         for i in range(samples):

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { warm_ups = 10 };
 static int rank, world_size, blocking;
 
 static void all_reduce(float *values, long count) {
@@ -45,6 +44,7 @@ int main(int argc, char **argv) {
     long count = bytes / (long)sizeof(float);
     float *values = malloc(bytes);
     double *taken = malloc(samples * sizeof(double)), *slowest = malloc(samples * sizeof(double));
+    int warm_ups = samples / 5 > 10 ? samples / 5 : 10;
     validate(values, count);
     memset(values, 0, bytes);
     for (int i = 0; i < warm_ups; i++) all_reduce(values, count);

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { joinWorld, type WorldConnection } from "@skein/collectives/node";
 import type { Reduction } from "@skein/tensor-core";
-import { type Measurement, type Size, warmUps } from "./problem.ts";
+import { type Measurement, type Size, warmUpsOf } from "./problem.ts";
 
 export interface RankData {
   readonly connection: WorldConnection;
@@ -32,11 +32,12 @@ const validate = (region: Uint8Array): void => {
   }
 };
 
-for (const { bytes, samples } of sizes) {
+for (const size of sizes) {
+  const { bytes, samples } = size;
   const region = new Uint8Array(memory.buffer, vector, bytes);
   validate(region);
   region.fill(0); // sums of zeros stay finite however often they are added
-  for (let i = 0; i < warmUps; i++) allReduce(region, "sum");
+  for (let i = 0; i < warmUpsOf(size); i++) allReduce(region, "sum");
   const taken = new Float32Array(memory.buffer, times, samples);
   for (let i = 0; i < samples; i++) {
     barrier();

@@ -15,10 +15,12 @@ export interface PageOptions {
   readonly rows: readonly Row[];
   readonly versions: Readonly<Record<string, string>>;
   readonly seconds: number;
+  /** Titles of the plots, and their files as seen from the page. Default: none. */
+  readonly plots?: readonly { readonly title: string; readonly file: string }[];
 }
 
 /** A dated note: what was measured, on what, by which command, and where it fell short. */
-export const formatPage = ({ title, date, command, rows, versions, seconds }: PageOptions): string => {
+export const formatPage = ({ title, date, command, rows, versions, seconds, plots = [] }: PageOptions): string => {
   const missed = shortfalls(rows);
   return `# ${title}, ${date}
 
@@ -29,7 +31,7 @@ Versions: ${Object.entries(versions)
     .join(", ")}.
 
 ${formatTable(rows)}
-
+${plots.map(({ title, file }) => `\n![${title}](./${file})\n`).join("")}
 Values are medians ± median absolute deviation (samples). A ratio above 1 means that ours is better. Every contestant is a process or a page of
 its own, with one computing thread on the CPU, starts from the same numbers, and is timed only after its own were checked: products against an f64
 product, losses of the first steps against one another, kernels against the CPU backend. Rounds alternate between contestants; one computes while the others wait.

@@ -28,8 +28,10 @@ export const formatTable = (rows: readonly Row[]): string => {
   return [format(lines[0]!), `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`, ...lines.slice(1).map(format)].join("\n");
 };
 
-/** One sentence for every row that misses what was asked for. */
+/** One sentence for every row that misses what was asked for, or could not be measured. */
 export const shortfalls = (rows: readonly Row[]): string[] =>
-  rows.flatMap(({ benchmark, peer, ratio, target }) =>
-    target !== undefined && ratio !== null && ratio < target ? [`${benchmark} beside ${peer}: ${ratio.toFixed(2)}, wanted ${target}.`] : [],
-  );
+  rows.flatMap(({ benchmark, peer, ratio, target, note }) => {
+    if (target === undefined) return [];
+    if (ratio === null) return [`${benchmark} beside ${peer}: not measured, wanted ${target}${note === undefined ? "" : ` (${note})`}.`];
+    return ratio < target ? [`${benchmark} beside ${peer}: ${ratio.toFixed(2)}, wanted ${target}.`] : [];
+  });

@@ -7,7 +7,7 @@ import type { Field } from "./steps.ts";
 const file = (name: string): string => fileURLToPath(new URL(`../contestants/${name}`, import.meta.url));
 
 /** The first Python that can import torch: Debian's, or the one on PATH. */
-const pythonWithTorch = (): string | undefined =>
+export const pythonWithTorch = (): string | undefined =>
   ["/usr/bin/python3", "python3"].find((python) => spawnSync(python, ["-c", "import torch"], { stdio: "ignore" }).status === 0);
 
 /** Libraries that would take more than one thread otherwise. */

@@ -74,16 +74,16 @@ const run = async (input: CompanionInput): Promise<void> => {
     ...(settings.socketsPerPair !== undefined && { socketsPerPair: settings.socketsPerPair }),
     ...(settings.checksum !== undefined && { sums: settings.checksum }),
   });
-  let world: NetworkWorld | undefined;
+  const linked: { world?: NetworkWorld } = {};
   const ordered = orders(
-    (lost, reason) => world?.reportLost(lost, reason),
+    (lost, reason) => linked.world?.reportLost(lost, reason),
     () => control.close(),
   );
   post({ type: "listening", address: { host: listener.host, port: listener.port } });
   const order = await ordered;
   if (order === undefined) return listener.close();
   const links = await listener.connect(order.peers);
-  world = networkWorld({
+  const world = networkWorld({
     rank,
     worldSize,
     lanes: laneCount,
@@ -92,6 +92,7 @@ const run = async (input: CompanionInput): Promise<void> => {
     timeoutMilliseconds,
     codec: codecOf(input, order.preference, kernels),
   });
+  linked.world = world;
   world.onFailure((error) => control.failWith(error, 0));
   post({ type: "connected" });
   const isLocal = (peer: number): boolean => localRanks.includes(peer);

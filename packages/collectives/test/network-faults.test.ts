@@ -119,6 +119,19 @@ test("a cable that is pulled while nobody waits for anything", async () => {
   ]);
 });
 
+test("a process that was killed while nobody waits for it: its connections end, without a goodbye", async () => {
+  const { route, laid } = withCables((from, to) => from + to === 1);
+  const worlds = await opened(2, { route });
+  const told = worlds.map(failureOf);
+  for (const cable of laid.values()) cable.hangUp();
+  const errors = await Promise.all(told);
+  expect(errors.map(named)).toEqual([
+    ["peer-lost", 1],
+    ["peer-lost", 0],
+  ]);
+  expect(errors[0]!.message).toMatch(/closed without a goodbye/);
+});
+
 test("an emulated cable that is cut carries no sign of life", async () => {
   const worlds = await opened(2, {
     ...quick,

@@ -42,6 +42,11 @@ export class Cable {
     for (const socket of this.#sockets) socket.resetAndDestroy();
   }
 
+  /** End all connections in good order, as the system does for a process that was killed. */
+  hangUp(): void {
+    for (const socket of this.#sockets) socket.end();
+  }
+
   async remove(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));

@@ -40,6 +40,23 @@ const run = async (algorithm: Algorithm, n: number, transports: readonly Transpo
   );
 };
 
+/** Memory that counts what is out, now and at most. */
+const counted = (): MessageMemory & { readonly out: number; readonly most: number } => {
+  const counter = {
+    out: 0,
+    most: 0,
+    take: (byteLength: number): Uint8Array => {
+      counter.out += byteLength;
+      counter.most = Math.max(counter.most, counter.out);
+      return new Uint8Array(byteLength);
+    },
+    give: ({ byteLength }: Uint8Array): void => {
+      counter.out -= byteLength;
+    },
+  };
+  return counter;
+};
+
 describe.each([
   ["tcp", 2],
   ["tcp", 4],
@@ -47,7 +64,8 @@ describe.each([
   ["tls", 4],
 ] as const)("over %s, %i ranks", (over, worldSize) => {
   test("every algorithm gives the bits that it gives in memory", async () => {
-    const worlds = await opened(worldSize, { over });
+    const memories = Array.from({ length: worldSize }, counted);
+    const worlds = await opened(worldSize, { over, memoryOf: (rank) => memories[rank]! });
     let tag = 1;
     for (const algorithm of algorithms) {
       for (const n of [0, 1, 13, 10_007]) {
@@ -61,6 +79,10 @@ describe.each([
         );
         expect(seen, `${algorithm.name}, ${n} elements`).toEqual(expected);
       }
+    }
+    for (const { most, out } of memories) {
+      expect(most).toBeGreaterThan(0);
+      expect(out).toBe(0);
     }
   });
 
@@ -83,23 +105,6 @@ describe.each([
     );
   });
 });
-
-/** Memory that counts what is out, at most. */
-const counted = (): MessageMemory & { most: number } => {
-  let out = 0;
-  const counter = {
-    most: 0,
-    take: (byteLength: number): Uint8Array => {
-      out += byteLength;
-      counter.most = Math.max(counter.most, out);
-      return new Uint8Array(byteLength);
-    },
-    give: ({ byteLength }: Uint8Array): void => {
-      out -= byteLength;
-    },
-  };
-  return counter;
-};
 
 test.each([1, 3])("100 MB to a receiver that asks late go through 1 MiB of memory, over %i sockets", async (socketsPerPair) => {
   const memories = [counted(), counted()];

@@ -77,7 +77,7 @@ int Engine::beginParts(const std::shared_ptr<Operation>& operation, const char**
     return static_cast<int>(MPI_SUCCESS);
   };
   const int whole = static_cast<int>(c.count);
-  const void* input = c.input;
+  const void* input = c.input == c.output ? MPI_IN_PLACE : c.input;
 
   if (operation->agreeing) {
     *call = "MPI_Iallreduce";

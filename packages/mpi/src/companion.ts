@@ -1,11 +1,11 @@
 import type { WorldConnection } from "@skein/collectives";
 import type { ErrorKind } from "@skein/tensor-core";
-import type { LoadOptions } from "./load-addon.ts";
+import type { OpenOptions } from "./world.ts";
 
 /** What the companion thread of a rank over MPI is started with. The only order that it gets later is to end. */
 export interface CompanionInput {
   readonly connection: WorldConnection;
-  readonly load: Pick<LoadOptions, "addon" | "cacheFolder">;
+  readonly load: Pick<OpenOptions, "addon" | "cacheFolder" | "allowSingleton">;
 }
 
 /** What it tells its process. */

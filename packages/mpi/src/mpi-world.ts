@@ -8,7 +8,9 @@ import { MpiError } from "./errors.ts";
 import type { LoadOptions } from "./load-addon.ts";
 import { type OpenOptions, openMpi } from "./world.ts";
 
-export interface MpiWorldOptions extends Pick<LoadOptions, "addon" | "cacheFolder">, Pick<OpenOptions, "spinMicroseconds"> {
+export interface MpiWorldOptions
+  extends Pick<LoadOptions, "addon" | "cacheFolder">,
+    Pick<OpenOptions, "spinMicroseconds" | "allowSingleton"> {
   /** Rank of this process; left to MPI if not given, and checked if it is. The same holds for `worldSize`. */
   readonly rank?: number;
   readonly worldSize?: number;
@@ -79,11 +81,20 @@ const within = async (work: Promise<unknown>, milliseconds: number): Promise<boo
  * do not fit each other.
  */
 export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProcessWorld> => {
-  const { memory, kernels, timeoutMilliseconds = 60_000, preference = {}, addon, cacheFolder, spinMicroseconds } = options;
+  const {
+    memory,
+    kernels,
+    timeoutMilliseconds = 60_000,
+    preference = {},
+    addon,
+    cacheFolder,
+    spinMicroseconds,
+    allowSingleton = false,
+  } = options;
   if (!(memory.buffer instanceof SharedArrayBuffer))
     throw new ArgumentError("ranks of a process need a shared WebAssembly.Memory; create it with { shared: true }");
   if (kernels !== "none") checkKernels(kernels);
-  const load = { ...(addon !== undefined && { addon }), ...(cacheFolder !== undefined && { cacheFolder }) };
+  const load = { allowSingleton, ...(addon !== undefined && { addon }), ...(cacheFolder !== undefined && { cacheFolder }) };
   const mpi = await openMpi({ ...load, ...(spinMicroseconds !== undefined && { spinMicroseconds }) });
   const { rank, size: worldSize, hosts, version } = mpi;
   if ((options.worldSize ?? worldSize) !== worldSize || (options.rank ?? rank) !== rank)

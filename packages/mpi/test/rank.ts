@@ -148,6 +148,26 @@ const allLanes = async (): Promise<void> => {
   report({ wrong, tested });
 };
 
+/** Rank 0 overwrites what it has sent as soon as it has it back; rank 1 takes it late. */
+const lentMemory = async (): Promise<void> => {
+  const [lane] = await openLanes(world, 1, 20_000, nameOf);
+  const transport = new MpiTransport(lane!, memory);
+  const wrong: string[] = [];
+  const bytes = sharedBytes(2 ** 21); // so large that MPI does not copy it
+  for (const value of [1, 2, 3]) {
+    if (rank === 0) {
+      bytes.fill(value);
+      await transport.whenReturned(transport.send(1, value, bytes));
+      bytes.fill(0x7f);
+    } else if (rank === 1) {
+      await sleep(100);
+      await transport.receiveInto(0, value, bytes);
+      if (bytes.some((byte) => byte !== value)) wrong.push(`message ${value}`);
+    }
+  }
+  report({ wrong, tested: 3 });
+};
+
 /** Rank 0 sends what rank 1 does not expect; each case has a lane of its own, as it is broken after. */
 const disagree = async (): Promise<void> => {
   const cases = [
@@ -233,6 +253,7 @@ const jobs: Readonly<Record<string, () => Promise<void>>> = {
   native: () => everyNative(),
   "native in small parts": () => everyNative(100),
   lanes: allLanes,
+  "lent memory": lentMemory,
   disagree,
   late,
   "ended while awaiting": () => endedWorker(false),

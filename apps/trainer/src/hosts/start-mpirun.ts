@@ -9,13 +9,14 @@ import { childProcesses, memberArguments, memberVariables, reportPrefix } from "
 /** How long the coordinator may take to name the rank that was lost, before mpirun's end speaks for all. */
 const namingMilliseconds = 2000;
 
-const noSsh = { hostfile: undefined, sshPort: undefined, sshKey: undefined };
+// Ranks tell the host of the run whom they lost, and it tells people at once: mpirun need not give them time.
+const onThisMachine = { hostfile: undefined, sshPort: undefined, sshKey: undefined, abortSeconds: 1 };
 
 /** Start the ranks of a run by mpirun, one process each, on this machine. */
 export const startMpirun: StartProcesses = async ({ attempt, coordinator, secret }) => {
   const { job } = attempt.assignment;
   const host = await mpirunHost();
-  const child = spawn("mpirun", [...mpirunFlags({ processes: job.ranks, ...noSsh }, host), ...memberArguments], {
+  const child = spawn("mpirun", [...mpirunFlags({ processes: job.ranks, ...onThisMachine }, host), ...memberArguments], {
     env: {
       ...process.env,
       [memberVariables.coordinator]: `${coordinator.host}:${coordinator.port}`,

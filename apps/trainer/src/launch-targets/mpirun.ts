@@ -29,7 +29,7 @@ const openMpi4 = (plan: MpirunPlace, oversubscribed: boolean, ssh: string | unde
   ...(oversubscribed ? ["--oversubscribe"] : []),
   "--mca",
   "odls_base_sigkill_timeout",
-  String(abortSeconds),
+  String(plan.abortSeconds ?? abortSeconds),
   ...(ssh === undefined ? [] : ["--mca", "plm_rsh_args", ssh]),
 ];
 
@@ -39,12 +39,15 @@ const openMpi5 = (plan: MpirunPlace, oversubscribed: boolean, ssh: string | unde
   ...(oversubscribed ? ["--map-by", ":OVERSUBSCRIBE"] : []),
   "--prtemca",
   "odls_base_sigkill_timeout",
-  String(abortSeconds),
+  String(plan.abortSeconds ?? abortSeconds),
   ...(ssh === undefined ? [] : ["--prtemca", "plm_ssh_args", ssh]),
 ];
 
 /** What mpirun is asked to start, and where. */
-export type MpirunPlace = Pick<LaunchPlan, "processes" | "hostfile" | "sshPort" | "sshKey">;
+export interface MpirunPlace extends Pick<LaunchPlan, "processes" | "hostfile" | "sshPort" | "sshKey"> {
+  /** Seconds that Open MPI leaves between its ways to end ranks. Default: `abortSeconds`. */
+  readonly abortSeconds?: number;
+}
 
 /**
  * Options of mpirun before the variables and the command. Ranks are not bound to cores: each computes and exchanges on threads of its own.

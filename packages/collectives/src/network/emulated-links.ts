@@ -103,7 +103,7 @@ class EmulatedLink implements Link {
     const begin = frame.type === "data" ? Math.max(now, this.#busyUntil) : now;
     const departure = begin + bytes / this.#bytesPerMillisecond;
     if (frame.type !== "data") return this.#send({ ...frame, payload: frame.payload.slice() }, departure);
-    
+    this.#busyUntil = departure;
     this.#departures.push(departure, () => {
       this.#send({ ...frame, payload: frame.payload.slice() }, departure);
       handedOver?.();

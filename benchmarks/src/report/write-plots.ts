@@ -1,0 +1,11 @@
+import { writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { formatPlot, type Plot } from "./plot.ts";
+
+/** Write each plot beside a page, under the page's name and its own. @returns what the page says of them. */
+export const writePlots = (plots: readonly Plot[], page: string): { readonly title: string; readonly file: string }[] =>
+  plots.map((plot) => {
+    const file = `${basename(page, ".md")}-${plot.name}.svg`;
+    writeFileSync(join(dirname(page), file), formatPlot(plot));
+    return { title: plot.title, file };
+  });
