@@ -109,7 +109,9 @@ const missed = shortfalls(rows);
 if (missed.length > 0) console.log(`\nFell short:\n${missed.join("\n")}`);
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(rows, null, 2)}\n`);
 if (values.page !== undefined) {
-  const command = ["pnpm bench", ...(values.only === undefined ? [] : ["--only", values.only]), ...(values.quick ? ["--quick"] : [])].join(" "); // where the results went is of no interest
+  const command = ["pnpm bench", ...(values.only === undefined ? [] : ["--only", values.only]), ...(values.quick ? ["--quick"] : [])].join(
+    " ",
+  ); // where the results went is of no interest
   writeFileSync(
     values.page,
     formatPage({

@@ -9,7 +9,7 @@ const workspaceFolders = (): string[] =>
   ["packages", "apps"].flatMap((parent) => readdirSync(join(repository, parent)).map((name) => join(parent, name)));
 
 /** What an example says where a machine lacks a system part: no reason to fail. */
-const missingPart = /AdapterError: .*|Chromium was not found.*/;
+const missingPart = /AdapterError: .*|MpiError: there is no MPI compiler.*|Chromium was not found.*/;
 
 const exampleCheck = async (...call: Parameters<typeof commandCheck>): Promise<Check> => {
   const check = await commandCheck(...call);

@@ -129,7 +129,10 @@ const network = z
       .enum(["auto", "always", "never"])
       .default("auto")
       .describe("When to make data smaller without loss: where the link is slower than the codec, always, or never."),
-    checksum: z.enum(["payload", "header"]).default("payload").describe("What CRC-32C covers; TLS covers payloads by itself."),
+    checksum: z
+      .enum(["payload", "header"])
+      .optional()
+      .describe("What CRC-32C covers. Default: the payload too, but for TLS, which covers it, and loopback, which has no cable."),
     emulate: z
       .strictObject({
         bytesPerSecond: z.number().gt(0).describe("Bandwidth of each link, each way."),

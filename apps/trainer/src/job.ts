@@ -46,7 +46,7 @@ export interface NetworkJob {
   /** When to code what travels, without loss. */
   readonly codec: "auto" | "always" | "never";
   /** Check every payload, or only headers. */
-  readonly checksum: "payload" | "header";
+  readonly checksum?: "payload" | "header" | undefined;
   readonly emulate?: EmulatedLink | undefined;
 }
 

@@ -1,4 +1,4 @@
-import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -111,9 +111,9 @@ export const until = async (running: Running, condition: () => boolean): Promise
   }
 };
 
-/** The processes that a process has started, oldest first. */
+/** The processes that a process has started, oldest first. Linux. */
 export const childrenOf = (pid: number): number[] =>
-  spawnSync("ps", ["-o", "pid=", "--ppid", String(pid)], { encoding: "utf8" })
-    .stdout.split("\n")
-    .filter((line) => line.trim() !== "")
+  readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")
+    .split(" ")
+    .filter((word) => word !== "")
     .map(Number);

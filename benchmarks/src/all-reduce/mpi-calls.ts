@@ -26,7 +26,8 @@ const timed = (bytes: Uint8Array): (() => Promise<void>) => {
     options.by === "choice"
       ? selectAlgorithm({ kind: "all-reduce", byteLength: bytes.byteLength, worldSize, sharesMemory: false, hosts })
       : { algorithm: algorithms.find(({ name }) => name === options.by), segments: 1 };
-  if (chosen.algorithm === undefined) throw new ArgumentError(`there is no schedule "${options.by}"; say native, choice, or a name of docs/algorithms.md`);
+  if (chosen.algorithm === undefined)
+    throw new ArgumentError(`there is no schedule "${options.by}"; say native, choice, or a name of docs/algorithms.md`);
   const schedule = chosen.algorithm.schedule({ rank, worldSize, elementCount: bytes.byteLength / 4, hosts, segments: chosen.segments });
   const scratch = memory.take(scratchBytes(schedule, "f32"));
   let tag = 0;

@@ -22,13 +22,13 @@ export interface LogAxisOptions {
 
 /** Make an axis on which equal ratios are equally far apart: pixel = p₀ + (p₁ − p₀) · log(value / from) / log(to / from). */
 export const logAxis = ({ from, to, pixels: [first, last], base, minor = [] }: LogAxisOptions): LogAxis => {
-  if (!(from > 0 && to > from)) throw new Error(`a logarithmic axis cannot go from ${from} to ${to}; both are above 0, the second is larger`);
+  if (!(from > 0 && to > from))
+    throw new Error(`a logarithmic axis cannot go from ${from} to ${to}; both are above 0, the second is larger`);
   const ticks: number[] = [];
   const minorTicks: number[] = [];
-  const slack = 1e-9; // a power that is an end of the axis is on it
-  for (let power = Math.floor(Math.log(from) / Math.log(base)); base ** power <= to * (1 + slack); power++) {
+  for (let power = Math.floor(Math.log(from) / Math.log(base)); base ** power <= to; power++) {
     const tick = base ** power;
-    const shown = (value: number): boolean => value >= from * (1 - slack) && value <= to * (1 + slack);
+    const shown = (value: number): boolean => value >= from && value <= to;
     if (shown(tick)) ticks.push(tick);
     minorTicks.push(...minor.map((multiple) => multiple * tick).filter(shown));
   }

@@ -33,8 +33,9 @@ Versions: ${Object.entries(versions)
 ${formatTable(rows)}
 ${plots.map(({ title, file }) => `\n![${title}](./${file})\n`).join("")}
 Values are medians ± median absolute deviation (samples). A ratio above 1 means that ours is better. Every contestant is a process or a page of
-its own, with one computing thread on the CPU, starts from the same numbers, and is timed only after its own were checked: products against an f64
-product, losses of the first steps against one another, kernels against the CPU backend. Rounds alternate between contestants; one computes while the others wait.
+its own, with one computing thread on the CPU for each rank, starts from the same numbers, and is timed only after its own were checked: products
+against an f64 product, losses of the first steps against one another, kernels against the CPU backend, all-reduces against the closed form of their
+sums, codecs by what they restore. Rounds alternate between contestants; one computes while the others wait.
 Kernels are set beside their ceiling, what a plain copy or multiply-add kernel reaches on the same adapter in the same run.
 
 ## What fell short

@@ -8,6 +8,8 @@ export interface PlotPoint {
 
 export interface PlotSeries {
   readonly name: string;
+  /** Drawn dashed. */
+  readonly peer: boolean;
   readonly points: readonly PlotPoint[];
 }
 
@@ -97,7 +99,7 @@ export const formatPlot = ({ title, series }: Plot): string => {
   const ends = { left: area.left, right: area.right };
   const curves = series.map((one, index) => {
     const fit = fitOf(one);
-    const colour = colours[index % colours.length]!;
+    const stroke = `stroke="${colours[index % colours.length]!}" stroke-width="1.5"${one.peer ? ' stroke-dasharray="6 4"' : ""}`;
     const bytesAt = (step: number): number => {
       const [from, to] = [Math.min(...one.points.map(({ bytes }) => bytes)), Math.max(...one.points.map(({ bytes }) => bytes))];
       return from * (to / from) ** (step / curveSteps);
@@ -108,10 +110,10 @@ export const formatPlot = ({ title, series }: Plot): string => {
     }).join(" ");
     const top = legend.top + index * legend.line;
     return {
-      line: `<polyline points="${path}" fill="none" stroke="${colour}" stroke-width="1.5" clip-path="url(#area)"/>`,
+      line: `<polyline points="${path}" fill="none" ${stroke} clip-path="url(#area)"/>`,
       marks: one.points.map(({ bytes, microseconds }) => mark(index, x.at(bytes), y.at(microseconds))).join(""),
       legend: [
-        `<path d="M${legend.left} ${top - 4}h28" stroke="${colour}" stroke-width="1.5"/>`,
+        `<path d="M${legend.left} ${top - 4}h28" ${stroke}/>`,
         mark(index, legend.left + 14, top - 4),
         `<text x="${legend.left + 38}" y="${top}">${escape(one.name)}</text>`,
         `<text x="${legend.left + 38}" y="${top + 17}" fill="#666666">${escape(fit.words)}</text>`,
@@ -127,7 +129,7 @@ export const formatPlot = ({ title, series }: Plot): string => {
     ...grid(x, y),
     `<rect x="${ends.left}" y="${area.top}" width="${ends.right - ends.left}" height="${area.bottom - area.top}" fill="none" stroke="#888888"/>`,
     `<text x="${(ends.left + ends.right) / 2}" y="${height - 14}" text-anchor="middle">bytes of each rank's vector</text>`,
-    `<text x="${legend.left}" y="${legend.top - 26}" fill="#666666">marks: medians; lines: α + β · bytes</text>`,
+    `<text x="${legend.left}" y="${legend.top - 26}" fill="#666666">marks: medians; lines: α + β · bytes, of peers dashed</text>`,
     ...curves.map(({ line }) => line),
     ...curves.map((curve) => curve.marks),
     ...curves.map((curve) => curve.legend),

@@ -108,8 +108,8 @@ export function* walk(schedule: Schedule, execution: Execution, transport: Trans
         i += together.length - 1;
       } else if (step.returned === true && transport.sharesMemoryWith(step.peer)) {
         yield* comeHome((entry) => entry.loan.peer === step.peer && overlap(entry.range, step.target));
-      } else if (transport.receiveInto !== undefined) {
-        yield* writing(step.target);
+      } else if (transport.receiveInto !== undefined && !loans.some((entry) => overlap(entry.range, step.target))) {
+        // Over memory that is still lent, the loan would wait for the peer to ask for it, and the peer, which may do the same, for us.
         yield* settled(transport.receiveInto(step.peer, tag, bytesOf(step.target)));
       } else {
         const bytes = yield* settled(transport.receive(step.peer, tag, step.target.count * width));

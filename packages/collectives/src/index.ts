@@ -96,3 +96,7 @@ export { decodeHeader, encodeHeader, frameFlags, type FrameHeader, type FrameTyp
 export { FrameReader, type FrameReaderOptions, type FrameSink } from "./wire/frame-reader.ts";
 export { type LosslessCodec, losslessCodec } from "./wire/lossless-codec.ts";
 export { openWireKernels, type WireHome, type WireKernels } from "./wire/wire-kernels.ts";
+export { type EmulatedDirection, emulatedLinks } from "./network/emulated-links.ts";
+export { LinkFailedError, LinkRefusedError } from "./network/errors.ts";
+export type { Link, LinkCodec, LinkReceiver } from "./network/link.ts";
+export { networkWorld, type NetworkWorld, type NetworkWorldOptions } from "./network/network-transport.ts";

@@ -1,3 +1,8 @@
+export { fineClock } from "./network/fine-clock.ts";
+export type { LinkListener } from "./network/link-listener.ts";
+export type { LinkOptions, Refusal } from "./network/link-options.ts";
+export { listenByTcp } from "./network/tcp.ts";
+export { listenByTls } from "./network/tls.ts";
 export { ownFlags } from "./own-flags.ts";
 export { createProcessWorld, type ProcessWorld, type ProcessWorldOptions } from "./process-world.ts";
 export { type Coordinator, hostRendezvous } from "./rendezvous/coordinator.ts";

@@ -1,6 +1,8 @@
+import { availableParallelism } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import type { ErrorKind } from "@skein/tensor-core";
 import { wasmMessageMemory } from "./message-memory.ts";
+import { fineClock } from "./network/fine-clock.ts";
 import { codesThatPay, frameCodec } from "./network/frame-codec.ts";
 import { defaultFlow } from "./network/flow.ts";
 import type { LinkCodec } from "./network/link.ts";
@@ -9,6 +11,7 @@ import { type NetworkWorld, networkWorld } from "./network/network-transport.ts"
 import { listenByTcp } from "./network/tcp.ts";
 import { listenByTls } from "./network/tls.ts";
 import type { CompanionInput, CompanionNews, CompanionOrder } from "./process-companion.ts";
+import { isLoopback } from "./security/loopback.ts";
 import { signToken, verifyToken } from "./security/tokens.ts";
 import { Control, laneCount, type Preference } from "./threads/control.ts";
 import { crc32cOf } from "./wire/folded-crc32c.ts";
@@ -46,6 +49,10 @@ const codecOf = ({ codec: when = "auto", emulate }: CompanionInput, { link }: Pr
   return frameCodec(codec, codesThatPay(codec, defaultFlow.frameBytes, known));
 };
 
+/** A companion that may keep a core busy looks for what comes next before it sleeps. */
+const hasOwnCore = ({ hosts }: Preference, rank: number): boolean =>
+  (hosts?.find((host) => host.includes(rank))?.length ?? 1) <= availableParallelism();
+
 const run = async (input: CompanionInput): Promise<void> => {
   const { connection, job, build, secret, tls, listen, insecure, links: settings = {}, emulate } = input;
   const { rank, worldSize, memory, timeoutMilliseconds, localRanks } = connection;
@@ -72,6 +79,7 @@ const run = async (input: CompanionInput): Promise<void> => {
     ...(listen !== undefined && { host: listen }),
     ...(insecure !== undefined && { insecure }),
     ...(settings.socketsPerPair !== undefined && { socketsPerPair: settings.socketsPerPair }),
+    ...(settings.checksum === undefined && isLoopback(listen ?? "127.0.0.1") ? { sums: "header" } : {}), // no cable to damage anything
     ...(settings.checksum !== undefined && { sums: settings.checksum }),
   });
   const linked: { world?: NetworkWorld } = {};
@@ -87,10 +95,12 @@ const run = async (input: CompanionInput): Promise<void> => {
     rank,
     worldSize,
     lanes: laneCount,
-    links: emulate === undefined ? links : emulatedLinks(links, { direction: () => emulate, seed: rank }),
+    links: emulate === undefined ? links : emulatedLinks(links, { direction: () => emulate, seed: rank, clock: fineClock }),
     memory: messages,
     timeoutMilliseconds,
     codec: codecOf(input, order.preference, kernels),
+    nameOf: (tag) => control.nameOf(tag),
+    ...(hasOwnCore(order.preference, rank) && { turn: (call) => void setImmediate(call) }),
   });
   linked.world = world;
   world.onFailure((error) => control.failWith(error, 0));

@@ -38,7 +38,7 @@ export const openNetworkWorld =
       ...(certificates !== undefined && { tls: memberIdentity(certificates, ranks) }),
       listen: listen ?? (onOneMachine ? "127.0.0.1" : "0.0.0.0"),
       insecure,
-      links: { checksum, ...(socketsPerPair !== undefined && { socketsPerPair }) },
+      links: { ...(checksum !== undefined && { checksum }), ...(socketsPerPair !== undefined && { socketsPerPair }) },
       codec,
       ...(emulate && { emulate }),
       timeoutMilliseconds: timeoutSeconds * 1000,

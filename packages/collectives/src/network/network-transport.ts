@@ -271,7 +271,7 @@ class World implements NetworkWorld {
         link.ping();
         const silence = link.silence();
         if (deaf) link.forgive();
-        else if (silence > 1e9)
+        else if (silence > silenceMilliseconds)
           this.#failure.suspect({ kind: "lost", rank: link.peer, tag: 0, reason: `nothing came from it for ${Math.round(silence)} ms` });
       }
       const longest = this.#longestWait();

@@ -4,7 +4,6 @@ import { type LinkListener, listenForLinks } from "./link-listener.ts";
 import type { LinkOptions } from "./link-options.ts";
 
 const tcp: Carrier = {
-  name: "TCP",
   encrypted: false,
   serve: (accept) => createServer({ noDelay: true }, accept),
   dial: (host, port, _rank, onread) => connect({ host, port, noDelay: true, onread }),

@@ -7,7 +7,6 @@ import { type LinkListener, listenForLinks } from "./link-listener.ts";
 import { linkDefaults, type LinkOptions } from "./link-options.ts";
 
 const overTls = (identity: TlsIdentity, handshakeTimeout: number): Carrier => ({
-  name: "TLS",
   encrypted: true,
   serve: (accept, fault) => {
     const server = createServer({ ...tlsServerOptions(identity), handshakeTimeout, noDelay: true }, accept);
