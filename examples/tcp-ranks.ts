@@ -1,5 +1,4 @@
-// Two ranks as processes that reach each other over TCP. The file starts itself again as each rank's process; on two machines, start it there
-// with the address and the secret.
+// Two ranks as processes that reach each other over TCP. The file starts itself again as each rank's process.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { createProcessWorld, hostRendezvous, joinRendezvous, joinWorld, newSecret } from "@skein/collectives/node";

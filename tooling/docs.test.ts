@@ -34,7 +34,7 @@ test("docs/errors.md lists every error code of the code, with its kind, and no o
     (path) => !path.endsWith(".test.ts"),
   );
   const literal = /(?:super|new SkeinError)\(\s*"(user|environment|invariant)",\s*"([a-z-]+)"/g;
-  const union = /constructor\(\s*code: ("[a-z-]+"(?: \| "[a-z-]+")*)[^}]*?super\("(user|environment|invariant)", code/g;
+  const union = /constructor\(\s*code:\s*(?:\|\s*)?("[a-z-]+"(?:\s*\|\s*"[a-z-]+")*)[^}]*?super\("(user|environment|invariant)", code/g;
   const thrown = sources
     .map(read)
     .flatMap((text) => [

@@ -19,7 +19,7 @@ export class CheckpointError extends SkeinError {
 
 /** A run that ended early for a reason that lies in the run: not our bug, and not bad input. */
 export class RunError extends SkeinError {
-  constructor(code: "non-finite" | "rank-failed" | "process-lost", message: string, options?: ErrorOptions) {
+  constructor(code: "non-finite" | "rank-failed" | "process-lost" | "interrupted", message: string, options?: ErrorOptions) {
     super("environment", code, message, options);
   }
 }

@@ -1,13 +1,15 @@
 import { newestCheckpoint, hasCheckpoint } from "./checkpoint.ts";
 import { chooseBackend, surveyHardware } from "./choose-backend.ts";
 import { loadJob } from "./config.ts";
-import { exitCodes, explainDiskFull } from "./errors.ts";
+import { ConfigError, describeError, exitCodes, explainDiskFull } from "./errors.ts";
 import { nodeFiles } from "./files.ts";
 import { Interruption } from "./hosts/interruption.ts";
 import { exitCodeOfSignal, onInterrupt, type StopCause } from "./interrupts.ts";
 import type { Job } from "./job.ts";
 import { launch, type LaunchInput } from "./hosts/launch.ts";
 import { launchedHost, launchedPlace, takeLaunchedPart } from "./hosts/launched-process.ts";
+import { discoverRank } from "./hosts/rank-discovery.ts";
+import { preferenceOf } from "./members/network-world.ts";
 import { localHost } from "./hosts/local-host.ts";
 import { MetricFiles } from "./metrics.ts";
 import { claimOutput, dropUnusedOutput, reclaimOutput, saveJob, savedJob } from "./output-folder.ts";
@@ -44,6 +46,11 @@ const execute = async (input: Run, options: RunOptions, notes: readonly string[]
       `stopped after step ${step} of ${input.prepared.totalSteps}; saved ${checkpoint}; continue with: skein-train resume ${input.output}\n`,
     );
     return exitCodeOfSignal(cause ?? "SIGTERM");
+  } catch (error) {
+    const { code, message } = describeError(error);
+    if (code !== "interrupted") throw error;
+    process.stderr.write(`${message}\n`);
+    return exitCodeOfSignal(cause ?? "SIGTERM");
   } finally {
     progress.close();
     release();
@@ -54,6 +61,7 @@ const execute = async (input: Run, options: RunOptions, notes: readonly string[]
 /** Prepare a job and settle what it computes on. @returns what people are told about it, too. */
 const prepareOn = async (job: Job): Promise<{ readonly prepared: Prepared; readonly notes: readonly string[] }> => {
   const prepared = prepare(job);
+  preferenceOf(job); // a link file that cannot be read is told before any process starts
   if (job.backend !== "auto") return { prepared, notes: [] };
   const { backend, reason } = chooseBackend(prepared, await surveyHardware({ always: false }));
   return { prepared: withBackend(prepared, backend), notes: [`backend ${backend}: ${reason}`] };
@@ -111,5 +119,9 @@ export const runCommand = async (file: string, options: RunOptions): Promise<num
 /** `skein-train resume`. */
 export const resumeCommand = (output: string, options: RunOptions): Promise<number> => {
   const job = savedJob(output, overridesOf(options));
+  if ((discoverRank(process.env)?.worldSize ?? 1) > 1)
+    throw new ConfigError([
+      "resume starts the processes of a run itself, but a launcher has started this one as one of several; use run <job> --output <folder> --resume-if-possible",
+    ]);
   return goOn(job, output, options, { host: localHost(job) });
 };

@@ -35,14 +35,16 @@ export class StopSignal {
     Atomics.notify(this.words, word.stopAt);
   }
 
-  /** Any rank, before a step: waits while a requested stop is not decided. */
-  begin(step: number): void {
+  /** Any rank, before a step: waits while a requested stop is not decided. @returns whether the step may begin; else the one before was the last. */
+  begin(step: number): boolean {
     for (let seen = Atomics.load(this.words, word.begun); seen < step; ) {
       const found = Atomics.compareExchange(this.words, word.begun, seen, step);
       if (found === seen) break;
       seen = found;
     }
-    if (Atomics.load(this.words, word.requested) === 1) Atomics.wait(this.words, word.stopAt, never);
+    if (Atomics.load(this.words, word.requested) === 0) return true;
+    Atomics.wait(this.words, word.stopAt, never);
+    return step <= Atomics.load(this.words, word.stopAt);
   }
 
   /** Any rank, after each step. */

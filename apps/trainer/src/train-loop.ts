@@ -75,6 +75,12 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
 
   let state = initial;
   let done = firstStep;
+  let saved = firstStep;
+  const save = async (): Promise<void> => {
+    if (saved === done) return;
+    await events.save(state, done);
+    saved = done;
+  };
   if (done >= totalSteps) {
     await events.evaluate(state, done);
     return done;
@@ -88,7 +94,11 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
   });
   try {
     for (let stopped = false; done < totalSteps && !stopped; ) {
-      stop.begin(done + 1);
+      if (!stop.begin(done + 1)) {
+        // The stop was asked for after this rank had looked whether step `done` was the last.
+        await save();
+        break;
+      }
       const began = performance.now();
       const waited = tracer?.now() ?? 0;
       const { batch, position } = await prefetcher.next();
@@ -117,7 +127,7 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
       const last = done === totalSteps;
       const { everySteps } = job.checkpoint;
       const { everyEpochs } = job.evaluation;
-      if (last || stopped || (everySteps !== undefined && done % everySteps === 0)) await events.save(state, done);
+      if (last || stopped || (everySteps !== undefined && done % everySteps === 0)) await save();
       if (last || (!stopped && everyEpochs !== undefined && done % (everyEpochs * perEpoch) === 0)) await events.evaluate(state, done);
     }
   } finally {

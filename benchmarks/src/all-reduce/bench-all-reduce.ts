@@ -3,6 +3,7 @@ import { promisify } from "node:util";
 import { median, type Summary, summarize } from "@skein/measuring";
 import type { Plot } from "../report/plot.ts";
 import { makeRow, type Row } from "../report/row.ts";
+import { complaintOf, type Failure } from "./complaint.ts";
 import { type Contestant, findContestants, peerVersions } from "./contestants.ts";
 import { pairings } from "./pairings.ts";
 import { formatSizes, type Measurement, quickSizes, sizes } from "./problem.ts";
@@ -25,13 +26,6 @@ const measure = async ({ command, environment }: Runnable, words: readonly strin
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line) as Measurement);
-};
-
-/** The line of a failed contestant's complaint that says most. */
-const complaint = (error: unknown): string => {
-  const { stderr = "", killed, message } = error as { stderr?: string; killed?: boolean; message: string };
-  if (killed === true) return `did not end within ${longestMilliseconds / 1000} s`;
-  return (stderr.split("\n").find((line) => /error/i.test(line)) ?? message.split("\n")[0]!).trim().slice(0, 160);
 };
 
 const label = (bytes: number): string => (bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`);
@@ -64,7 +58,7 @@ export const benchAllReduce = async (ranks: number, folder: string, quick: boole
         for (const { bytes, microseconds } of await measure(contestant, formatSizes(wanted)))
           samples.set(key(name, bytes), [...(samples.get(key(name, bytes)) ?? []), ...microseconds]);
       } catch (error) {
-        reasons.set(name, `failed: ${complaint(error)}`);
+        reasons.set(name, `failed: ${complaintOf(error as Failure, longestMilliseconds)}`);
       }
     }
   }

@@ -1,5 +1,5 @@
 import { directAllReduce, directReduceScatter, execute, memoryWorld, plainArithmetic, wasmArithmetic } from "@skein/collectives";
-import { compileWasm } from "@skein/cpu-kernels";
+import { compileWasm, detectBuild } from "@skein/cpu-kernels";
 import { bytesPerElement, type DType, type Reduction } from "@skein/tensor-core";
 import { expect, test } from "vitest";
 
@@ -65,6 +65,25 @@ test.each(["relaxed", "simd", "scalar"] as const)("%s kernels give the bits of p
           expect(Buffer.compare(region, expected[i]!), `${reduction} ${dtype}, ${worldSize} ranks, ${count} elements, region ${i}`).toBe(0),
         );
       }
+    }
+  }
+});
+
+test("the sum in rank order may be written over any of its operands", async () => {
+  const memory = new WebAssembly.Memory({ initial: 32, maximum: 256, shared: true });
+  const wasm = wasmArithmetic(await compileWasm(await detectBuild()), memory);
+  const bytes = 4 * 9001; // more than two blocks
+  for (const ranks of [2, 3, 4, 5]) {
+    for (let own = 0; own < ranks; own++) {
+      const operands = Array.from({ length: ranks }, (_, rank) => new Uint8Array(memory.buffer, rank * 2 ** 17, bytes));
+      operands.forEach((region, rank) => region.set(pattern(rank, bytes, "f32")));
+      const expected = new Uint8Array(bytes);
+      plainArithmetic().combine("f32", "sum", [expected], operands);
+      wasm.combine("f32", "sum", [operands[own]!], operands);
+      expect(Buffer.compare(operands[own]!, expected), `over operand ${own} of ${ranks}`).toBe(0);
+      operands.forEach((region, rank) => {
+        if (rank !== own) expect(Buffer.compare(region, pattern(rank, bytes, "f32")), `operand ${rank} of ${ranks}`).toBe(0);
+      });
     }
   }
 });

@@ -10,7 +10,7 @@ export type { RendezvousEvent, RendezvousOptions } from "./rendezvous/coordinato
 export type { Loss } from "./rendezvous/control-messages.ts";
 export { JoinRefusedError, RendezvousError } from "./rendezvous/errors.ts";
 export { type JoinOptions, joinRendezvous, type Member } from "./rendezvous/member.ts";
-export { hostsOf, processesOf, type RankAddress, type Roster, type RosterEntry } from "./rendezvous/roster.ts";
+export { processesOf, type RankAddress, type Roster, type RosterEntry } from "./rendezvous/roster.ts";
 export { coordinatorUri, rankUri } from "./security/certificate-names.ts";
 export { CertificateError, InsecureError, PeerIdentityError, TokenError } from "./security/errors.ts";
 export { readTlsIdentity, type TlsFiles, type TlsIdentity } from "./security/tls-identity.ts";

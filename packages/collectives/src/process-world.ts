@@ -2,7 +2,8 @@ import { Worker } from "node:worker_threads";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import { ownFlags } from "./own-flags.ts";
 import type { CompanionInput, CompanionNews, CompanionOrder } from "./process-companion.ts";
-import { hostsOf, type RankAddress, type Roster } from "./rendezvous/roster.ts";
+import type { RankAddress, Roster } from "./rendezvous/roster.ts";
+import { hostsOf } from "./topology.ts";
 import { Control, controlBytes, type Preference, type WorldConnection } from "./threads/control.ts";
 import { checkKernels } from "./wasm-arithmetic.ts";
 
@@ -153,7 +154,7 @@ export const createProcessWorld = async (options: ProcessWorldOptions): Promise<
     worldSize,
     addresses,
     connect: async (roster) => {
-      hosts = hostsOf(roster);
+      hosts = hostsOf(roster.map(({ hostName }) => hostName));
       const peers = roster.filter(({ rank }) => !ranks.includes(rank));
       const order: CompanionOrder = { type: "connect", peers, preference: connection(ranks[0]!).preference };
       const connected = companions.map((companion) => companion.next("connected"));

@@ -1,5 +1,6 @@
-import { ArgumentError, bytesPerElement, type DType, InvariantError, type Reduction } from "@skein/tensor-core";
+import { ArgumentError, bytesPerElement, type DType, type Reduction } from "@skein/tensor-core";
 import { type Arithmetic, reducible } from "./arithmetic.ts";
+import { wasmMessageMemory } from "./message-memory.ts";
 
 type Accumulate = (target: number, a: number, b: number, count: number) => void;
 type Exchange = (a: number, b: number, count: number) => void;
@@ -40,6 +41,11 @@ const blockBytes = 16_384;
 export const wasmArithmetic = (module: WebAssembly.Module, memory: WebAssembly.Memory): Arithmetic => {
   const exports = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as Exports;
 
+  const messages = wasmMessageMemory(memory);
+  let block: number | undefined;
+  /** A block of our own, for when every target is an operand that comes late: a rank that sums over its own, received messages first. */
+  const spare = (): number => (block ??= messages.take(blockBytes).byteOffset);
+
   const combineBlock = (
     accumulate: Accumulate,
     width: number,
@@ -49,8 +55,7 @@ export const wasmArithmetic = (module: WebAssembly.Module, memory: WebAssembly.M
   ): void => {
     const count = bytes / width;
     // Sums are gathered in a target that no later operand reads from.
-    const home = targets.find((target) => sources.indexOf(target, 2) < 0);
-    if (home === undefined) throw new InvariantError("a reduction in rank order has no place for its partial sums");
+    const home = targets.find((target) => sources.indexOf(target, 2) < 0) ?? spare();
     accumulate(home, sources[0]!, sources[1]!, count);
     for (const source of sources.slice(2)) accumulate(home, home, source, count);
     for (const target of targets) if (target !== home) exports.copyRegion(target, home, bytes);

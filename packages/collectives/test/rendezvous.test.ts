@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { joinRendezvous } from "../src/rendezvous/member.ts";
-import { hostsOf, processesOf } from "../src/rendezvous/roster.ts";
+import { processesOf } from "../src/rendezvous/roster.ts";
 import { newSecret, signToken } from "../src/security/tokens.ts";
 import { startChild } from "./rendezvous-child.ts";
 import { build, failureOf, host as hostIn, type Hosted, job, Opened, rest, secret, until } from "./rendezvous-world.ts";
@@ -25,7 +25,6 @@ describe("a rendezvous", () => {
     ]);
     for (const member of [a, b, c]) expect(member!.roster).toEqual(roster);
     expect([a, b, c].map((member) => member!.process)).toEqual([0, 1, 2]);
-    expect(hostsOf(roster)).toEqual([[0, 1, 2], [3]]);
     expect(processesOf(roster)).toEqual([[0, 2], [1], [3]]);
   });
 

@@ -48,7 +48,11 @@ export const launch = async (input: LaunchInput): Promise<Outcome> => {
       return await launchOnce(attempt);
     } catch (error) {
       const { code, message } = describeError(error);
-      if (!restartable.has(code) || restarts > maxRestarts || input.interruption.requested) throw error;
+      if (!restartable.has(code) || input.interruption.requested) throw error;
+      if (restarts > maxRestarts) {
+        if (hasCheckpoint(nodeFiles, output)) progress.note(`to go on from the newest checkpoint: skein-train resume ${output}`);
+        throw error;
+      }
       const resume = hasCheckpoint(nodeFiles, output)
         ? newestCheckpoint(nodeFiles, output, (reason) => progress.note(`passed over a damaged checkpoint: ${reason}`))
         : undefined;

@@ -131,7 +131,7 @@ export const takeLaunchedPart = async (place: LaunchedPlace): Promise<number> =>
   const interruption = new Interruption();
   const release = onInterrupt(() => interruption.request());
   try {
-    return codeOf[await takePart({ ...memberOptions(place, undefined), interruption })];
+    return codeOf[await takePart({ ...memberOptions(place, undefined), interruption, hostRanks: [0] })];
   } finally {
     release();
   }

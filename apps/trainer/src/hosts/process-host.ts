@@ -1,6 +1,6 @@
 import { type Coordinator, hostRendezvous, newSecret, type RendezvousOptions } from "@skein/collectives/node";
 import type { Ending, HostMessage, MemberMessage } from "./control-messages.ts";
-import { type ErrorReport, RunError } from "../errors.ts";
+import { ConfigError, type ErrorReport, RunError } from "../errors.ts";
 import { Failures } from "./failures.ts";
 import { worldOf } from "../members/job-world.ts";
 import type { Attempt, RankHost } from "./rank-host.ts";
@@ -54,6 +54,17 @@ class Poll {
   }
 }
 
+const hostAt = async (options: RendezvousOptions): Promise<Coordinator> => {
+  try {
+    return await hostRendezvous(options);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    throw new ConfigError([
+      `port ${options.port} of this machine is in use, so the ranks cannot meet there; name another in SKEIN_COORDINATOR, the same for all processes`,
+    ]);
+  }
+};
+
 /**
  * Runs the ranks of a job in processes that find each other at a coordinator of this process. They may be started here, or by a launcher
  * such as mpirun.
@@ -63,7 +74,7 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
     const { assignment, ledger, interruption, note } = attempt;
     const { job } = assignment;
     const secret = options.secret ?? newSecret();
-    const coordinator = await hostRendezvous({
+    const coordinator = await hostAt({
       ...options.rendezvous,
       ...worldOf(job),
       secret,
@@ -93,6 +104,7 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
         else failures.addOwn(new RunError("process-lost", `rank ${ranks.join(", ")}: ${reason}`));
         for (const rank of ranks) coordinator.reportLost(rank, report?.message ?? reason);
       });
+      interruption.listen(() => failures.addOwn(new RunError("interrupted", "stopped before all ranks had joined; nothing was trained")));
       const roster = await Promise.race([coordinator.ready, failures.first]);
       const poll = new Poll(new Set(roster.map((entry) => entry.process)).size);
       coordinator.onLost(({ ranks, reason }) => {

@@ -5,7 +5,7 @@ import type { Submission } from "./launch-target.ts";
 import type { Attempt } from "./supervise.ts";
 
 const cures: Readonly<Record<string, string>> = {
-  mpirun: "install Open MPI or MPICH (Debian: openmpi-bin), or use --target local",
+  mpirun: "install Open MPI or MPICH (Debian: openmpi-bin), or use --transport tcp",
   sbatch: "run this on a login node of the cluster, or use --dry-run and hand the script over yourself",
   kubectl: "install it and point it at the cluster, or use --dry-run and hand the files over yourself",
 };

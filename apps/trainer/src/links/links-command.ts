@@ -22,7 +22,8 @@ class LinkLedger {
 }
 
 const microseconds = (seconds: number): string => `${(seconds * 1e6).toFixed(1)} µs`;
-const gigabytes = (secondsPerByte: number): string => `${(1e-9 / secondsPerByte).toFixed(2)} GB/s`;
+const rate = (secondsPerByte: number): string =>
+  secondsPerByte < 1e-9 * 10 ? `${(1e-9 / secondsPerByte).toFixed(2)} GB/s` : `${(1e-6 / secondsPerByte).toFixed(2)} MB/s`;
 
 /** Lay lines through what was measured. */
 export const linkFileOf = (job: Job, parts: readonly MeasuredLinks[]): LinkFile => {
@@ -51,12 +52,12 @@ export const linkFileOf = (job: Job, parts: readonly MeasuredLinks[]): LinkFile 
 
 const lines = ({ within, across, pairs, reduceSecondsPerByte }: LinkFile): string[] => {
   const line = (name: string, { secondsPerMessage, secondsPerByte, worstRelativeError }: LinkFit): string =>
-    `${name.padEnd(15)} ${microseconds(secondsPerMessage)} per message, ${gigabytes(secondsPerByte)} (line off by at most ${(worstRelativeError * 100).toFixed(0)} %)`;
+    `${name.padEnd(15)} ${microseconds(secondsPerMessage)} per message, ${rate(secondsPerByte)} (line off by at most ${(worstRelativeError * 100).toFixed(0)} %)`;
   return [
     ...(within ? [line("within a host", within)] : []),
     ...(across ? [line("across hosts", across)] : []),
     ...(pairs.length > 1 ? pairs.map((pair) => line(`  ${pair.from} to ${pair.to}`, pair)) : []),
-    `${"sums".padEnd(15)} ${gigabytes(reduceSecondsPerByte)} of one summand`,
+    `${"sums".padEnd(15)} ${rate(reduceSecondsPerByte)} of one summand`,
   ];
 };
 

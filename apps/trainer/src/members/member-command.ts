@@ -50,12 +50,13 @@ const takePartAsTold = (): Promise<Ending> => {
 /** `skein-train member`: one process of a run, started by another, which tells people what went wrong. Not for people. */
 export const addMemberCommand = (program: Command, finish: (code: number) => void): void => {
   program.command("member", { hidden: true }).action(async () => {
+    variable(memberVariables.job); // someone has typed this command
     try {
       finish((await takePartAsTold()) === "failed" ? exitCodes.failure : exitCodes.ok);
     } catch (error) {
       const report = describeError(error);
       if (process.send === undefined) process.stderr.write(`${reportPrefix}${JSON.stringify(report)}\n`);
-      else process.send(report);
+      else if (process.connected) process.send(report, undefined, undefined, () => undefined); // the launcher may have gone this moment
       finish(exitCodeOf(report.kind));
     } finally {
       if (process.connected) process.disconnect(); // else it keeps this process alive

@@ -2,14 +2,25 @@ import { readFileSync } from "node:fs";
 import { linkCosts, parseLinkFile, type Preference } from "@skein/collectives";
 import { createProcessWorld, readTlsIdentity, type TlsIdentity } from "@skein/collectives/node";
 import { rankFiles } from "../certificates/certificate-folder.ts";
+import { ConfigError } from "../errors.ts";
 import type { Job } from "../job.ts";
 import { worldOf } from "./job-world.ts";
 import type { OpenMemberWorld } from "./member-world.ts";
 
+const readLinks = (path: string): string => {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new ConfigError([
+      `network.links: ${path} cannot be read (${(error as NodeJS.ErrnoException).code}); measure the links with skein-train links, or leave it out`,
+    ]);
+  }
+};
+
 /** What collectives are chosen by. */
 export const preferenceOf = ({ sumOrder, network: { links } }: Job): Omit<Preference, "hosts"> => ({
   order: sumOrder,
-  ...(links !== undefined && { link: linkCosts(parseLinkFile(readFileSync(links, "utf8"), links)) }),
+  ...(links !== undefined && { link: linkCosts(parseLinkFile(readLinks(links), links)) }),
 });
 
 /** Who the process of `ranks` is, by the files of `skein-train certs init`. */

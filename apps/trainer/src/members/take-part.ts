@@ -18,6 +18,8 @@ export interface MemberOptions {
   readonly openWorld: OpenMemberWorld;
   /** Where the coordinator listens, and what proves that this process belongs to the job. */
   readonly rendezvous: (world: MemberWorld) => Promise<Pick<JoinOptions, "address" | "secret" | "security" | "insecure">>;
+  /** Ranks of the process that hosts the run. Default: none, as a launcher has. */
+  readonly hostRanks?: readonly number[];
   /** Calls back when this process is asked to end. */
   readonly interruption?: Interruption;
 }
@@ -28,7 +30,7 @@ export interface MemberOptions {
  * @returns how the run ended, as the host sees it.
  * @throws what keeps this process from taking part. Failures of ranks are told to the host, which decides what follows.
  */
-export const takePart = async ({ job, ranks, openWorld, rendezvous, interruption }: MemberOptions): Promise<Ending> => {
+export const takePart = async ({ job, ranks, openWorld, rendezvous, interruption, hostRanks = [] }: MemberOptions): Promise<Ending> => {
   const module = await compileWasm(await detectBuild());
   const world = await openWorld({ job, ranks, memory: createSharedMemory(), kernels: module });
   let threads: RankThreads | undefined;
@@ -46,8 +48,9 @@ export const takePart = async ({ job, ranks, openWorld, rendezvous, interruption
         let stop: StopSignal | undefined;
         member.onLost(({ ranks: lost, reason }) => {
           // The coordinator is gone with the host: nobody is left to say "end".
-          if (lost.length === 0 || lost.includes(0))
-            setTimeout(() => reject(new RunError("process-lost", `the host of the run is gone: ${reason}`)), 5000).unref();
+          if (lost.length > 0 && !hostRanks.some((rank) => lost.includes(rank))) return;
+          const who = lost.length === 0 ? "" : `rank ${lost.join(", ")} was lost, and `;
+          reject(new RunError("process-lost", `${who}the host of the run is gone: ${reason}`));
         });
         member.onMessage((message) => {
           const said = message as HostMessage;

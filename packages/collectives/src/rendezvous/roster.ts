@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { hostsOf } from "../topology.ts";
 
 /** Where a rank listens for the data of others. */
 export interface RankAddress {
@@ -36,18 +37,5 @@ export const rosterSchema: z.ZodType<Roster> = z
   .min(1)
   .refine((roster) => roster.every(({ rank }, index) => rank === index), "ranks must be 0, 1, 2, … in order");
 
-const groupedBy = <Key>(roster: Roster, key: (entry: RosterEntry) => Key): number[][] => {
-  const groups = new Map<Key, number[]>();
-  for (const entry of roster) {
-    const group = groups.get(key(entry));
-    if (group === undefined) groups.set(key(entry), [entry.rank]);
-    else group.push(entry.rank);
-  }
-  return [...groups.values()];
-};
-
-/** Ranks that share a machine, by its name. Groups are in the order of their lowest rank, ranks ascend in each. */
-export const hostsOf = (roster: Roster): number[][] => groupedBy(roster, ({ hostName }) => hostName);
-
 /** Ranks that share a process, and so its memory. Groups are in the order of process numbers. */
-export const processesOf = (roster: Roster): number[][] => groupedBy(roster, ({ process }) => process);
+export const processesOf = (roster: Roster): number[][] => hostsOf(roster.map(({ process }) => String(process)));
