@@ -17,10 +17,11 @@ const { memory, rank, worldSize } = connection;
 const communicator = joinWorld(connection);
 const empty = new Uint8Array(memory.buffer, 0, 0);
 
-const barrier = (): void => communicator.wait(communicator.start({ kind: "barrier", dtype: "u8", input: empty, output: empty }));
+const barrier = (): void =>
+  communicator.wait(communicator.start({ kind: "barrier", dtype: "u8", input: empty, output: empty, awaited: true }));
 
 const allReduce = (region: Uint8Array, reduction: Reduction): void =>
-  communicator.wait(communicator.start({ kind: "all-reduce", dtype: "f32", reduction, input: region, output: region }));
+  communicator.wait(communicator.start({ kind: "all-reduce", dtype: "f32", reduction, input: region, output: region, awaited: true }));
 
 const validate = (region: Uint8Array): void => {
   const values = new Float32Array(region.buffer, region.byteOffset, region.byteLength / 4);

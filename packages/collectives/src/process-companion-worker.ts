@@ -1,4 +1,3 @@
-import { availableParallelism } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import type { ErrorKind } from "@skein/tensor-core";
 import { wasmMessageMemory } from "./message-memory.ts";
@@ -15,6 +14,7 @@ import { isLoopback } from "./security/loopback.ts";
 import { signToken, verifyToken } from "./security/tokens.ts";
 import { Control, laneCount, type Preference } from "./threads/control.ts";
 import { crc32cOf } from "./wire/folded-crc32c.ts";
+import { hasOwnCore } from "./own-core.ts";
 import { losslessCodec } from "./wire/lossless-codec.ts";
 import { openWireKernels, type WireKernels } from "./wire/wire-kernels.ts";
 import { serveRequests } from "./threads/serve-requests.ts";
@@ -48,10 +48,6 @@ const codecOf = ({ codec: when = "auto", emulate }: CompanionInput, { link }: Pr
   const known = emulate?.bytesPerSecond ?? (link && 1 / link.across.secondsPerByte);
   return frameCodec(codec, codesThatPay(codec, defaultFlow.frameBytes, known));
 };
-
-/** A companion that may keep a core busy looks for what comes next before it sleeps. */
-const hasOwnCore = ({ hosts }: Preference, rank: number): boolean =>
-  (hosts?.find((host) => host.includes(rank))?.length ?? 1) <= availableParallelism();
 
 const run = async (input: CompanionInput): Promise<void> => {
   const { connection, job, build, secret, tls, listen, insecure, links: settings = {}, emulate } = input;
@@ -91,6 +87,7 @@ const run = async (input: CompanionInput): Promise<void> => {
   const order = await ordered;
   if (order === undefined) return listener.close();
   const links = await listener.connect(order.peers);
+  const turn = hasOwnCore(order.preference, rank) ? (call: () => void): void => void setImmediate(call) : undefined;
   const world = networkWorld({
     rank,
     worldSize,
@@ -100,7 +97,7 @@ const run = async (input: CompanionInput): Promise<void> => {
     timeoutMilliseconds,
     codec: codecOf(input, order.preference, kernels),
     nameOf: (tag) => control.nameOf(tag),
-    ...(hasOwnCore(order.preference, rank) && { turn: (call) => void setImmediate(call) }),
+    ...(turn && { turn }),
   });
   linked.world = world;
   world.onFailure((error) => control.failWith(error, 0));
@@ -115,6 +112,7 @@ const run = async (input: CompanionInput): Promise<void> => {
         ),
         memory: messages,
       },
+      turn,
     );
   } finally {
     await world.close();

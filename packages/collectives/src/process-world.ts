@@ -3,8 +3,10 @@ import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import { ownFlags } from "./own-flags.ts";
 import type { CompanionInput, CompanionNews, CompanionOrder } from "./process-companion.ts";
 import type { RankAddress, Roster } from "./rendezvous/roster.ts";
+import { hasOwnCore } from "./own-core.ts";
 import { hostsOf } from "./topology.ts";
 import { Control, controlBytes, type Preference, type WorldConnection } from "./threads/control.ts";
+import { spinsOnOwnCore } from "./thread-world.ts";
 import { checkKernels } from "./wasm-arithmetic.ts";
 
 export interface ProcessWorldOptions
@@ -128,7 +130,7 @@ export const createProcessWorld = async (options: ProcessWorldOptions): Promise<
       localRanks: ranks,
       companionOnly: true,
       timeoutMilliseconds,
-      spins: 0,
+      spins: hosts !== undefined && hasOwnCore({ hosts }, rank) ? spinsOnOwnCore : 0,
       preference: { ...preference, ...(hosts && { hosts }) },
     };
   };

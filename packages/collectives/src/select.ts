@@ -38,13 +38,14 @@ export interface Choice {
 }
 
 /**
- * Links that nobody measured. Across hosts: 10 Gbit/s Ethernet, taken as 30 µs per message and 1.25 GB/s. Within a host, between
- * processes: loopback, taken as 15 µs and 2.5 GB/s. Sums: 4 GB/s of summands, what one core does with plain vectors in cache.
+ * Links that nobody measured. Within a host, between processes: what `skein-train links` found on loopback in November 2026, 76 to 121 µs and
+ * 1.8 to 2.2 GB/s. Across hosts: as much and a 10 Gbit/s Ethernet, 25 µs and 1.25 GB/s. Sums: 2 GB/s of summands, which have just come and lie
+ * beside operands that no cache holds; with that, vectors are cut where cutting was seen to pay (docs/experiments.md).
  */
 export const ethernetLinks: LinkCosts = {
-  within: { secondsPerMessage: 15e-6, secondsPerByte: 1 / 2.5e9 },
-  across: { secondsPerMessage: 30e-6, secondsPerByte: 1 / 1.25e9 },
-  reduceSecondsPerByte: 1 / 4e9,
+  within: { secondsPerMessage: 75e-6, secondsPerByte: 1 / 2e9 },
+  across: { secondsPerMessage: 100e-6, secondsPerByte: 1 / 1.25e9 },
+  reduceSecondsPerByte: 1 / 2e9,
 };
 
 /** Seconds of a path in which every byte of S stands for `scale` bytes. */

@@ -34,7 +34,7 @@ export interface ThreadWorld {
 
 // Measured on 2 cores, 1 MiB (docs/experiments.md): two ranks take 24 µs when they look 3000 times or more, and 75 µs when they sleep at
 // once; but four ranks take 250 µs when they sleep, and 570 µs when each looks 30,000 times on a core that another needs.
-const spinsOnOwnCore = 5000;
+export const spinsOnOwnCore = 5000;
 
 // The build rewrites this to the .js file beside it.
 const companionFile = new URL("./companion-worker.ts", import.meta.url);

@@ -29,6 +29,7 @@ export interface Ask {
   readonly root?: number;
   readonly inPlace?: boolean;
   readonly priority?: number;
+  readonly awaited?: boolean;
 }
 
 export interface Answer {
@@ -65,7 +66,7 @@ const regions = ({ kind, n, dtype = "f32", inPlace = false }: Ask): { input: Uin
 };
 
 const requestOf = (ask: Ask): CollectiveRequest => {
-  const { kind, n, reduction, root, priority } = ask;
+  const { kind, n, reduction, root, priority, awaited } = ask;
   const place = placeOf(rank, worldSize, n);
   return {
     kind,
@@ -73,6 +74,7 @@ const requestOf = (ask: Ask): CollectiveRequest => {
     ...(reduction && { reduction }),
     ...(root !== undefined && { root }),
     ...(priority !== undefined && { priority }),
+    ...(awaited !== undefined && { awaited }),
     ...(kind === "send-receive" && { to: place.to!, from: place.from! }),
   };
 };

@@ -70,6 +70,7 @@ describe.each([1, 2, 3, 5])("%i thread ranks", (worldSize) => {
       { kind: "all-reduce", n: 501, dtype: "i32", reduction: "max", priority: 2 },
       { kind: "reduce-scatter", n: 33 },
       { kind: "all-to-all", n: 12, dtype: "f16", priority: 3 },
+      { kind: "all-reduce", n: 9, awaited: true },
       { kind: "broadcast", n: 100, root: worldSize - 1, inPlace: true },
       { kind: "send-receive", n: 5, priority: 2 },
       { kind: "all-reduce", n: 19, dtype: "bf16" },

@@ -125,7 +125,12 @@ export class CpuExecutable implements Executable {
         stepOfNode.set(node.id, steps.length);
         steps.push({ ...base, collective: planCollective(graph, node) });
       } else if (node.op === "collective-done") {
-        steps.push({ ...base, waitsFor: stepOfNode.get(node.inputs[0]!.node)! });
+        const waitsFor = stepOfNode.get(node.inputs[0]!.node)!;
+        const begun = steps[waitsFor]!;
+        // Nothing is computed meanwhile: then the waiting thread may carry the request out itself.
+        if (waitsFor === steps.length - 1 && begun.collective !== undefined)
+          steps[waitsFor] = { ...begun, collective: { ...begun.collective, request: { ...begun.collective.request, awaited: true } } };
+        steps.push({ ...base, waitsFor });
       } else if (node.op === "axis-index") {
         steps.push(base);
       } else if (!plan.settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0)) {

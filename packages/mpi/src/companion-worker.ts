@@ -1,7 +1,8 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { Control, laneCount, serveRequests, wasmMessageMemory } from "@skein/collectives";
+import { hasOwnCore } from "@skein/collectives/node";
 import type { ErrorKind } from "@skein/tensor-core";
-import type { CompanionInput, CompanionNews } from "./companion.ts";
+import { type CompanionInput, type CompanionNews, threadsOfRank } from "./companion.ts";
 import { connectMpi } from "./connect.ts";
 import { openMpi } from "./world.ts";
 
@@ -18,7 +19,10 @@ const run = async ({ connection, load }: CompanionInput): Promise<void> => {
   const nameOf = (tag: number): string => control.nameOf(tag);
   const { transports, native } = await connectMpi({ world, lanes: laneCount, memory, timeoutMilliseconds, nameOf });
   post({ type: "connected" });
-  await serveRequests(connection, { transports, memory, native });
+  const turn = hasOwnCore(connection.preference, connection.rank, threadsOfRank)
+    ? (call: () => void): void => void setImmediate(call)
+    : undefined;
+  await serveRequests(connection, { transports, memory, native }, turn);
 };
 
 run(workerData as CompanionInput)

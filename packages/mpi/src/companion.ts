@@ -12,3 +12,6 @@ export interface CompanionInput {
 export type CompanionNews =
   | { readonly type: "connected" }
   | { readonly type: "failed"; readonly kind: ErrorKind; readonly code: string; readonly message: string };
+
+/** Threads of a rank that are busy at once: it computes, its companion communicates, and MPI makes progress. */
+export const threadsOfRank = 3;

@@ -1,9 +1,9 @@
 import { hostname } from "node:os";
 import { Worker } from "node:worker_threads";
 import { checkKernels, Control, controlBytes, type Preference, type WorldConnection } from "@skein/collectives";
-import { ownFlags, type RankAddress } from "@skein/collectives/node";
+import { hasOwnCore, ownFlags, type RankAddress, spinsOnOwnCore } from "@skein/collectives/node";
 import { ArgumentError, InvariantError, SkeinError } from "@skein/tensor-core";
-import type { CompanionInput, CompanionNews } from "./companion.ts";
+import { type CompanionInput, type CompanionNews, threadsOfRank } from "./companion.ts";
 import { MpiError } from "./errors.ts";
 import type { LoadOptions } from "./load-addon.ts";
 import { type OpenOptions, openMpi } from "./world.ts";
@@ -114,7 +114,7 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
       localRanks: [rank],
       companionOnly: true,
       timeoutMilliseconds,
-      spins: 0,
+      spins: hasOwnCore({ hosts }, rank, threadsOfRank) ? spinsOnOwnCore : 0,
       preference: { ...preference, hosts },
     };
   };

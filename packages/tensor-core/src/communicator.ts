@@ -31,6 +31,8 @@ export interface CollectiveRequest {
   readonly ragged?: RaggedRows;
   /** Which requests go first, 0 to 3; those of different priorities do not wait for each other. Equal on all ranks. Default: 0. */
   readonly priority?: number;
+  /** `wait` follows at once, so nobody else need be woken to carry the request out. A request that says so and is not waited for may lie. */
+  readonly awaited?: boolean;
 }
 
 /**

@@ -47,7 +47,9 @@ class Member {
   start(request: Parameters<Communicator["start"]>[0], tag: number): CollectiveHandle {
     this.control.throwIfUnusable(tag);
     const { lane } = this.lanes[request.priority ?? 0]!;
-    return { id: (lane.post({ ...request, tag }) >>> 0) * laneCount + lane.index };
+    return {
+      id: (lane.post({ ...request, tag }, request.awaited === true && !this.connection.companionOnly) >>> 0) * laneCount + lane.index,
+    };
   }
 
   wait({ id }: CollectiveHandle): void {

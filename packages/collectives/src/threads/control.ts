@@ -124,17 +124,19 @@ export class Control {
   readonly timeoutMilliseconds: number;
   private readonly localRanks: readonly number[];
   private readonly localIndex: number;
-  private readonly spins: number;
+  private readonly spins: Readonly<Record<Bell, number>>;
   private readonly names: string[] = [];
 
-  constructor({ control, rank, worldSize, localRanks, timeoutMilliseconds, spins }: WorldConnection) {
+  constructor({ control, rank, worldSize, localRanks, timeoutMilliseconds, spins, companionOnly }: WorldConnection) {
     this.words = new Int32Array(control);
     this.rank = rank;
     this.worldSize = worldSize;
     this.localRanks = localRanks;
     this.localIndex = localRanks.indexOf(rank);
     this.timeoutMilliseconds = timeoutMilliseconds;
-    this.spins = spins;
+    // A peer is about to ring the mail bell, and a companion that holds sockets that of what is done; other threads of one rank wait
+    // for each other asleep.
+    this.spins = { mail: spins, requests: 0, done: companionOnly ? spins : 0 };
   }
 
   // Places.
@@ -293,13 +295,12 @@ export class Control {
   }
 
   /**
-   * Block until `ready`, which whoever makes it true announces by the bell. Looks without sleeping first, where that is the mail bell: a
-   * peer is about to ring it, whereas threads of one rank wait for each other asleep.
+   * Block until `ready`, which whoever makes it true announces by the bell. Looks without sleeping first, where that pays.
    *
    * @returns false after the timeout. A failed or closed group ends the wait.
    */
   waitUntil(ready: () => boolean, bell: Bell, milliseconds: number = this.timeoutMilliseconds): boolean {
-    if (bell === "mail") for (let i = 0; i < this.spins; i++) if (ready()) return true;
+    for (let i = this.spins[bell]; i > 0; i--) if (ready()) return true;
     const deadline = performance.now() + milliseconds;
     const at = this.bellAt(bell);
     for (;;) {

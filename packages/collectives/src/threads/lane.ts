@@ -66,8 +66,8 @@ export class Lane {
     return Atomics.load(this.control.words, this.base + laneWord.lock) === 1;
   }
 
-  /** Post a request; returns its number in this lane. Waits while the queue is full. */
-  post(request: PostedRequest): number {
+  /** Post a request; returns its number in this lane. Waits while the queue is full. @param quietly without waking the companion. */
+  post(request: PostedRequest, quietly: boolean): number {
     const { words } = this.control;
     const sequence = (this.posted + 1) | 0;
     const oldest = (sequence - queueLength) | 0;
@@ -90,7 +90,7 @@ export class Lane {
     write("receivedRows", request.ragged?.receivedRows.byteOffset ?? 0);
     write("receivedRowsBytes", request.ragged?.receivedRows.byteLength ?? 0);
     Atomics.store(words, this.base + laneWord.posted, sequence);
-    this.announce();
+    if (!quietly) this.announce();
     return sequence;
   }
 

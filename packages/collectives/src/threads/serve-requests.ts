@@ -10,6 +10,17 @@ const whenRung = async (control: Control, bell: Bell, seen: number, milliseconds
   if (async) await value;
 };
 
+/** Look whether the requests' bell rings within a while. */
+const isRungSoon = async (control: Control, seen: number, turn: (call: () => void) => void): Promise<boolean> => {
+  const at = control.bellAt("requests");
+  const until = performance.now() + lookingMilliseconds;
+  do {
+    if (Atomics.load(control.words, at) !== seen) return true;
+    await new Promise<void>((resolve) => turn(resolve));
+  } while (performance.now() < until);
+  return false;
+};
+
 const whenReady = async (control: Control, later: Later<unknown>): Promise<void> => {
   const deadline = performance.now() + control.timeoutMilliseconds;
   for (;;) {
@@ -22,13 +33,18 @@ const whenReady = async (control: Control, later: Later<unknown>): Promise<void>
   }
 };
 
+/** How long a companion looks for the next request before it sleeps: a rank that waits often posts again within microseconds. */
+const lookingMilliseconds = 0.5;
+
 /**
  * Carry out a rank's requests until the world is closed or fails, over transports that cannot block: the body of a companion that holds
  * sockets. Each lane has at most one request under way, and the lanes run beside each other.
  *
+ * @param turn calls back from the event loop's next turn; given where a companion has a core that nobody computes on. It then looks for
+ * requests for a while, where sleeping and being woken would take longer than a small request.
  * @returns when the world was closed. @throws the failure, after telling it to the ranks of this process.
  */
-export const serveRequests = async (connection: WorldConnection, carriage: Carriage): Promise<void> => {
+export const serveRequests = async (connection: WorldConnection, carriage: Carriage, turn?: (call: () => void) => void): Promise<void> => {
   const { control, lanes } = new RankLanes(connection, carriage);
   let failed: unknown;
   const busy = new Set<number>();
@@ -59,6 +75,7 @@ export const serveRequests = async (connection: WorldConnection, carriage: Carri
       busy.add(entry.lane.index);
       void drain(entry);
     }
+    if (turn !== undefined && (await isRungSoon(control, seen, turn))) continue;
     await whenRung(control, "requests", seen, Infinity);
   }
   const failure = control.failure() ?? failed;
