@@ -135,20 +135,16 @@ export const fitLink = (samples: readonly LinkSample[]): LinkFit => {
   const wrong = samples.find(({ bytes, seconds: time }) => !(time > 0 && Number.isFinite(time) && bytes >= 0));
   if (wrong !== undefined)
     throw new ArgumentError(`a message of ${wrong.bytes} bytes cannot take ${wrong.seconds} s; times of messages are above 0`);
-  let [w, wb, wbb, wt, wbt] = [0, 0, 0, 0, 0];
-  for (const { bytes, seconds: time } of samples) {
-    const weight = 1 / time ** 2;
-    w += weight;
-    wb += weight * bytes;
-    wbb += weight * bytes ** 2;
-    wt += weight * time;
-    wbt += weight * bytes * time;
-  }
-  const determinant = w * wbb - wb ** 2;
-  let alpha = (wt * wbb - wb * wbt) / determinant;
-  let beta = (w * wbt - wb * wt) / determinant;
-  if (alpha < 0) [alpha, beta] = [0, wbt / wbb];
-  else if (beta < 0) [alpha, beta] = [wt / w, 0];
+  const weighted = samples.map(({ bytes, seconds: time }) => ({ bytes, time, weight: 1 / time ** 2 }));
+  const total = (of: (sample: (typeof weighted)[number]) => number): number =>
+    weighted.reduce((sum, sample) => sum + sample.weight * of(sample), 0);
+  const weight = total(() => 1);
+  const [meanBytes, meanTime] = [total(({ bytes }) => bytes) / weight, total(({ time }) => time) / weight];
+  // About the means: sums of squares of large sizes that lie close together would cancel.
+  const slope = total(({ bytes, time }) => (bytes - meanBytes) * (time - meanTime)) / total(({ bytes }) => (bytes - meanBytes) ** 2);
+  let [alpha, beta] = [meanTime - slope * meanBytes, slope];
+  if (alpha < 0) [alpha, beta] = [0, total(({ bytes, time }) => bytes * time) / total(({ bytes }) => bytes ** 2)];
+  else if (beta < 0) [alpha, beta] = [meanTime, 0];
 
   const errors = samples.map(({ bytes, seconds: time }) => alpha + beta * bytes - time);
   const mean = samples.reduce((sum, { seconds: time }) => sum + time, 0) / samples.length;
