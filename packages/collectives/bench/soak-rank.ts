@@ -1,5 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { bytesPerElement, type CollectiveKind, type CollectiveRequest, type DType } from "@skein/tensor-core";
+import { bytesPerElement, type CollectiveRequest, type DType } from "@skein/tensor-core";
+import { kinds } from "../src/threads/control.ts";
 import { joinWorld, type WorldConnection } from "../src/node.ts";
 import { closedForm, fromBytes, operand, placeOf, regionElements, toBytes } from "../test/world.ts";
 
@@ -26,15 +27,6 @@ const random = (below: number): number => {
 };
 const pick = <T>(values: readonly T[]): T => values[random(values.length)]!;
 
-const kinds: readonly CollectiveKind[] = [
-  "all-reduce",
-  "reduce-scatter",
-  "all-gather",
-  "all-to-all",
-  "broadcast",
-  "send-receive",
-  "barrier",
-];
 const dtypes: readonly DType[] = ["f32", "bf16", "i32"];
 let next = address;
 const allocate = (bytes: number): Uint8Array => {

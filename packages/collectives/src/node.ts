@@ -15,6 +15,7 @@ export { processesOf, type RankAddress, type Roster, type RosterEntry } from "./
 export { coordinatorUri, rankUri } from "./security/certificate-names.ts";
 export { CertificateError, InsecureError, PeerIdentityError, TokenError } from "./security/errors.ts";
 export { readTlsIdentity, type TlsFiles, type TlsIdentity } from "./security/tls-identity.ts";
+export { isLoopback } from "./security/loopback.ts";
 export { newSecret, signToken, verifyToken } from "./security/tokens.ts";
 export { createThreadWorld, spinsOnOwnCore, type ThreadWorld, type ThreadWorldOptions } from "./thread-world.ts";
 export { type BlockingCommunicator, joinWorld } from "./threads/communicator.ts";

@@ -1,11 +1,12 @@
 import { hostname } from "node:os";
-import { type JoinOptions, readTlsIdentity } from "@skein/collectives/node";
+import { isLoopback, type JoinOptions, readTlsIdentity } from "@skein/collectives/node";
 import { coordinatorFiles } from "../certificates/certificate-folder.ts";
 import type { Ending } from "./control-messages.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
 import { Interruption } from "./interruption.ts";
 import { onInterrupt } from "../interrupts.ts";
 import type { Job } from "../job.ts";
+import { coordinatorVariable, secretVariable } from "../launch-targets/rank-command.ts";
 import { type MemberOptions, takePart } from "../members/take-part.ts";
 import { openMpiWorld } from "../members/mpi-world.ts";
 import { memberIdentity, openNetworkWorld } from "../members/network-world.ts";
@@ -22,8 +23,6 @@ export interface LaunchedPlace {
   readonly coordinator: Address | undefined;
   readonly secret: string | undefined;
 }
-
-const secretVariable = "SKEIN_SECRET";
 
 /**
  * Find out whether a launcher has started this process as one of several.
@@ -48,12 +47,10 @@ export const launchedPlace = (job: Job, env: NodeJS.ProcessEnv): LaunchedPlace |
   const secret = env[secretVariable];
   if (job.transport !== "mpi" && (coordinator === undefined || secret === undefined))
     throw new ConfigError([
-      `${source} has started ${count} processes, which need to know where they meet; set SKEIN_COORDINATOR=<host of rank 0>:<port> and ${secretVariable} alike for all, or use skein-train launch`,
+      `${source} has started ${count} processes, which need to know where they meet; set ${coordinatorVariable}=<host of rank 0>:<port> and ${secretVariable} alike for all, or use skein-train launch`,
     ]);
   return { job, process: index, ranks: Array.from({ length: each }, (_, i) => index * each + i), coordinator, secret };
 };
-
-const isLoopback = (host: string): boolean => host === "localhost" || host === "::1" || host.startsWith("127.");
 
 /** What rank 0 tells the others through MPI, where nobody else has told them. */
 interface Meeting {
@@ -105,10 +102,10 @@ export const launchedHost = (place: LaunchedPlace): RankHost => {
       insecure,
       ...(certificates !== undefined && { security: readTlsIdentity(coordinatorFiles(certificates)) }),
     },
-    start: ({ coordinator: address, secret: proof }) => {
+    start: ({ attempt: { prepared }, coordinator: address, secret: proof }) => {
       // Others reach this machine by its name; this process by what it listens on.
       const reach = listen === "0.0.0.0" ? (coordinator?.host ?? hostname()) : address.host;
-      const part = takePart(memberOptions(place, { address: { host: reach, port: address.port }, secret: proof }));
+      const part = takePart({ ...memberOptions(place, { address: { host: reach, port: address.port }, secret: proof }), prepared });
       const lost = new Promise<{ ranks: readonly number[]; reason: string }>((resolve) => {
         part.catch((error: Error) => resolve({ ranks, reason: error.message }));
       });

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { ErrorReport } from "../errors.ts";
+import { coordinatorVariable, secretVariable } from "../launch-targets/rank-command.ts";
 import type { LostProcess, Processes, StartProcesses } from "./process-host.ts";
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
@@ -15,13 +16,13 @@ export const memberArguments: readonly string[] = [process.execPath, ...process.
 const graceMilliseconds = 8000;
 
 /** What a process of a run is started with. The secret travels in the environment, which other users cannot read. */
-export const memberVariables = {
-  coordinator: "SKEIN_COORDINATOR",
-  secret: "SKEIN_SECRET",
+export const memberVariables: Readonly<Record<"coordinator" | "secret" | "ranks" | "job" | "certificates", string>> = {
+  coordinator: coordinatorVariable,
+  secret: secretVariable,
   ranks: "SKEIN_RANKS",
   job: "SKEIN_JOB",
   certificates: "SKEIN_CERTIFICATES",
-} as const;
+};
 
 /** How a process ended, in words. */
 const endOf = (code: number | null, signal: NodeJS.Signals | null): string =>

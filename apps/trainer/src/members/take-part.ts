@@ -6,13 +6,15 @@ import type { Job } from "../job.ts";
 import { RunError } from "../errors.ts";
 import { worldOf } from "./job-world.ts";
 import type { MemberWorld, OpenMemberWorld } from "./member-world.ts";
-import { prepare, withBackend } from "../prepare.ts";
+import { prepare, type Prepared, withBackend } from "../prepare.ts";
 import { measuringRank, RankThreads, trainingRank } from "./rank-threads.ts";
 import { StopSignal } from "../stop-signal.ts";
 
 export interface MemberOptions {
   /** As this process knows it; the host must have the same. */
   readonly job: Job;
+  /** The job with its data, where the process has loaded it already. */
+  readonly prepared?: Prepared | undefined;
   /** Ranks that this process runs. */
   readonly ranks: readonly number[];
   readonly openWorld: OpenMemberWorld;
@@ -30,7 +32,15 @@ export interface MemberOptions {
  * @returns how the run ended, as the host sees it.
  * @throws what keeps this process from taking part. Failures of ranks are told to the host, which decides what follows.
  */
-export const takePart = async ({ job, ranks, openWorld, rendezvous, interruption, hostRanks = [] }: MemberOptions): Promise<Ending> => {
+export const takePart = async ({
+  job,
+  ranks,
+  openWorld,
+  rendezvous,
+  interruption,
+  hostRanks = [],
+  prepared,
+}: MemberOptions): Promise<Ending> => {
   const module = await compileWasm(await detectBuild());
   const world = await openWorld({ job, ranks, memory: createSharedMemory(), kernels: module });
   let threads: RankThreads | undefined;
@@ -59,7 +69,7 @@ export const takePart = async ({ job, ranks, openWorld, rendezvous, interruption
             stop = StopSignal.create(assignment.resume?.step ?? 0);
             threads = new RankThreads({
               ...(assignment.task === "train"
-                ? trainingRank(assignment, withBackend(prepare(job), assignment.job.backend), module, stop)
+                ? trainingRank(assignment, withBackend(prepared ?? prepare(job), assignment.job.backend), module, stop)
                 : measuringRank(module)),
               world: {
                 connection: (rank) => world.connection(rank),
