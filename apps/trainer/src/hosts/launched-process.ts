@@ -44,6 +44,10 @@ export const launchedPlace = (job: Job, env: NodeJS.ProcessEnv): LaunchedPlace |
     throw new ConfigError([
       `${source} has started ${count} processes of ${each} ${each === 1 ? "rank" : "ranks"}, but the job has ${job.ranks} ranks; add --ranks ${count * each}, or start ${job.ranks / each} processes`,
     ]);
+  if (job.transport === "tls" && job.network.certificates === undefined)
+    throw new ConfigError([
+      `${source} has started ${count} processes, and transport: tls needs the certificates of all; make them with skein-train certs init and add --certificates <folder>`,
+    ]);
   const secret = env[secretVariable];
   if (job.transport !== "mpi" && (coordinator === undefined || secret === undefined))
     throw new ConfigError([
