@@ -9,6 +9,7 @@ export type Job =
   | { readonly name: "algorithms"; readonly runs: readonly Run[] }
   | { readonly name: "requests"; readonly requests: readonly Ask[]; readonly startAllFirst: boolean; readonly repeats?: number }
   | { readonly name: "die"; readonly how: "throw" | "never start" | "other size" | "wait" }
+  | { readonly name: "fail second" }
   | { readonly name: "full queue"; readonly count: number }
   | { readonly name: "groups"; readonly partitions: readonly (readonly (readonly number[])[])[]; readonly n: number }
   | { readonly name: "ragged"; readonly capacity: number; readonly rowElements: number }
@@ -98,6 +99,10 @@ const run = (): Answer => {
   if (job.name === "algorithms") {
     const transport = new ThreadTransport(control, memory);
     return { outputs: job.runs.map((one, i) => runAlgorithm(one, 8 * (i + 1), transport)), bytesSent: 0 };
+  }
+  if (job.name === "fail second") {
+    control.failLost(rank, 0, "as another thread found too");
+    return { outputs: [Uint8Array.of(control.unusable ? 1 : 0)], bytesSent: 0 };
   }
   const communicator = joinWorld(connection);
   if (job.name === "requests") {

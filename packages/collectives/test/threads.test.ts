@@ -1,8 +1,10 @@
+import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { bytesPerElement } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
 import { algorithms } from "../src/algorithms/table.ts";
 import { sentElements } from "../src/schedule.ts";
+import { stateWord } from "../src/threads/control.ts";
 import { createThreadWorld, type ThreadWorldOptions } from "../src/node.ts";
 import { selectAlgorithm } from "../src/select.ts";
 import type { Answer, Ask, Job, RankData } from "./rank-worker.ts";
@@ -175,6 +177,24 @@ describe("failures are typed, name the rank, and leave the group unusable", () =
       expect(error?.code).toBe("peer-lost");
       expect(error?.message).toMatch(/rank 2 was lost during (barrier #1|all-reduce #2): its thread ended/);
     }
+  });
+
+  test("two failures at once: the second returns only when the first is written down", async () => {
+    const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
+    const world = createThreadWorld({ worldSize: 1, memory, kernels: "none" });
+    const connection = world.connection(0);
+    const state = new Int32Array(connection.control);
+    const report = new TextEncoder().encode('{"cause":"lost","peer":0,"rank":0,"collective":"","text":"as found first"}');
+    state[stateWord.claimed] = 1; // as a thread that has begun to report
+    const workerData: RankData = { connection, job: { name: "fail second" }, address: 0, length: 0 };
+    const answer = once(new Worker(new URL("./rank-worker.ts", import.meta.url), { workerData }), "message");
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    new Uint8Array(connection.control).set(report, 4 * stateWord.report);
+    state[stateWord.reportLength] = report.length;
+    Atomics.store(state, stateWord.failed, 1);
+    Atomics.notify(state, stateWord.failed);
+    expect((await answer)[0]).toEqual({ outputs: [Uint8Array.of(1)], bytesSent: 0 });
+    await world.close();
   });
 
   test("ranks that start different sizes", async () => {

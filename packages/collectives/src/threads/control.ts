@@ -35,7 +35,7 @@ const groupNameWords = 8;
 const line = (words: number): number => Math.ceil(words / 16) * 16;
 const groupWords = (worldSize: number): number => line(1 + groupNameWords + worldSize);
 
-const stateWord = { claimed: 0, failed: 1, reportLength: 2, closed: 3, report: 16 } as const;
+export const stateWord = { claimed: 0, failed: 1, reportLength: 2, closed: 3, report: 16 } as const;
 export const mailWord = { sent: 0, slots: 1, returned: 32 } as const;
 export const laneWord = { posted: 0, done: 16, lock: 32, bytesSent: 48, requests: 64 } as const;
 export const requestWord = {
@@ -238,13 +238,18 @@ export class Control {
   }
 
   private fail(report: Omit<Report, "rank" | "collective">, tag: number): void {
-    if (Atomics.compareExchange(this.words, stateWord.claimed, 0, 1) !== 0) return; // the first failure stands
+    if (Atomics.compareExchange(this.words, stateWord.claimed, 0, 1) !== 0) {
+      // The first failure stands. Another thread may still be writing it down; whoever returns from here must find the group unusable.
+      Atomics.wait(this.words, stateWord.failed, 0, this.timeoutMilliseconds);
+      return;
+    }
     const whole: Report = { ...report, rank: this.rank, collective: tag === 0 ? "" : this.nameOf(tag) };
     let bytes = encoder.encode(JSON.stringify(whole));
     if (bytes.length > reportBytes) bytes = encoder.encode(JSON.stringify({ ...whole, text: whole.text.slice(0, reportBytes / 4) }));
     new Uint8Array(this.words.buffer, 4 * stateWord.report, bytes.length).set(bytes);
     this.words[stateWord.reportLength] = bytes.length;
     Atomics.store(this.words, stateWord.failed, 1); // last, so that whoever sees it sees the rest
+    Atomics.notify(this.words, stateWord.failed);
     this.wakeAll();
   }
 
