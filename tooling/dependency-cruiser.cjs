@@ -22,6 +22,7 @@ const packageGraph = {
 const testGraph = {
   "gpu-kernels": ["cpu-kernels", "browser"],
   collectives: ["cpu-kernels"],
+  compressors: ["cpu-kernels", "gpu-kernels", "collectives"],
   models: ["cpu-kernels"],
 };
 

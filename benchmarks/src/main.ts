@@ -4,11 +4,14 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { benchAllReduce } from "./all-reduce/bench-all-reduce.ts";
 import { browserProblems, coreProblems, gpuProblems, problems } from "./problems/table.ts";
+import { convergence } from "./convergence/convergence.ts";
 import { formatPage, machine } from "./report/page.ts";
 import type { Plot } from "./report/plot.ts";
 import { writePlots } from "./report/write-plots.ts";
 import type { Row } from "./report/row.ts";
 import { formatTable, shortfalls } from "./report/table.ts";
+import { runStudy } from "./studies/study.ts";
+import { slowLinks } from "./slow-links/slow-links.ts";
 import { benchInChromium } from "./suites/browser.ts";
 import { benchCodec } from "./suites/codec.ts";
 import { processes } from "./suites/contestants.ts";
@@ -53,9 +56,18 @@ const suites: Readonly<Record<string, Suite>> = Object.fromEntries([
   ...gpuProblems.map((name) => [`gpu-${name}`, ({ folder, versions }: SuiteContext) => benchOnGpu(name, folder, versions)]),
 ]);
 
+/** Many training runs each, for hours: only when named, with options of their own. */
+const studies: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
+  convergence: (args) => runStudy(convergence, args),
+  "slow-links": (args) => runStudy(slowLinks, args),
+};
+const [first = "", ...rest] = process.argv.slice(2);
+if (first in studies) process.exit(await studies[first]!(rest));
+
 const usage = `Measure ours beside its peers, on this machine, in one run.
 
   pnpm bench [--only NAME,NAME] [--quick] [--json FILE] [--page FILE [--title TITLE]]
+  pnpm bench ${Object.keys(studies).join("|")} --help
 
   --only   which benchmarks: ${Object.keys(suites).join(", ")}
   --quick  a few samples of all-reduces only: whether all contestants run and agree, not how fast they are

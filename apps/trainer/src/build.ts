@@ -1,14 +1,5 @@
-import {
-  type BucketPlan,
-  bucketPerTensor,
-  bucketsOfSize,
-  type Compressor,
-  identityCompressor,
-  topKCompressor,
-  withErrorFeedback,
-} from "@skein/compressors";
 import { mnistClasses, type Records, splitText, takeRecords, textRecords } from "@skein/data";
-import { loadMnist, loadMobyDick } from "@skein/data/node";
+import { loadFashionMnist, loadMnist, loadMobyDick } from "@skein/data/node";
 import { cnn, gpt, mlp, type Model, resnet18 } from "@skein/models";
 import {
   adam,
@@ -28,9 +19,9 @@ import {
   stepDecay,
   warmUp,
 } from "@skein/tensor-core";
-import type { BucketsJob, CompressionJob, DataJob, Job, LearningRateJob, ModelJob, OptimizerJob, PrecisionJob } from "./job.ts";
+import type { DataJob, Job, LearningRateJob, ModelJob, OptimizerJob, PrecisionJob } from "./job.ts";
 
-// The only file that turns names of a job into things; all others take the things.
+// This file and build-exchange.ts turn names of a job into things; all others take the things.
 
 export interface DataSet {
   readonly train: Records;
@@ -49,6 +40,10 @@ export const buildData = (job: DataJob): DataSet => {
   switch (job.kind) {
     case "mnist": {
       const { train, test } = loadMnist({ folder: job.folder, from: import.meta.url });
+      return limit(train, test, "classes");
+    }
+    case "fashion-mnist": {
+      const { train, test } = loadFashionMnist({ folder: job.folder });
       return limit(train, test, "classes");
     }
     case "moby-dick": {
@@ -127,25 +122,5 @@ export const buildLossScale = (job: PrecisionJob): LossScale | undefined => {
       return undefined;
     case "mixed-f16":
       return dynamicLossScale({ initial: job.initialScale, growthInterval: job.growthInterval, minimum: Math.min(1, job.initialScale) });
-  }
-};
-
-export const buildCompressor = (job: CompressionJob): Compressor => {
-  switch (job.kind) {
-    case "identity":
-      return identityCompressor() as Compressor;
-    case "top-k": {
-      const topK = topKCompressor({ density: job.density });
-      return (job.errorFeedback ? withErrorFeedback(topK) : topK) as Compressor;
-    }
-  }
-};
-
-export const buildBuckets = (job: BucketsJob, params: unknown): BucketPlan => {
-  switch (job.kind) {
-    case "per-tensor":
-      return bucketPerTensor(params);
-    case "fixed-size":
-      return bucketsOfSize(params, job.bytes);
   }
 };

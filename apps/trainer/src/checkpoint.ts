@@ -4,6 +4,7 @@ import type { DataPosition } from "@skein/data";
 import { formatSpec, type NdArray, readSafetensors, sameSpec, type TensorSpec, writeSafetensors } from "@skein/tensor-core";
 import { z } from "zod";
 import { CheckpointError } from "./errors.ts";
+import { type ExchangePlan, exchangePlanSchema } from "./planning/exchange-plan.ts";
 import type { Files } from "./files.ts";
 
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
@@ -28,6 +29,8 @@ export interface Manifest {
   readonly modelHash: string;
   /** Of everything in the job that steers the training. */
   readonly jobHash: string;
+  /** What was measured and decided about the exchange of gradients; residuals lie as it says. */
+  readonly plan?: ExchangePlan | undefined;
   readonly files: readonly SavedFile[];
 }
 
@@ -39,6 +42,7 @@ const manifestSchema: z.ZodType<Manifest> = z.strictObject({
   worldSize: z.int().min(1),
   modelHash: digest,
   jobHash: digest,
+  plan: exchangePlanSchema.optional(),
   files: z.array(z.strictObject({ name: z.string().regex(/^[a-z0-9-]+\.safetensors$/), bytes: count, sha256: digest })).min(1),
 });
 

@@ -128,6 +128,44 @@ describe("one line names place, value, rule and cure", () => {
     expect(faultsOf(good, [override])[0]).toContain(line);
   });
 
+  test.each<[readonly string[], string]>([
+    [["compression={kind: top-k, densitty: 0.1}"], 'unknown key "compression.densitty"; did you mean "density"?'],
+    [["compression={kind: topk}"], 'compression.kind is "topk", which is unknown; did you mean "top-k"?'],
+    [["compression={kind: threshold}"], "compression.threshold is missing; give a number"],
+    [
+      ["compression={kind: hierarchical-top-k, ranksPerHost: 3}"],
+      "compression.ranksPerHost: 2 ranks do not divide among hosts of 3; use a divisor of 2",
+    ],
+    [
+      ["compression={kind: dgc}"],
+      "optimizer.kind: compression: dgc has a momentum of its own, so that of adamw would count twice; use optimizer: {kind: sgd}",
+    ],
+    [
+      ["compression={kind: top-k}", "buckets={kind: tuned}"],
+      "buckets.kind: tuned buckets change while training runs, but top-k keeps residuals per bucket; use compression: {kind: identity} or another kind of buckets",
+    ],
+    [["buckets={kind: tuned, leastBytes: 9, mostBytes: 8}"], "buckets.leastBytes: 9 bytes are more than mostBytes, 8; lower it"],
+    [
+      ["compression={kind: lags}"],
+      "buckets.kind: compression: lags has a density for each tensor, not for fixed-size buckets; use buckets: {kind: per-tensor}",
+    ],
+    [
+      ["buckets={kind: mg-wfbp, plan: simultaneous}"],
+      "buckets.plan: plan: simultaneous is for two collectives at a time, but priorities is none; use plan: simultaneous with priorities: spread, or neither",
+    ],
+    [
+      ["overlap=dear", "precision={kind: mixed-f16}"],
+      "overlap: with overlap: dear an update is made in the next step, too late for precision: mixed-f16",
+    ],
+    [["overlap=dear", "compression={kind: acp-sgd}"], "which acp-sgd then does in another way; use overlap: wait-free"],
+    [
+      ["overlap=dear", "compression={kind: top-k, warmupSteps: 3}"],
+      "which top-k then does in another way; use overlap: wait-free, or leave the warm-up out",
+    ],
+  ])("a fault of the exchange: %s", (overrides, line) => {
+    expect(faultsOf(good, overrides)[0]).toContain(line);
+  });
+
   test("a file that is not there", () => {
     expect(() => loadJob("nowhere.yaml")).toThrow("nowhere.yaml: cannot be read");
   });

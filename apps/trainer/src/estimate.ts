@@ -1,5 +1,5 @@
 import { type Graph, nodeCost, optimize, type Tensor, trace, type TensorSpec } from "@skein/tensor-core";
-import { dataAxis, type Parts, stateSpecs } from "./train-state.ts";
+import { type Parts, stateSpecs } from "./train-state.ts";
 import { trainStep } from "./train-step.ts";
 
 /** What a backend gets through, measured. */
@@ -23,8 +23,8 @@ export const stepGraph = (
   );
   const state = stateSpecs(parts);
   return optimize(
-    trace(trainStep(parts) as unknown as (...args: Tensor[]) => unknown, [state as never, batch as never], {
-      mesh: { [dataAxis]: parts.ranks },
+    trace(trainStep(parts, parts.compressorAt(0)) as unknown as (...args: Tensor[]) => unknown, [state as never, batch as never], {
+      mesh: parts.mesh,
     }).graph,
   );
 };

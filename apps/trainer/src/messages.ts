@@ -5,6 +5,7 @@ import type { Span } from "@skein/tensor-core";
 import type { BackendName } from "./backend.ts";
 import type { SavedFile } from "./checkpoint.ts";
 import type { ErrorReport } from "./errors.ts";
+import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Job } from "./job.ts";
 
 /** What a test wants to go wrong. */
@@ -23,6 +24,8 @@ export interface Assignment {
   readonly output: string;
   /** Folder of a checkpoint to go on from, and its step. */
   readonly resume?: { readonly folder: string; readonly step: number } | undefined;
+  /** What an earlier attempt has measured and decided about the exchange of gradients; else ranks measure anew, if the job wants it. */
+  readonly plan?: ExchangePlan | undefined;
   /** Milliseconds since 1970 at which traces begin; no trace without it. */
   readonly traceOrigin?: number | undefined;
   /** For tests. */
@@ -70,6 +73,8 @@ export type RankMessage =
       readonly epoch: number;
       readonly loss: number;
       readonly seconds: number;
+      /** Of those, what was spent waiting for collectives. */
+      readonly exposedSeconds: number;
       /** The update was left out because f16 gradients overflowed. */
       readonly skipped: boolean;
     }
@@ -81,6 +86,10 @@ export type RankMessage =
       readonly count: number;
       readonly seconds: number;
     }
+  /** Of rank 0: what all ranks have agreed upon before the first step, and a word on it for people. */
+  | { readonly type: "planned"; readonly plan: ExchangePlan; readonly remark: string }
+  /** Of rank 0: something worth telling people. */
+  | { readonly type: "remark"; readonly text: string }
   | { readonly type: "saved"; readonly step: number; readonly files: readonly SavedFile[] }
   /** Of rank 0, which has measured the links of all pairs. */
   | { readonly type: "links"; readonly measured: MeasuredLinks }

@@ -3,6 +3,7 @@ import type { TensorSpec } from "@skein/tensor-core";
 import { buildData, type DataSet } from "./build.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sha256, sharedFile, specsText } from "./checkpoint.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
+import { type ExchangePlan, isPlanned } from "./planning/exchange-plan.ts";
 import type { Job } from "./job.ts";
 import { buildParts, splitLeaves, stateSpecs, totalStepsOf } from "./train-state.ts";
 
@@ -52,10 +53,22 @@ const requireFull = (train: Records, batch: number): void => {
     ]);
 };
 
-const remarksOn = ({ learningRate: { decay, warmupSteps } }: Job, totalSteps: number): string[] =>
-  decay !== "constant" && warmupSteps >= totalSteps
-    ? [`learningRate.decay: ${decay} has no effect: the warm-up of ${warmupSteps} steps covers all ${totalSteps} of the run`]
-    : [];
+const remarksOn = (job: Job, totalSteps: number): string[] => {
+  const { decay, warmupSteps } = job.learningRate;
+  return [
+    ...(decay !== "constant" && warmupSteps >= totalSteps
+      ? [`learningRate.decay: ${decay} has no effect: the warm-up of ${warmupSteps} steps covers all ${totalSteps} of the run`]
+      : []),
+    ...(job.overlap === "dear" && job.clipNorm !== undefined
+      ? [
+          "clipNorm: the norm of all gradients is needed before the first layer, so with overlap: dear nothing is hidden behind the forward pass",
+        ]
+      : []),
+    ...(isPlanned(job) && job.compression.kind !== "identity"
+      ? [`buckets are planned from measurements, so two runs of ${job.compression.kind} may differ; checkpoints keep the plan`]
+      : []),
+  ];
+};
 
 /** @throws DataError, ConfigError. */
 export const prepare = (job: Job): Prepared => {
@@ -85,13 +98,19 @@ export const withBackend = (prepared: Prepared, backend: Job["backend"]): Prepar
   return { ...prepared, job, jobHash: jobHashOf(job) };
 };
 
+/** Specs of what a rank has alone, under a plan that was made when the run began. */
+const ownSpecs = ({ job, data, totalSteps }: Prepared, plan: ExchangePlan): ReadonlyMap<string, TensorSpec> =>
+  splitLeaves(stateSpecs(buildParts(job, data.train.fields["inputs"]!, totalSteps, plan))).own;
+
 /**
  * Check that a run can go on from a checkpoint.
  *
  * @returns remarks for people: what will not be as if the run had never stopped.
  * @throws CheckpointError for another model, or another number of ranks where ranks have a state of their own.
  */
-export const checkResumable = ({ job, shared, own, jobHash }: Prepared, { manifest, tensors, folder }: Checkpoint): string[] => {
+export const checkResumable = (prepared: Prepared, { manifest, tensors, folder }: Checkpoint): string[] => {
+  const { job, shared, jobHash } = prepared;
+  const own = manifest.plan === undefined ? prepared.own : ownSpecs(prepared, manifest.plan);
   const saved = tensors.get(sharedFile);
   if (saved === undefined) throw new CheckpointError(`${folder} has no ${sharedFile}; resume from another run`);
   requireSameTensors(saved, shared, folder);

@@ -2,10 +2,13 @@ import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
+import { meshPartition } from "@skein/collectives";
 import { joinWorld } from "@skein/collectives/node";
 import type { WebGpuBackend } from "@skein/gpu-kernels";
 import {
   type Backend,
+  type Communicator,
+  type Communicators,
   type DeviceArray,
   flattenTree,
   jit,
@@ -23,10 +26,14 @@ import { rankFile, sharedFile, writePart } from "./checkpoint.ts";
 import { describeError } from "./errors.ts";
 import { makeEvaluation } from "./evaluate.ts";
 import { nodeFiles } from "./files.ts";
+import type { Job } from "./job.ts";
 import type { RankInput, RankMessage } from "./messages.ts";
+import { isPlanned } from "./planning/exchange-plan.ts";
+import { planTogether } from "./planning/plan-together.ts";
 import { StopSignal } from "./stop-signal.ts";
+import { timedCommunicator, type WaitClock } from "./timed-communicator.ts";
 import { trainLoop } from "./train-loop.ts";
-import { buildParts, dataAxis, type DeviceState, initState, type Parts, splitLeaves } from "./train-state.ts";
+import { buildParts, dataAxis, type DeviceState, initState, meshOf, type Parts, splitLeaves } from "./train-state.ts";
 
 /** A trace holds the first steps of a run: enough to see where time goes, small enough to open. */
 const tracedSteps = 20;
@@ -73,17 +80,21 @@ const troubleOf = ({ trouble, connection: { rank } }: RankInput, backend: Backen
 
 /** A new state, or that of a checkpoint. All ranks make the same one, but for residuals. */
 const firstState = async ({ job, resume }: RankInput, rank: number, parts: Parts, backend: Backend): Promise<DeviceState> => {
-  const compiled = jit(initState(parts), backend, { mesh: { [dataAxis]: job.ranks } });
+  const compiled = jit(initState(parts), backend, { mesh: parts.mesh });
   const fresh = (await compiled(randomKey(job.seed) as never)) as unknown as DeviceState;
   compiled.release();
   if (resume === undefined) return fresh;
   const read = (name: string): ReadonlyMap<string, NdArray> => readSafetensors(readFileSync(join(resume.folder, name))).tensors;
   const saved = new Map([...read(sharedFile), ...(splitLeaves(fresh).own.size > 0 ? read(rankFile(rank)) : [])]);
   const { leaves, structure } = flattenTree<DeviceArray>(fresh);
-  for (const leaf of leaves) backend.free(leaf);
   return unflattenTree(
     structure,
-    leafPaths(fresh).map((path) => backend.upload(saved.get(path)!)),
+    leafPaths(fresh).map((path, i) => {
+      const array = saved.get(path);
+      if (array === undefined) return leaves[i]!; // nothing is on its way in a saved state
+      backend.free(leaves[i]!);
+      return backend.upload(array);
+    }),
   );
 };
 
@@ -97,14 +108,30 @@ const run = async (input: RankInput, post: (message: RankMessage) => void): Prom
   }
 };
 
+/** The communicator of each axis of the job's mesh. */
+const communicatorsOf = (job: Job, world: Communicator): Communicators & { readonly [dataAxis]: Communicator } => {
+  const { [dataAxis]: _, ...axes } = meshOf(job);
+  const split = (axis: string): Communicator => world.split(meshPartition(axes, axis), axis);
+  return { ...Object.fromEntries(Object.keys(axes).map((axis) => [axis, split(axis)])), [dataAxis]: world };
+};
+
 const trainOn = async (input: RankInput, backend: Backend, post: (message: RankMessage) => void): Promise<void> => {
   const { job, connection, train, test, totalSteps, output, resume, traceOrigin } = input;
   const { rank, worldSize } = connection;
-  const communicators = { [dataAxis]: joinWorld(connection) };
-  const parts = buildParts(job, train.fields["inputs"]!, totalSteps);
+  const waitClock: WaitClock = { seconds: 0 };
+  const communicators = communicatorsOf(job, timedCommunicator(joinWorld(connection), waitClock));
+  const inputs = train.fields["inputs"]!;
+  let { plan } = input;
+  if (plan === undefined && isPlanned(job)) {
+    const agreed = await planTogether({ job, parts: buildParts(job, inputs, totalSteps), backend, communicators, rank, train });
+    if (rank === 0) post({ type: "planned", ...agreed });
+    ({ plan } = agreed);
+  }
+  const parts = buildParts(job, inputs, totalSteps, plan);
   const tracer = traceOrigin === undefined ? undefined : new RankTracer(rank, traceOrigin);
   const evaluation = makeEvaluation(parts.model, backend);
   const firstStep = resume?.step ?? 0;
+  const sentBefore = communicators[dataAxis].bytesSent();
   const step = await trainLoop(
     await firstState(input, rank, parts, backend),
     {
@@ -112,6 +139,7 @@ const trainOn = async (input: RankInput, backend: Backend, post: (message: RankM
       parts,
       backend,
       communicators,
+      waitClock,
       rank,
       train,
       totalSteps,
@@ -121,9 +149,9 @@ const trainOn = async (input: RankInput, backend: Backend, post: (message: RankM
       beforeStep: troubleOf(input, backend),
     },
     {
-      stepped: ({ step: done, position, loss, seconds, skipped }) => {
-        if (tracer !== undefined) tracer.recording = done < firstStep + tracedSteps;
-        if (rank === 0) post({ type: "step", step: done, epoch: position.epoch, loss, seconds, skipped });
+      stepped: ({ position, ...done }) => {
+        if (tracer !== undefined) tracer.recording = done.step < firstStep + tracedSteps;
+        if (rank === 0) post({ type: "step", epoch: position.epoch, ...done });
       },
       save: async (state, done) => {
         const { shared, own } = splitLeaves(state);
@@ -138,13 +166,16 @@ const trainOn = async (input: RankInput, backend: Backend, post: (message: RankM
         post({ type: "evaluated", step: done, ...sums, seconds: (performance.now() - began) / 1000 });
         return sums;
       },
+      remark: (text) => {
+        if (rank === 0) post({ type: "remark", text });
+      },
     },
   );
   if (tracer !== undefined) post({ type: "spans", spans: tracer.spans });
   post({
     type: "done",
     step,
-    bytesSent: communicators[dataAxis]!.bytesSent(),
+    bytesSent: communicators[dataAxis].bytesSent() - sentBefore,
     process: `${hostname()}:${process.pid}`,
     peakMemoryBytes: process.resourceUsage().maxRSS * 1024,
   });

@@ -12,6 +12,8 @@ export interface Summary {
   /** Steps whose f16 gradients overflowed, so that their update was left out; mixed precision only. */
   readonly skippedSteps?: number;
   readonly samplesPerSecond: number;
+  /** Part of the time of its steps that rank 0 spent waiting for collectives; several ranks only. */
+  readonly exposedShare?: number;
   /** Payload bytes that a rank sent while training. */
   readonly bytesSentPerRank: number;
   /** What a dense ring all-reduce of the gradients would have sent. */
@@ -49,6 +51,14 @@ export const formatSummary = (summary: Summary): string[] => {
     ["backend", summary.backend],
     ...(summary.skippedSteps === undefined ? [] : [["skipped steps", String(summary.skippedSteps)] as [string, string]]),
     ["speed", `${Math.round(summary.samplesPerSecond)} samples/s`],
+    ...(summary.exposedShare === undefined
+      ? []
+      : [
+          ["exposed", `${(summary.exposedShare * 100).toFixed(1)} % of the time of steps was spent waiting for collectives`] as [
+            string,
+            string,
+          ],
+        ]),
     ["sent per rank", `${formatBytes(bytesSentPerRank)}, dense all-reduce: ${formatBytes(dense)}${ratio}`],
     ["peak memory", formatBytes(summary.peakMemoryBytes)],
     ["time", `${summary.seconds.toFixed(1)} s`],

@@ -1,19 +1,26 @@
+import { bucketsOfSize } from "@skein/compressors";
 import { type DataPosition, positionOf, type Records, stepsPerEpoch } from "@skein/data";
 import { Prefetcher } from "@skein/data/node";
-import type { LabelledBatch } from "@skein/models";
-import { type Backend, type Communicators, type DeviceArray, type Graph, jit, mixedPrecision, type Tracer } from "@skein/tensor-core";
+import type { Backend, Communicators, DeviceArray, Tracer } from "@skein/tensor-core";
+import { firstTunedBytes } from "./build-exchange.ts";
+import { CompiledSteps } from "./compiled-steps.ts";
 import { RunError } from "./errors.ts";
 import type { EvaluationSums } from "./evaluate.ts";
 import type { Job } from "./job.ts";
+import { type Agree, agreement } from "./planning/agree.ts";
+import { BucketTuner } from "./planning/bucket-tuner.ts";
 import type { StopSignal } from "./stop-signal.ts";
+import type { WaitClock } from "./timed-communicator.ts";
 import { dataAxis, type DeviceState, type Parts } from "./train-state.ts";
-import { finiteNames, trainStep } from "./train-step.ts";
+import { finiteNames } from "./train-step.ts";
 
 export interface LoopInput {
   readonly job: Job;
   readonly parts: Parts;
   readonly backend: Backend;
   readonly communicators: Communicators;
+  /** Of those communicators. */
+  readonly waitClock: WaitClock;
   readonly rank: number;
   readonly train: Records;
   readonly totalSteps: number;
@@ -31,22 +38,18 @@ export interface LoopEvents {
     readonly position: DataPosition;
     readonly loss: number;
     readonly seconds: number;
+    /** Of those, spent waiting for collectives. */
+    readonly exposedSeconds: number;
     readonly skipped: boolean;
   }): void;
   save(state: DeviceState, step: number): Promise<void>;
   evaluate(state: DeviceState, step: number): Promise<EvaluationSums>;
+  /** Something worth telling people. */
+  remark(text: string): void;
 }
 
-interface DeviceResult {
-  readonly state: DeviceState;
-  readonly loss: DeviceArray;
-  readonly finite: DeviceArray;
-  readonly skipped: DeviceArray;
-}
-
-/** Gradients are exchanged, and weights updated, in f32. */
-const passesFor = ({ kind }: Job["precision"]): ((graph: Graph) => Graph)[] =>
-  kind === "f32" ? [] : [(graph) => mixedPrecision(graph, { keeps: (scope) => /^(exchange|update)/.test(scope) })];
+const makeTuner = ({ buckets, ranks }: Job, agree: Agree): BucketTuner | undefined =>
+  buckets.kind === "tuned" && ranks > 1 ? new BucketTuner(buckets, firstTunedBytes(buckets), agree) : undefined;
 
 /**
  * Train from `firstStep` to the end, or until the stop signal; save and evaluate when due. Saves at the end in any case, unless that very step
@@ -56,16 +59,11 @@ const passesFor = ({ kind }: Job["precision"]): ((graph: Graph) => Graph)[] =>
  * @throws RunError for a non-finite loss or gradient, naming the tensor; the state is then that of the step before.
  */
 export const trainLoop = async (initial: DeviceState, input: LoopInput, events: LoopEvents): Promise<number> => {
-  const { job, parts, backend, communicators, rank, train, totalSteps, firstStep, stop, tracer } = input;
+  const { job, parts, backend, communicators, waitClock, rank, train, totalSteps, firstStep, stop, tracer } = input;
   const perEpoch = stepsPerEpoch(train.count, job.batch);
-  const compiled = jit(trainStep(parts), backend, {
-    donate: [0],
-    mesh: { [dataAxis]: job.ranks },
-    communicators,
-    passes: passesFor(job.precision),
-    ...(tracer && { tracer }),
-  });
-  const step = compiled as unknown as (state: DeviceState, batch: LabelledBatch | object) => Promise<DeviceResult>;
+  const steps = new CompiledSteps({ job, parts, backend, communicators, tracer });
+  const agree = agreement(backend, communicators, dataAxis);
+  let tuner = makeTuner(job, agree);
   const names = finiteNames(initial.params);
   const read = async (array: DeviceArray): Promise<number[]> => {
     const values = (await backend.download(array)).toNumbers();
@@ -78,11 +76,16 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
   let saved = firstStep;
   const save = async (): Promise<void> => {
     if (saved === done) return;
+    state = await steps.settle(state);
     await events.save(state, done);
     saved = done;
   };
-  if (done >= totalSteps) {
+  const evaluate = async (): Promise<void> => {
+    state = await steps.settle(state);
     await events.evaluate(state, done);
+  };
+  if (done >= totalSteps) {
+    await evaluate();
     return done;
   }
   const prefetcher = new Prefetcher(train, {
@@ -111,7 +114,8 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
         durationSeconds: tracer.now() - waited,
       });
       input.beforeStep?.(done + 1);
-      const result = await step(state, batch);
+      const waitedBefore = waitClock.seconds;
+      const result = await steps.run(done, state, batch);
       state = result.state;
       const [[loss], finite, [skipped]] = await Promise.all([read(result.loss), read(result.finite), read(result.skipped)]);
       const bad = finite.indexOf(0);
@@ -122,16 +126,34 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
         );
       }
       done++;
-      events.stepped({ step: done, position, loss: loss!, seconds: (performance.now() - began) / 1000, skipped: skipped === 1 });
+      const seconds = (performance.now() - began) / 1000;
+      const exposedSeconds = waitClock.seconds - waitedBefore;
+      tracer?.record({
+        name: `step ${done}`,
+        category: "other",
+        rank,
+        stream: "steps",
+        startSeconds: tracer.now() - seconds,
+        durationSeconds: seconds,
+        args: { "exposed communication (ms)": exposedSeconds * 1000 },
+      });
+      events.stepped({ step: done, position, loss: loss!, seconds, exposedSeconds, skipped: skipped === 1 });
+      const bucketBytes = await tuner?.stepped(seconds);
+      if (bucketBytes !== undefined) state = await steps.rebucket(state, bucketsOfSize(state.params, bucketBytes));
+      if (tuner?.remark !== undefined) {
+        events.remark(tuner.remark);
+        tuner = undefined;
+      }
       stopped = stop.stopsAfter(done);
       const last = done === totalSteps;
       const { everySteps } = job.checkpoint;
       const { everyEpochs } = job.evaluation;
       if (last || stopped || (everySteps !== undefined && done % everySteps === 0)) await save();
-      if (last || (!stopped && everyEpochs !== undefined && done % (everyEpochs * perEpoch) === 0)) await events.evaluate(state, done);
+      if (last || (!stopped && everyEpochs !== undefined && done % (everyEpochs * perEpoch) === 0)) await evaluate();
     }
   } finally {
     await prefetcher.close();
+    agree.release();
   }
   return done;
 };

@@ -1,4 +1,4 @@
-import { initExchange } from "@skein/compressors";
+import { type Aggregator, beginExchange, type BucketPlan, initExchange } from "@skein/compressors";
 import type { Model } from "@skein/models";
 import {
   type DeviceArray,
@@ -7,15 +7,19 @@ import {
   type GradientTransformation,
   leafPaths,
   type LossScale,
+  mapTree,
+  type Mesh,
   type NdArray,
   randomKey,
   type Tensor,
   type TensorSpec,
   trace,
+  zerosLike,
 } from "@skein/tensor-core";
-import type { BucketPlan, Compressor } from "@skein/compressors";
-import { buildBuckets, buildCompressor, buildLossScale, buildModel, buildOptimizer } from "./build.ts";
-import type { Job } from "./job.ts";
+import { buildLossScale, buildModel, buildOptimizer } from "./build.ts";
+import { acrossHostsAxis, buildBuckets, buildCompression, insideHostsAxis } from "./build-exchange.ts";
+import type { ExchangePlan } from "./planning/exchange-plan.ts";
+import type { Job, OverlapName, PrioritiesName } from "./job.ts";
 
 /** The mesh axis along which ranks share the batch. */
 export const dataAxis = "data";
@@ -30,6 +34,10 @@ export interface TrainState<Leaf> {
   readonly lossScale: unknown;
   /** What compressors keep, per bucket: each rank its own. */
   readonly residuals: readonly unknown[];
+  /** With `overlap: dear`: gradients on their way that are not in the parameters yet, per bucket, each rank its own. Empty otherwise. */
+  readonly pending: readonly unknown[];
+  /** With `overlap: dear`: u32 scalar, 1 where `pending` holds the gradients of a step, 0 where it holds nothing. Empty otherwise. */
+  readonly due: Leaf | [];
   /** u32[2], constant: each step folds its number in. */
   readonly key: Leaf;
   /** u32 scalar, steps done. */
@@ -40,30 +48,65 @@ export interface TrainState<Leaf> {
 export interface Parts {
   readonly model: Model;
   readonly optimizer: GradientTransformation<unknown>;
-  readonly compressor: Compressor;
+  /** By the number of the step; all keep the same state. */
+  readonly compressorAt: (step: number) => Aggregator;
   readonly buckets: BucketPlan;
+  readonly overlap: OverlapName;
+  /** Of each bucket's collectives. */
+  readonly priorities: readonly number[];
   readonly lossScale: LossScale | undefined;
   readonly ranks: number;
+  /** Ranks along each axis. */
+  readonly mesh: Mesh;
 }
 
-/** @param inputs spec of one sample. */
-export const buildParts = (job: Job, inputs: { readonly shape: readonly number[] }, totalSteps: number): Parts => {
+/** Ranks along each axis of a job. */
+export const meshOf = ({ ranks, compression }: Job): Mesh => ({
+  [dataAxis]: ranks,
+  ...(compression.kind === "hierarchical-top-k" && {
+    [acrossHostsAxis]: ranks / compression.ranksPerHost,
+    [insideHostsAxis]: compression.ranksPerHost,
+  }),
+});
+
+/** Two lanes in turn, or four by the quarter of the model, first layers first. Buckets stand in the order in which they become ready, last layers first. */
+const prioritiesOf = (name: PrioritiesName, numBuckets: number): number[] =>
+  Array.from({ length: numBuckets }, (_, i) => {
+    switch (name) {
+      case "none":
+        return 0;
+      case "forward":
+        return Math.min(3, Math.floor((4 * i) / numBuckets));
+      case "spread":
+        return i % 2;
+    }
+  });
+
+/**
+ * @param inputs spec of one sample.
+ * @param plan what was measured before the run, for jobs whose buckets or densities follow from it.
+ */
+export const buildParts = (job: Job, inputs: { readonly shape: readonly number[] }, totalSteps: number, plan?: ExchangePlan): Parts => {
   const model = buildModel(job.model, inputs);
-  const params = specsOf((key: Tensor) => model.init(key).params);
+  const params = specsOf((key: Tensor) => model.init(key).params, {});
+  const buckets = plan?.buckets ?? buildBuckets(job.buckets, params);
   return {
     model,
     optimizer: buildOptimizer(job, totalSteps),
-    compressor: buildCompressor(job.compression),
-    buckets: buildBuckets(job.buckets, params),
+    compressorAt: buildCompression(job.compression, plan),
+    buckets,
+    overlap: job.overlap,
+    priorities: prioritiesOf(job.priorities, buckets.length),
     lossScale: buildLossScale(job.precision),
     ranks: job.ranks,
+    mesh: meshOf(job),
   };
 };
 
 const keySpec: NdArray = randomKey(0);
 
 /** The tree of specs that a traced function of a key gives, without running it. */
-const specsOf = <T>(fn: (key: Tensor) => T): T => {
+const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh): T => {
   let result: T | undefined;
   trace(
     (key: Tensor) => {
@@ -71,34 +114,71 @@ const specsOf = <T>(fn: (key: Tensor) => T): T => {
       return result;
     },
     [keySpec as unknown as Tensor],
+    { mesh },
   );
   return result!;
 };
 
 /** The state before the first step; traced. @param key u32[2] of the job's seed. */
 export const initState =
-  ({ model, optimizer, compressor, buckets, lossScale }: Parts): ((key: Tensor) => TrainState<Tensor>) =>
+  (parts: Parts): ((key: Tensor) => TrainState<Tensor>) =>
   (key) => {
+    const { model, optimizer, buckets, lossScale, overlap } = parts;
     const { params, state } = model.init(key);
+    const compressor = parts.compressorAt(0);
+    const residuals = initExchange(params, { compressor, buckets });
     return {
       params,
       model: state,
       optimizer: optimizer.init(params),
       lossScale: lossScale?.init() ?? {},
-      residuals: initExchange(params, { compressor, buckets }),
+      residuals,
+      ...(overlap === "dear" ? noPending(parts, params, residuals, key) : { pending: [], due: [] }),
       key,
       step: full([], 0, "u32"),
     };
   };
 
-export const stateSpecs = (parts: Parts): TrainState<TensorSpec> => specsOf(initState(parts));
+/** What of a state belongs to buckets, before the first step; traced. */
+export const initExchangeState =
+  (parts: Parts): ((key: Tensor) => Pick<TrainState<Tensor>, "residuals" | "pending" | "due">) =>
+  (key) => {
+    const { residuals, pending, due } = initState(parts)(key);
+    return { residuals, pending, due };
+  };
+
+/** The same parts with other buckets. */
+export const withBuckets = (parts: Parts, buckets: BucketPlan, job: Job): Parts => ({
+  ...parts,
+  buckets,
+  priorities: prioritiesOf(job.priorities, buckets.length),
+});
+
+/** Zeros in the shapes of what a step leaves on its way; what would be sent to learn them is never run. */
+const noPending = (
+  { compressorAt, buckets, priorities }: Parts,
+  params: unknown,
+  residuals: readonly unknown[],
+  key: Tensor,
+): Pick<TrainState<Tensor>, "pending" | "due"> => {
+  const options = { axis: dataAxis, compressor: compressorAt(0), buckets, priorities, key, step: full([], 0, "u32") };
+  const [pending] = beginExchange(params, residuals, options);
+  return { pending: mapTree(pending, (leaf: Tensor) => zerosLike(leaf)) as unknown[], due: full([], 0, "u32") };
+};
+
+export const stateSpecs = (parts: Parts): TrainState<TensorSpec> => specsOf(initState(parts), parts.mesh);
 
 const isOwn = (path: string): boolean => path.startsWith("residuals.");
 
-/** Leaves by path, in two groups: what all ranks share, and what a rank has alone. */
+/** Where a state has gradients on their way; they are settled before it is saved. */
+const isOnTheWay = (path: string): boolean => path === "due" || path.startsWith("pending.");
+
+/** What of a state is saved, by path, in two groups: what all ranks share, and what a rank has alone. */
 export const splitLeaves = <Leaf>(state: TrainState<Leaf>): { readonly shared: Map<string, Leaf>; readonly own: Map<string, Leaf> } => {
   const { leaves } = flattenTree<Leaf>(state);
-  const entries = leafPaths(state).map((path, i): [string, Leaf] => [path, leaves[i]!]);
+  const entries = leafPaths(state)
+    .map((path, i): [string, Leaf] => [path, leaves[i]!])
+    .filter(([path]) => !isOnTheWay(path));
   return { shared: new Map(entries.filter(([path]) => !isOwn(path))), own: new Map(entries.filter(([path]) => isOwn(path))) };
 };
 

@@ -28,6 +28,7 @@ test("a run learns, and leaves metrics, events, checkpoints and a summary", asyn
     "testLoss",
     "backend",
     "samplesPerSecond",
+    "exposedShare",
     "bytesSentPerRank",
     "denseBytesPerRank",
     "peakMemoryBytes",
@@ -62,11 +63,19 @@ test("a run learns, and leaves metrics, events, checkpoints and a summary", asyn
   ]);
   expect(readdirSync(output).filter((name) => name.startsWith("events.out.tfevents."))).toHaveLength(1);
   const { traceEvents } = JSON.parse(readFileSync(join(folder, "trace.json"), "utf8")) as {
-    traceEvents: { ph: string; pid: number; cat: string }[];
+    traceEvents: { ph: string; pid: number; cat: string; name: string; ts: number; dur: number; args: Record<string, number> }[];
   };
   expect(new Set(traceEvents.filter(({ ph }) => ph === "X").map(({ pid, cat }) => `${pid} ${cat}`))).toEqual(
-    new Set(["0 compute", "0 communication", "0 data", "1 compute", "1 communication", "1 data"]),
+    new Set(["0 compute", "0 communication", "0 data", "0 other", "1 compute", "1 communication", "1 data", "1 other"]),
   );
+  // Each step says how much of it was spent waiting for collectives; that is what its waits add up to.
+  const spans = traceEvents.filter(({ ph, pid }) => ph === "X" && pid === 1);
+  for (const step of spans.filter(({ name }) => /^step \d+$/.test(name))) {
+    const inside = spans.filter(({ name, ts, dur }) => name.startsWith("wait ") && ts >= step.ts && ts + dur <= step.ts + step.dur);
+    const waited = inside.reduce((total, { dur }) => total + dur, 0) / 1000;
+    expect(step.args["exposed communication (ms)"]).toBeGreaterThan(0);
+    expect(step.args["exposed communication (ms)"]).toBeLessThanOrEqual(waited + 0.01 * inside.length);
+  }
 });
 
 test("the same job gives the same losses, bit for bit; another seed does not", async () => {

@@ -1,3 +1,4 @@
+import { alignColumns } from "./align-columns.ts";
 import type { Row } from "./row.ts";
 
 const significant = (value: number): string => (value >= 1000 ? value.toFixed(0) : value.toPrecision(3));
@@ -21,12 +22,7 @@ const cells = (row: Row): string[] => [
 ];
 
 /** The rows as a Markdown table with aligned columns: median ± median absolute deviation (samples). */
-export const formatTable = (rows: readonly Row[]): string => {
-  const lines = [header, ...rows.map(cells)];
-  const widths = header.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
-  const format = (line: readonly string[]): string => `| ${line.map((cell, column) => cell.padEnd(widths[column]!)).join(" | ")} |`;
-  return [format(lines[0]!), `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`, ...lines.slice(1).map(format)].join("\n");
-};
+export const formatTable = (rows: readonly Row[]): string => alignColumns([header, ...rows.map(cells)]);
 
 /** One sentence for every row that misses what was asked for, or could not be measured. */
 export const shortfalls = (rows: readonly Row[]): string[] =>

@@ -1,18 +1,19 @@
 // How large does the exchange of gradients make a step's graph, and how long do tracing and optimising it take? Run: node bench/exchange.bench.ts
-import { byteLength, optimize, type Tensor, type TensorSpec, trace, validateGraph } from "@skein/tensor-core";
+import { optimize, type Tensor, type TensorSpec, trace, validateGraph } from "@skein/tensor-core";
 import { measure, printMeasurement } from "@skein/measuring";
 import {
+  type Aggregator,
   bucketPerTensor,
   type BucketPlan,
   bucketsOfSize,
-  type Compressor,
   exchange,
+  exchangeBytes,
   identityCompressor,
   initExchange,
-  payloadBytes,
   topKCompressor,
   withErrorFeedback,
 } from "../src/index.ts";
+import { collectiveBytes } from "../test/collective-bytes.ts";
 
 const numRanks = 8;
 const spec = (...shape: number[]): TensorSpec => ({ dtype: "f32", shape });
@@ -24,7 +25,7 @@ const gradients = {
   head: { bias: spec(10), weight: spec(512, 10) },
 };
 
-const compressors: readonly Compressor[] = [identityCompressor(), withErrorFeedback(topKCompressor({ density: 0.01 }))];
+const compressors: readonly Aggregator[] = [identityCompressor(), withErrorFeedback(topKCompressor({ density: 0.01 }))];
 const plans: readonly (readonly [string, BucketPlan])[] = [
   ["a bucket per tensor", bucketPerTensor(gradients)],
   ["buckets of 4 MB", bucketsOfSize(gradients, 4e6)],
@@ -41,12 +42,9 @@ for (const compressor of compressors) {
     const optimized = optimize(graph);
     validateGraph(graph);
     validateGraph(optimized);
-    const sent = graph.nodes
-      .filter(({ op }) => op === "all-reduce" || op === "all-gather")
-      .flatMap(({ inputs }) => inputs.map(({ node, output }) => byteLength(graph.nodes[node]!.specs[output]!)));
-    const wanted = payloadBytes(gradients, options);
-    if (sent.reduce((sum, bytes) => sum + bytes, 0) !== wanted)
-      throw new Error(`${compressor.name}, ${planName}: collectives of ${sent.join(" + ")} bytes, but the payload has ${wanted}`);
+    const [sent, wanted] = [collectiveBytes(graph), exchangeBytes(gradients, options, numRanks)];
+    if (Math.abs(sent - wanted) > 1e-9 * wanted)
+      throw new Error(`${compressor.name}, ${planName}: the graph sends ${sent} bytes, but exchangeBytes says ${wanted}`);
     const name = `${compressor.name}, ${planName}`;
     printMeasurement(`${name}: trace to ${graph.nodes.length} nodes`, await measure(record));
     printMeasurement(`${name}: optimize to ${optimized.nodes.length} nodes`, await measure(() => optimize(graph)));

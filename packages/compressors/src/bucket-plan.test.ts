@@ -14,6 +14,11 @@ describe("bucket plans", () => {
     expect(bucketsOfSize(params(2, 2, 100, 3, 1), 16)).toEqual([["layers.4", "layers.3"], ["layers.2"], ["layers.1", "layers.0"]]);
   });
 
+  it("bucketsOfSize without a bound puts all into one", () => {
+    expect(bucketsOfSize(params(2, 3), Infinity)).toEqual([["layers.1", "layers.0"]]);
+    expect(bucketsOfSize({}, 16)).toEqual([]);
+  });
+
   it("names every tensor once, in order, and never fills a bucket of several beyond the size", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(20), { minLength: 1, maxLength: 12 }), fc.integer({ min: 1, max: 120 }), (lengths, bytes) => {

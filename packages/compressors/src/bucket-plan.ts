@@ -34,10 +34,10 @@ export const bucketsOfSize = (params: unknown, bucketBytes: number, order: reado
   if (!(bucketBytes > 0)) throw new ArgumentError(`bucketsOfSize: buckets of ${bucketBytes} bytes were asked for; use a positive size`);
   const specs = specsByPath(params);
   const buckets: string[][] = [];
-  let filled = Infinity;
+  let filled = 0;
   for (const path of order) {
     const bytes = byteLength(specs.get(path) ?? unknownPath(path, specs));
-    if (filled + bytes > bucketBytes) {
+    if (buckets.length === 0 || filled + bytes > bucketBytes) {
       buckets.push([]);
       filled = 0;
     }

@@ -1,8 +1,8 @@
 import { add, subtract, type Tensor, zerosLike } from "@skein/tensor-core";
-import type { Compressor } from "./compressor.ts";
+import type { Aggregator } from "./aggregator.ts";
 
 export interface ErrorFeedbackState<Inner> {
-  /** What has not been sent yet, shaped like the gradient, f32. */
+  /** What has not been sent yet, f32 `[n]`. */
   readonly residual: Tensor;
   readonly inner: Inner;
 }
@@ -10,30 +10,34 @@ export interface ErrorFeedbackState<Inner> {
 /**
  * Add to each gradient what earlier steps did not send: `u = g + e`, send `C(u)`, keep `e ← u − C(u)`.
  *
- * Sent and kept add up to `u` exactly where the codec keeps or drops whole values (top-k), so nothing is ever lost. The
+ * Sent and kept add up to `u` exactly where whole values are kept or sent (top-k), so nothing is ever lost. The
  * residual accumulates gradients, not steps: it takes the learning rate of the step that sends it.
  *
  * Cost: one f32 per gradient element of state, no bytes on the wire.
  * Source: Seide et al. 2014 (1-bit SGD); Stich et al. 2018, arXiv 1809.07599.
  */
-export const withErrorFeedback = <Inner, Payload>(
-  compressor: Compressor<Inner, Payload>,
-): Compressor<ErrorFeedbackState<Inner>, Payload> => {
-  const { aggregation, biased } = compressor;
+export const withErrorFeedback = <Inner>(aggregator: Aggregator<Inner>): Aggregator<ErrorFeedbackState<Inner>> => {
+  const { biased, halves } = aggregator;
   return {
-    ...(compressor.name === undefined ? {} : { name: `${compressor.name} with error feedback` }),
-    aggregation,
+    ...(aggregator.name === undefined ? {} : { name: `${aggregator.name} with error feedback` }),
     biased,
-    init: (gradient) => ({ residual: zerosLike(gradient), inner: compressor.init(gradient) }),
-    encode: (gradient, { residual, inner }, context) => {
+    ...(aggregator.contraction && { contraction: (bucket) => aggregator.contraction!(bucket) }),
+    init: (bucket) => ({ residual: zerosLike(bucket), inner: aggregator.init(bucket) }),
+    aggregate: (gradient, { residual, inner }, bucket, context) => {
       const accumulated = add(gradient, residual);
-      const { payload, state } = compressor.encode(accumulated, inner, context);
-      return { payload, state: { residual: subtract(accumulated, compressor.decode(payload, gradient)), inner: state } };
+      const { mean, sent, state } = aggregator.aggregate(accumulated, inner, bucket, context);
+      return { mean, sent, state: { residual: subtract(accumulated, sent), inner: state } };
     },
-    decode: (payload, gradient) => compressor.decode(payload, gradient),
-    ...(compressor.decodeSum === undefined
-      ? {}
-      : { decodeSum: (payloads: Payload, numRanks, gradient) => compressor.decodeSum!(payloads, numRanks, gradient) }),
-    payloadBytes: (gradient) => compressor.payloadBytes(gradient),
+    ...(halves && {
+      halves: {
+        begin: (gradient, { residual, inner }, bucket, context) => {
+          const accumulated = add(gradient, residual);
+          const { pending, sent, state } = halves.begin(accumulated, inner, bucket, context);
+          return { pending, sent, state: { residual: subtract(accumulated, sent), inner: state } };
+        },
+        finish: (pending, bucket, context) => halves.finish(pending, bucket, context),
+      },
+    }),
+    bytesSent: (bucket, worldSize) => aggregator.bytesSent(bucket, worldSize),
   };
 };

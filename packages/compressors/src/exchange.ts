@@ -1,81 +1,98 @@
 import {
-  add,
-  allGather,
-  allReduce,
   ArgumentError,
   axisIndex,
-  axisSize,
   concat,
   elementCount,
   flattenTree,
   foldIn,
   leafPaths,
-  mapTree,
-  multiply,
   reshape,
   scope,
-  split,
   type Tensor,
   type TensorSpec,
   unflattenTree,
 } from "@skein/tensor-core";
+import type { AggregateContext } from "./context.ts";
+import type { Aggregator } from "./aggregator.ts";
+import { type Bucket, bucketOf, unflattenBucket } from "./bucket.ts";
 import { type BucketPlan, bucketPerTensor, checkBucketPlan, specsByPath } from "./bucket-plan.ts";
-import type { Compressor, EncodeContext } from "./compressor.ts";
 
-export interface BucketOptions<State, Payload> {
-  readonly compressor: Compressor<State, Payload>;
+export interface BucketOptions<State> {
+  readonly compressor: Aggregator<State>;
   /** Default: one bucket per tensor. Must be the same in `initExchange` and `exchange`, and on all ranks. */
   readonly buckets?: BucketPlan;
 }
 
-export interface ExchangeOptions<State, Payload> extends BucketOptions<State, Payload> {
+export interface ExchangeOptions<State> extends BucketOptions<State> {
   /** Mesh axis over whose ranks the mean is taken. */
   readonly axis: string;
   /** u32[2], fresh every step, equal on all ranks: for randomised compressors. */
   readonly key?: Tensor;
-  /** i32 scalar, 0 at the first step: for compressors that change with time. */
+  /** u32 scalar, 0 at the first step: for compressors that change with time. */
   readonly step?: Tensor;
+  /** Priority of each bucket's collectives, 0 to 3; those of different priorities may be under way at once. Default: 0 for all. */
+  readonly priorities?: readonly number[];
 }
 
-/** Spec of each bucket: its tensors, flat, one after another. */
-const bucketSpecs = (params: unknown, plan: BucketPlan): TensorSpec[] => {
+/** The buckets of a plan over these parameters. @throws ArgumentError when they do not fit together, or a gradient is not f32. */
+export const bucketsOf = (params: unknown, plan: BucketPlan): Bucket[] => {
   checkBucketPlan(plan, params);
   const specs = specsByPath(params);
   for (const [path, { dtype }] of specs) {
     if (dtype !== "f32")
       throw new ArgumentError(`the gradient of "${path}" is ${dtype}, but gradients are exchanged in f32; cast it first`);
   }
-  return plan.map((bucket) => ({ dtype: "f32", shape: [bucket.reduce((count, path) => count + elementCount(specs.get(path)!.shape), 0)] }));
+  return plan.map((bucket) => bucketOf(bucket.map((path) => ({ path, shape: specs.get(path)!.shape }))));
 };
 
 /** State of the compressor for each bucket: residuals and the like. Traced. */
-export const initExchange = <State, Payload>(
-  params: unknown,
-  { compressor, buckets = bucketPerTensor(params) }: BucketOptions<State, Payload>,
-): State[] => bucketSpecs(params, buckets).map((spec) => compressor.init(spec));
+export const initExchange = <State>(params: unknown, { compressor, buckets = bucketPerTensor(params) }: BucketOptions<State>): State[] =>
+  bucketsOf(params, buckets).map((bucket) => compressor.init(bucket));
 
-const gatherSum = <State, Payload>(compressor: Compressor<State, Payload>, payload: Payload, axis: string, spec: TensorSpec): Tensor => {
-  const numRanks = axisSize(axis);
-  const gathered = mapTree(payload, (leaf: Tensor) => allGather(leaf, axis)) as Payload;
-  if (compressor.decodeSum !== undefined) return compressor.decodeSum(gathered, numRanks, spec);
-  const { leaves, structure } = flattenTree<Tensor>(gathered);
-  const parts = leaves.map((leaf) => split(leaf, numRanks));
-  const decoded = Array.from({ length: numRanks }, (_, rank) =>
-    compressor.decode(
-      unflattenTree(
-        structure,
-        parts.map((part) => part[rank]!),
-      ),
-      spec,
-    ),
+/** Lay the tensors of each bucket end to end, and hand them with their context to `visit`, within a scope of the bucket's number. */
+const eachBucket = <P, State, T>(
+  gradients: P,
+  residuals: readonly State[],
+  options: ExchangeOptions<State>,
+  visit: (flat: Tensor, residual: State, bucket: Bucket, context: AggregateContext) => T,
+): T[] => {
+  const { buckets = bucketPerTensor(gradients) } = options;
+  const planned = bucketsOf(gradients, buckets);
+  if (residuals.length !== planned.length) {
+    throw new ArgumentError(
+      `${residuals.length} residuals were given for ${planned.length} buckets; initExchange and exchange must be given one bucket plan`,
+    );
+  }
+  const { leaves } = flattenTree<Tensor>(gradients);
+  const byPath = new Map(leafPaths(gradients).map((path, i) => [path, leaves[i]!]));
+  return planned.map((bucket, i) =>
+    scope(`exchange-${i}`, () => {
+      const flat = concat(bucket.tensors.map(({ path, shape }) => reshape(byPath.get(path)!, [elementCount(shape)])));
+      return visit(flat, residuals[i]!, bucket, contextOf(options, i));
+    }),
   );
-  return decoded.reduce((sum, one) => add(sum, one)); // in rank order: the same bits on every rank
+};
+
+const contextOf = <State>({ axis, key, step, priorities }: ExchangeOptions<State>, index: number): AggregateContext => ({
+  axis,
+  ...(step && { step }),
+  ...(key && { key: foldIn(key, index), rank: axisIndex(axis) }),
+  ...(priorities && { collective: { priority: priorities[index] } }),
+});
+
+const gradientsFrom = <P>(like: P, buckets: readonly Bucket[], means: readonly Tensor[]): P => {
+  const byPath = new Map(
+    buckets.flatMap((bucket, i) => unflattenBucket(means[i]!, bucket).map((mean, j) => [bucket.tensors[j]!.path, mean] as const)),
+  );
+  return unflattenTree(
+    flattenTree(like).structure,
+    leafPaths(like).map((path) => byPath.get(path)!),
+  );
 };
 
 /**
  * Turn each rank's gradients into their mean over the ranks of `axis`, bucket by bucket: lay the tensors of a bucket end
- * to end, encode, all-reduce or all-gather the payload as the compressor declares, decode, divide by the number of ranks.
- * With one rank the codec is applied all the same, so that runs of any size follow one rule.
+ * to end and have the compressor aggregate them. With one rank it is applied all the same, so that runs of any size follow one rule.
  *
  * @param gradients tree of f32 tensors.
  * @param residuals what `initExchange` or the last step returned.
@@ -84,65 +101,71 @@ const gatherSum = <State, Payload>(compressor: Compressor<State, Payload>, paylo
  * Cost: `exchangeBytes`.
  * @example const [mean, residuals] = exchange(gradients, state.residuals, { axis: "data", compressor, buckets });
  */
-export const exchange = <P, State, Payload>(
+export const exchange = <P, State>(
   gradients: P,
   residuals: readonly State[],
-  options: ExchangeOptions<State, Payload>,
+  options: ExchangeOptions<State>,
 ): [mean: P, residuals: State[]] => {
-  const { axis, compressor, key, step, buckets = bucketPerTensor(gradients) } = options;
-  const specs = bucketSpecs(gradients, buckets);
-  if (residuals.length !== specs.length) {
-    throw new ArgumentError(
-      `${residuals.length} residuals were given for ${specs.length} buckets; initExchange and exchange must be given one bucket plan`,
-    );
-  }
-  const { leaves, structure } = flattenTree<Tensor>(gradients);
-  const paths = leafPaths(gradients);
-  const byPath = new Map(paths.map((path, i) => [path, leaves[i]!]));
-  const means = new Map<string, Tensor>();
-  const states = buckets.map((bucket, i) =>
-    scope(`exchange-${i}`, () => {
-      const tensors = bucket.map((path) => byPath.get(path)!);
-      const flat = concat(tensors.map((tensor) => reshape(tensor, [elementCount(tensor.shape)])));
-      const context: EncodeContext = { ...(step && { step }), ...(key && { key: foldIn(key, i), rank: axisIndex(axis) }) };
-      const { payload, state } = compressor.encode(flat, residuals[i]!, context);
-      const sum =
-        compressor.aggregation === "gather"
-          ? gatherSum(compressor, payload, axis, specs[i]!)
-          : compressor.decode(mapTree(payload, (leaf: Tensor) => allReduce(leaf, axis)) as Payload, specs[i]!);
-      const numRanks = axisSize(axis);
-      const mean = numRanks === 1 ? sum : multiply(sum, 1 / numRanks);
-      const parts = split(
-        mean,
-        tensors.map((tensor) => elementCount(tensor.shape)),
-      );
-      bucket.forEach((path, j) => means.set(path, reshape(parts[j]!, tensors[j]!.shape)));
-      return state;
-    }),
-  );
+  const results = eachBucket(gradients, residuals, options, (flat, residual, bucket, context) => ({
+    bucket,
+    ...options.compressor.aggregate(flat, residual, bucket, context),
+  }));
   return [
-    unflattenTree(
-      structure,
-      paths.map((path) => means.get(path)!),
+    gradientsFrom(
+      gradients,
+      results.map(({ bucket }) => bucket),
+      results.map(({ mean }) => mean),
     ),
-    states,
+    results.map(({ state }) => state),
   ];
 };
 
-/** Bytes of a rank's payload in one step, over all buckets. */
-export const payloadBytes = <State, Payload>(
-  params: unknown,
-  { compressor, buckets = bucketPerTensor(params) }: BucketOptions<State, Payload>,
-): number => bucketSpecs(params, buckets).reduce((bytes, spec) => bytes + compressor.payloadBytes(spec), 0);
+/**
+ * The first half of `exchange`, as soon as gradients are ready: with DeAR, a reduce-scatter. A compressor without halves does all of its work here.
+ *
+ * @returns what `finishExchange` needs, per bucket, to be carried into the next step; and the new residuals.
+ * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR).
+ */
+export const beginExchange = <P, State>(
+  gradients: P,
+  residuals: readonly State[],
+  options: ExchangeOptions<State>,
+): [pending: unknown[], residuals: State[]] => {
+  const { compressor } = options;
+  const results = eachBucket(gradients, residuals, options, (flat, residual, bucket, context) => {
+    if (compressor.halves !== undefined) return compressor.halves.begin(flat, residual, bucket, context);
+    const { mean, state } = compressor.aggregate(flat, residual, bucket, context);
+    return { pending: mean, state };
+  });
+  return [results.map(({ pending }) => pending), results.map(({ state }) => state)];
+};
 
 /**
- * Bytes that a rank sends in one step, averaged over the ranks: `2(P−1)/P` of the payload by all-reduce, `P−1` times the
- * payload by all-gather.
+ * The second half: the mean gradients of what `beginExchange` left, all buckets of the first tensors first, since they are needed first.
+ *
+ * @param like tree of the gradients' specs.
  */
-export const exchangeBytes = <State, Payload>(params: unknown, options: BucketOptions<State, Payload>, worldSize: number): number => {
-  const factor = options.compressor.aggregation === "sum" ? (2 * (worldSize - 1)) / worldSize : worldSize - 1;
-  return factor * payloadBytes(params, options);
+export const finishExchange = <P, State>(like: P, pending: readonly unknown[], options: ExchangeOptions<State>): P => {
+  const { compressor, buckets = bucketPerTensor(like) } = options;
+  const planned = bucketsOf(like, buckets);
+  const means = planned
+    .map((bucket, i) => ({ bucket, i }))
+    .toReversed()
+    .map(({ bucket, i }) =>
+      scope(`exchange-${i}`, () =>
+        compressor.halves === undefined ? (pending[i] as Tensor) : compressor.halves.finish(pending[i], bucket, contextOf(options, i)),
+      ),
+    )
+    .toReversed();
+  return gradientsFrom(like, planned, means);
 };
+
+/** Bytes that a rank sends in one step, averaged over the ranks. */
+export const exchangeBytes = <State>(
+  params: unknown,
+  { compressor, buckets = bucketPerTensor(params) }: BucketOptions<State>,
+  worldSize: number,
+): number => bucketsOf(params, buckets).reduce((bytes, bucket) => bytes + compressor.bytesSent(bucket, worldSize), 0);
 
 /** Bytes that a rank would send in one step by dense all-reduce in f32: `2(P−1)/P · 4n`. */
 export const denseBytes = (params: unknown, worldSize: number): number => {

@@ -1,6 +1,8 @@
 import { evaluate, NdArray, referenceBackend, type Tensor } from "@skein/tensor-core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { flatBucket } from "../test/aggregate-world.ts";
+import { stepperOf } from "../test/stepper.ts";
 import { topKCompressor, type TopKCompressorOptions } from "./top-k.ts";
 
 const encode = async (values: readonly number[], options: TopKCompressorOptions): Promise<{ values: number[]; indices: number[] }> => {
@@ -44,6 +46,12 @@ describe("topKCompressor", () => {
 
   it("sends a NaN, so that the step stops", async () => {
     expect((await encode([1, NaN, 100, 3], { k: 1 })).values).toEqual([NaN]);
+  });
+
+  it("sends values and positions in one message", () => {
+    const { graph } = stepperOf(topKCompressor({ k: 3 }), flatBucket(8), 2, { keyed: false });
+    const messages = graph.nodes.filter(({ op }) => op.endsWith("gather") && op !== "gather");
+    expect(messages.map(({ op, specs }) => [op, specs[0]])).toEqual([["all-gather", { dtype: "u32", shape: [6, 2] }]]);
   });
 
   it("refuses what cannot be kept, with the cure", () => {

@@ -3,16 +3,18 @@ import { normal } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  type Aggregator,
+  beginExchange,
   bucketPerTensor,
   type BucketPlan,
   bucketsOfSize,
-  type Compressor,
+  defineCompressor,
   denseBytes,
   exchange,
   exchangeBytes,
+  finishExchange,
   identityCompressor,
   initExchange,
-  payloadBytes,
   topKCompressor,
   withErrorFeedback,
 } from "../src/index.ts";
@@ -31,7 +33,7 @@ const gradientsOf = (seed: number): { b: NdArray; w: NdArray[] } => ({
 const numbers = ({ b, w }: { b: NdArray; w: readonly NdArray[] }): number[] => [b, ...w].flatMap((leaf) => leaf.toNumbers());
 
 /** Exchange steps on P ranks; each step's gradients differ from rank to rank. */
-const run = (numRanks: number, numSteps: number, compressor: Compressor, buckets?: BucketPlan) => {
+const run = (numRanks: number, numSteps: number, compressor: Aggregator, buckets?: BucketPlan) => {
   const options = { compressor, ...(buckets && { buckets }) };
   const args = Array.from(
     { length: numRanks },
@@ -100,20 +102,22 @@ describe("exchange", () => {
   it("decodes gathered payloads one by one where a compressor has no joint decoder", () => {
     const joint = topKCompressor({ k: 2 });
     const { decodeSum: _, ...single } = joint;
-    const [a, b] = [run(3, 1, joint).results, run(3, 1, single).results];
+    const [a, b] = [run(3, 1, joint).results, run(3, 1, defineCompressor(single)).results];
     numbers(a[0]![0]!.mean).forEach((value, i) => expect(numbers(b[0]![0]!.mean)[i]!).toBeCloseTo(value, 6));
   });
 
   it("gives randomised compressors a key per bucket and the rank", () => {
-    const marked: Compressor<[], { values: Tensor }> = {
-      ...identityCompressor(),
+    const marked = defineCompressor<[], { values: Tensor }>({
+      aggregation: "sum",
+      biased: false,
       init: () => [],
-      payloadBytes: () => 0,
       encode: (g, state, context) => ({
         payload: { values: add(add(multiply(g, 0), cast(context!.rank!, "f32")), cast(slice(context!.key!, [0], [1]), "f32")) },
         state,
       }),
-    };
+      decode: ({ values }) => values,
+      payloadBytes: () => 0,
+    });
     const results = runWorld(
       (gradients: Gradients, key: Tensor) =>
         exchange(gradients, initExchange(gradients, { compressor: marked }), { compressor: marked, axis: "data", key })[0],
@@ -134,10 +138,31 @@ describe("exchange", () => {
     expect(() => initExchange({ w: NdArray.zeros("f16", [2]) }, { compressor })).toThrow(/gradient of "w" is f16/);
   });
 
+  it.each([1, 2, 3])("in two halves on %i ranks gives what it gives in one, with halves of the compressor and without", (numRanks) => {
+    const inPieces = identityCompressor({ chunkBytes: 8 });
+    for (const compressor of [
+      withErrorFeedback(identityCompressor()),
+      inPieces,
+      withErrorFeedback(topKCompressor({ density: 0.25 })),
+    ] as Aggregator[]) {
+      const options = { compressor, axis: "data", buckets: bucketsOfSize(shapes, 24) };
+      const results = runWorld(
+        (gradients: Gradients) => {
+          const residuals = initExchange(gradients, options);
+          const [mean, next] = exchange(gradients, residuals, options);
+          const [pending, nextOfHalves] = beginExchange(gradients, residuals, options);
+          return { whole: [mean, next], halves: [finishExchange(gradients, pending, options), nextOfHalves] };
+        },
+        Array.from({ length: numRanks }, (_, rank) => [gradientsOf(7 * rank)]) as never,
+      ) as unknown as { whole: unknown; halves: unknown }[];
+      for (const { whole, halves } of results) expect(halves).toEqual(whole);
+    }
+  });
+
   it("counts bytes by the formulas", () => {
     const sparse = withErrorFeedback(topKCompressor({ density: 0.25 }));
-    expect(payloadBytes(shapes, { compressor: sparse })).toBe(8 * (1 + 3 + 1));
-    expect(payloadBytes(shapes, { compressor: sparse, buckets: bucketsOfSize(shapes, 1e9) })).toBe(8 * 4);
+    expect(exchangeBytes(shapes, { compressor: sparse }, 2)).toBe(8 * (1 + 3 + 1));
+    expect(exchangeBytes(shapes, { compressor: sparse, buckets: bucketsOfSize(shapes, 1e9) }, 2)).toBe(8 * 4);
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 64 }), (worldSize) => {
         expect(exchangeBytes(shapes, { compressor: sparse }, worldSize)).toBe(40 * (worldSize - 1));

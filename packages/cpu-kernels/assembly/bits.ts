@@ -41,11 +41,22 @@ export function unpackBits(output: usize, input: usize, rows: i32, count: i32): 
       let word = load<u32>(input);
       input += 4;
       if (left >= 32) {
-        // The product puts a copy of the nibble so that each byte gets its bit.
-        for (let i = 0; i < 8; i++) {
-          store<u32>(output, ((word & 15) * 0x00204081) & 0x01010101);
-          word >>= 4;
-          output += 4;
+        if (ASC_FEATURE_SIMD) {
+          // Each byte of the word eight times, of which each shows another bit.
+          const bytes = i32x4.splat(word);
+          const bits = i64x2.splat(0x8040201008040201);
+          const low = v128.and(v128.shuffle<i8>(bytes, bytes, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1), bits);
+          const high = v128.and(v128.shuffle<i8>(bytes, bytes, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3), bits);
+          v128.store(output, v128.and(i8x16.eq(low, bits), i8x16.splat(1)));
+          v128.store(output, v128.and(i8x16.eq(high, bits), i8x16.splat(1)), 16);
+          output += 32;
+        } else {
+          // The product puts a copy of the nibble so that each byte gets its bit.
+          for (let i = 0; i < 8; i++) {
+            store<u32>(output, ((word & 15) * 0x00204081) & 0x01010101);
+            word >>= 4;
+            output += 4;
+          }
         }
       } else {
         for (let i = 0; i < left; i++) store<u8>(output + i, <u8>((word >> i) & 1));

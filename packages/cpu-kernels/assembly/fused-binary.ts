@@ -26,28 +26,36 @@ export function minimumTile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB
   hotBinary<T>(Opcode.Minimum, d, a, stepA, b, stepB, n);
 }
 
+export function pmaximumTile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
+  hotBinary<T>(Opcode.Pmaximum, d, a, stepA, b, stepB, n);
+}
+
+export function pminimumTile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
+  hotBinary<T>(Opcode.Pminimum, d, a, stepA, b, stepB, n);
+}
+
 export function equalTile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
-  binary<T>(Opcode.Equal, d, a, stepA, b, stepB, n);
+  hotBinary<T>(Opcode.Equal, d, a, stepA, b, stepB, n);
 }
 
 export function notEqualTile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
-  binary<T>(Opcode.NotEqual, d, a, stepA, b, stepB, n);
+  hotBinary<T>(Opcode.NotEqual, d, a, stepA, b, stepB, n);
 }
 
 export function lessTile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
-  binary<T>(Opcode.Less, d, a, stepA, b, stepB, n);
+  hotBinary<T>(Opcode.Less, d, a, stepA, b, stepB, n);
 }
 
 export function lessEqualTile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
-  binary<T>(Opcode.LessEqual, d, a, stepA, b, stepB, n);
+  hotBinary<T>(Opcode.LessEqual, d, a, stepA, b, stepB, n);
 }
 
 export function addITile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
-  binary<T>(Opcode.AddI, d, a, stepA, b, stepB, n);
+  hotBinary<T>(Opcode.AddI, d, a, stepA, b, stepB, n);
 }
 
 export function subtractITile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
-  binary<T>(Opcode.SubtractI, d, a, stepA, b, stepB, n);
+  hotBinary<T>(Opcode.SubtractI, d, a, stepA, b, stepB, n);
 }
 
 export function multiplyITile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
@@ -71,23 +79,23 @@ export function minimumUTile<T>(d: usize, a: usize, stepA: usize, b: usize, step
 }
 
 export function equalITile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
-  binary<T>(Opcode.EqualI, d, a, stepA, b, stepB, n);
+  hotBinary<T>(Opcode.EqualI, d, a, stepA, b, stepB, n);
 }
 
 export function notEqualITile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
-  binary<T>(Opcode.NotEqualI, d, a, stepA, b, stepB, n);
+  hotBinary<T>(Opcode.NotEqualI, d, a, stepA, b, stepB, n);
 }
 
 export function lessITile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
-  binary<T>(Opcode.LessI, d, a, stepA, b, stepB, n);
+  hotBinary<T>(Opcode.LessI, d, a, stepA, b, stepB, n);
 }
 
 export function lessUTile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
-  binary<T>(Opcode.LessU, d, a, stepA, b, stepB, n);
+  hotBinary<T>(Opcode.LessU, d, a, stepA, b, stepB, n);
 }
 
 export function lessEqualITile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
-  binary<T>(Opcode.LessEqualI, d, a, stepA, b, stepB, n);
+  hotBinary<T>(Opcode.LessEqualI, d, a, stepA, b, stepB, n);
 }
 
 export function lessEqualUTile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
@@ -95,15 +103,15 @@ export function lessEqualUTile<T>(d: usize, a: usize, stepA: usize, b: usize, st
 }
 
 export function andTile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
-  binary<T>(Opcode.And, d, a, stepA, b, stepB, n);
+  hotBinary<T>(Opcode.And, d, a, stepA, b, stepB, n);
 }
 
 export function orTile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
-  binary<T>(Opcode.Or, d, a, stepA, b, stepB, n);
+  hotBinary<T>(Opcode.Or, d, a, stepA, b, stepB, n);
 }
 
 export function xorTile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
-  binary<T>(Opcode.Xor, d, a, stepA, b, stepB, n);
+  hotBinary<T>(Opcode.Xor, d, a, stepA, b, stepB, n);
 }
 
 export function powerTile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {

@@ -7,8 +7,8 @@ import { erfOf, expOf, finiteOf, geluOf, geluTanhOf, logOf, negateWhere, rsqrtOf
 import { cosOf, sinOf } from "./trigonometric";
 import {
   absF, addF, addI, andB, ceilF, divF, eqF, eqI, floorF, fromI, fromU, leF, leI, leU, ltF, ltI, ltU, maddF, maxF, maxI, maxU, minF, minI,
-  minU, mulF, mulI, nearestF, neF, negF, neI, nmaddF, notB, orB, pmaxF, select, shlI, shrI, shrU, splat, splatBits, sqrtF, subF, subI,
-  truncI, truncU, xorB,
+  minU, mulF, mulI, nearestF, neF, negF, neI, nmaddF, notB, orB, pmaxF, pminF, select, shlI, shrI, shrU, splat, splatBits, sqrtF, subF, subI,
+  truncI, truncSmall, truncU, xorB,
 } from "./vectors";
 
 // @ts-ignore: decorator
@@ -41,7 +41,8 @@ function unaryLane<T>(op: i32, x: T): T {
   if (op == Opcode.Not) return notB<T>(x);
   if (op == Opcode.ToI32) return truncI<T>(x);
   if (op == Opcode.ToU32) return truncU<T>(x);
-  if (op == Opcode.ToU8) return minI<T>(maxI<T>(truncI<T>(x), splatBits<T>(0)), splatBits<T>(255));
+  // The bound stands first: it is taken where x is no number.
+  if (op == Opcode.ToU8) return truncSmall<T>(pminF<T>(splat<T>(255.0), pmaxF<T>(splat<T>(0.0), x)));
   if (op == Opcode.FloatToBool) return neF<T>(x, splat<T>(0.0));
   if (op == Opcode.RoundF16) return roundToF16<T>(x);
   if (op == Opcode.RoundBf16) return roundToBf16<T>(x);
@@ -58,6 +59,28 @@ function unaryLane<T>(op: i32, x: T): T {
 @inline
 export function unary<T>(op: i32, d: usize, a: usize, stepA: usize, n: i32): void {
   const end = d + ((<usize>n) << 2);
+  unaryRest<T>(op, d, a, stepA, end);
+}
+
+// What takes an instruction or two: four vectors a turn.
+// @ts-ignore: decorator
+@inline
+export function hotUnary<T>(op: i32, d: usize, a: usize, stepA: usize, n: i32): void {
+  const end = d + ((<usize>n) << 2);
+  if (stepA != 0) {
+    for (const blocks = d + ((<usize>(n & ~(4 * (<i32>sizeof<T>() >> 2) - 1))) << 2); d < blocks; d += 4 * sizeof<T>(), a += 4 * sizeof<T>()) {
+      store<T>(d, unaryLane<T>(op, load<T>(a)));
+      store<T>(d, unaryLane<T>(op, load<T>(a, sizeof<T>())), sizeof<T>());
+      store<T>(d, unaryLane<T>(op, load<T>(a, 2 * sizeof<T>())), 2 * sizeof<T>());
+      store<T>(d, unaryLane<T>(op, load<T>(a, 3 * sizeof<T>())), 3 * sizeof<T>());
+    }
+  }
+  unaryRest<T>(op, d, a, stepA, end);
+}
+
+// @ts-ignore: decorator
+@inline
+function unaryRest<T>(op: i32, d: usize, a: usize, stepA: usize, end: usize): void {
   while (d < end) {
     store<T>(d, unaryLane<T>(op, load<T>(a)));
     d += sizeof<T>();
@@ -74,6 +97,8 @@ function binaryLane<T>(op: i32, x: T, y: T): T {
   if (op == Opcode.Divide) return divF<T>(x, y);
   if (op == Opcode.Maximum) return maxF<T>(x, y);
   if (op == Opcode.Minimum) return minF<T>(x, y);
+  if (op == Opcode.Pmaximum) return pmaxF<T>(x, y);
+  if (op == Opcode.Pminimum) return pminF<T>(x, y);
   if (op == Opcode.Equal) return eqF<T>(x, y);
   if (op == Opcode.NotEqual) return neF<T>(x, y);
   if (op == Opcode.Less) return ltF<T>(x, y);
@@ -171,6 +196,15 @@ export function ternary<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, 
       c += 4 * sizeof<T>();
     }
   }
+  for (const blocks = d + ((<usize>(end - d) & ~(4 * sizeof<T>() - 1))); d < blocks; d += 4 * sizeof<T>()) {
+    store<T>(d, ternaryLane<T>(op, load<T>(a), load<T>(b), load<T>(c)));
+    store<T>(d, ternaryLane<T>(op, load<T>(a + stepA), load<T>(b + stepB), load<T>(c + stepC)), sizeof<T>());
+    store<T>(d, ternaryLane<T>(op, load<T>(a + 2 * stepA), load<T>(b + 2 * stepB), load<T>(c + 2 * stepC)), 2 * sizeof<T>());
+    store<T>(d, ternaryLane<T>(op, load<T>(a + 3 * stepA), load<T>(b + 3 * stepB), load<T>(c + 3 * stepC)), 3 * sizeof<T>());
+    a += 4 * stepA;
+    b += 4 * stepB;
+    c += 4 * stepC;
+  }
   while (d < end) {
     store<T>(d, ternaryLane<T>(op, load<T>(a), load<T>(b), load<T>(c)));
     d += sizeof<T>();
@@ -212,6 +246,13 @@ export function scalarBinary<T>(op: i32, d: usize, a: usize, stepA: usize, b: us
   }
 }
 
+// @ts-ignore: decorator
+@inline
+function shiftLane<T>(op: i32, x: T, by: i32): T {
+  if (op == Opcode.ShiftLeft) return shlI<T>(x, by);
+  return op == Opcode.ShiftRightI ? shrI<T>(x, by) : shrU<T>(x, by);
+}
+
 // Shifts by one amount for the whole tile, the usual case, have a vector form.
 // @ts-ignore: decorator
 @inline
@@ -222,11 +263,16 @@ export function shift<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, st
   }
   const by = load<i32>(b) & 31;
   const end = d + ((<usize>n) << 2);
+  if (stepA != 0) {
+    for (const blocks = d + ((<usize>(n & ~(4 * (<i32>sizeof<T>() >> 2) - 1))) << 2); d < blocks; d += 4 * sizeof<T>(), a += 4 * sizeof<T>()) {
+      store<T>(d, shiftLane<T>(op, load<T>(a), by));
+      store<T>(d, shiftLane<T>(op, load<T>(a, sizeof<T>()), by), sizeof<T>());
+      store<T>(d, shiftLane<T>(op, load<T>(a, 2 * sizeof<T>()), by), 2 * sizeof<T>());
+      store<T>(d, shiftLane<T>(op, load<T>(a, 3 * sizeof<T>()), by), 3 * sizeof<T>());
+    }
+  }
   while (d < end) {
-    const x = load<T>(a);
-    if (op == Opcode.ShiftLeft) store<T>(d, shlI<T>(x, by));
-    else if (op == Opcode.ShiftRightI) store<T>(d, shrI<T>(x, by));
-    else store<T>(d, shrU<T>(x, by));
+    store<T>(d, shiftLane<T>(op, load<T>(a), by));
     d += sizeof<T>();
     a += stepA;
   }

@@ -74,4 +74,6 @@ export const enum Opcode {
   IntToBool = 71,
   BoolToFloat = 72,
   BoolToInt = 73,
+  Pmaximum = 74,
+  Pminimum = 75,
 }

@@ -31,6 +31,20 @@ function loadBytes(source: usize): v128 {
   return v128.extend_low<u16>(v128.extend_low<u8>(v128.load32_zero(source)));
 }
 
+/** Sixteen bytes as sixteen lanes: 0 … 255, or masks of bools. */
+// @ts-ignore: decorator
+@inline
+function widenSixteen(kind: i32, source: usize, target: usize): void {
+  const bytes = v128.load(source);
+  const all = kind == Kind.Bool ? i8x16.neg(bytes) : bytes;
+  const low = kind == Kind.Bool ? i16x8.extend_low_i8x16_s(all) : i16x8.extend_low_i8x16_u(all);
+  const high = kind == Kind.Bool ? i16x8.extend_high_i8x16_s(all) : i16x8.extend_high_i8x16_u(all);
+  v128.store(target, kind == Kind.Bool ? i32x4.extend_low_i16x8_s(low) : i32x4.extend_low_i16x8_u(low));
+  v128.store(target, kind == Kind.Bool ? i32x4.extend_high_i16x8_s(low) : i32x4.extend_high_i16x8_u(low), 16);
+  v128.store(target, kind == Kind.Bool ? i32x4.extend_low_i16x8_s(high) : i32x4.extend_low_i16x8_u(high), 32);
+  v128.store(target, kind == Kind.Bool ? i32x4.extend_high_i16x8_s(high) : i32x4.extend_high_i16x8_u(high), 48);
+}
+
 /** Copy `n` elements, `stride` elements apart, into dense lanes. */
 export function loadRun<T>(kind: i32, source: usize, stride: i32, target: usize, n: i32): void {
   if (isVector<T>()) {
@@ -40,8 +54,10 @@ export function loadRun<T>(kind: i32, source: usize, stride: i32, target: usize,
       if (kind == Kind.Word) {
         for (; target < blocks; target += 16, source += 16) v128.store(target, v128.load(source));
       } else if (kind == Kind.Byte) {
+        for (; target + 48 < blocks; target += 64, source += 16) widenSixteen(Kind.Byte, source, target);
         for (; target < blocks; target += 16, source += 4) v128.store(target, loadBytes(source));
       } else if (kind == Kind.Bool) {
+        for (; target + 48 < blocks; target += 64, source += 16) widenSixteen(Kind.Bool, source, target);
         for (; target < blocks; target += 16, source += 4) v128.store(target, i32x4.neg(loadBytes(source)));
       } else if (kind == Kind.Bf16) {
         for (; target < blocks; target += 16, source += 8) v128.store(target, i32x4.shl(v128.load16x4_u(source), 16));
@@ -71,6 +87,15 @@ function storeLane(kind: i32, lane: u32, target: usize): void {
   else store<u16>(target, <u16>reinterpret<u32>(encodeF16<f32>(reinterpret<f32>(lane))));
 }
 
+/** Sixteen lanes to sixteen bytes: numbers from 0 to 255 stay, masks stay masks. */
+// @ts-ignore: decorator
+@inline
+function narrowSixteen(kind: i32, source: usize): v128 {
+  const a = i16x8.narrow_i32x4_s(v128.load(source), v128.load(source, 16));
+  const b = i16x8.narrow_i32x4_s(v128.load(source, 32), v128.load(source, 48));
+  return kind == Kind.Byte ? i8x16.narrow_i16x8_u(a, b) : i8x16.narrow_i16x8_s(a, b);
+}
+
 /** Four lanes to four bytes. */
 // @ts-ignore: decorator
 @inline
@@ -87,8 +112,10 @@ export function storeRun<T>(kind: i32, source: usize, target: usize, n: i32): vo
     if (kind == Kind.Word) {
       for (; source < blocks; target += 16, source += 16) v128.store(target, v128.load(source));
     } else if (kind == Kind.Byte) {
+      for (; source + 48 < blocks; target += 16, source += 64) v128.store(target, narrowSixteen(Kind.Byte, source));
       for (; source < blocks; target += 4, source += 16) store<u32>(target, narrowToBytes(v128.load(source)));
     } else if (kind == Kind.Bool) {
+      for (; source + 48 < blocks; target += 16, source += 64) v128.store(target, v128.and(narrowSixteen(Kind.Bool, source), i8x16.splat(1)));
       for (; source < blocks; target += 4, source += 16) store<u32>(target, narrowToBytes(v128.and(v128.load(source), i32x4.splat(1))));
     } else if (kind == Kind.Bf16) {
       for (; source < blocks; target += 8, source += 16) {

@@ -28,6 +28,8 @@ import {
   notEqualITile,
   notEqualTile,
   orTile,
+  pmaximumTile,
+  pminimumTile,
   powerTile,
   selectTile,
   shiftLeftTile,
@@ -167,6 +169,12 @@ export function runTile<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, 
       break;
     case Opcode.Minimum:
       minimumTile<T>(d, a, stepA, b, stepB, n);
+      break;
+    case Opcode.Pmaximum:
+      pmaximumTile<T>(d, a, stepA, b, stepB, n);
+      break;
+    case Opcode.Pminimum:
+      pminimumTile<T>(d, a, stepA, b, stepB, n);
       break;
     case Opcode.Equal:
       equalTile<T>(d, a, stepA, b, stepB, n);

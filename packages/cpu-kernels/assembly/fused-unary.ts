@@ -1,17 +1,17 @@
 // One function per micro-operation of one operand, so that each gets machine code of its own.
 import { Opcode } from "./fused-opcode";
-import { unary } from "./fused-loops";
+import { hotUnary, unary } from "./fused-loops";
 
 export function copyTile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
-  unary<T>(Opcode.Copy, d, a, stepA, n);
+  hotUnary<T>(Opcode.Copy, d, a, stepA, n);
 }
 
 export function negTile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
-  unary<T>(Opcode.Neg, d, a, stepA, n);
+  hotUnary<T>(Opcode.Neg, d, a, stepA, n);
 }
 
 export function absTile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
-  unary<T>(Opcode.Abs, d, a, stepA, n);
+  hotUnary<T>(Opcode.Abs, d, a, stepA, n);
 }
 
 export function signTile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
@@ -55,19 +55,19 @@ export function erfTile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
 }
 
 export function floorTile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
-  unary<T>(Opcode.Floor, d, a, stepA, n);
+  hotUnary<T>(Opcode.Floor, d, a, stepA, n);
 }
 
 export function ceilTile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
-  unary<T>(Opcode.Ceil, d, a, stepA, n);
+  hotUnary<T>(Opcode.Ceil, d, a, stepA, n);
 }
 
 export function roundTile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
-  unary<T>(Opcode.Round, d, a, stepA, n);
+  hotUnary<T>(Opcode.Round, d, a, stepA, n);
 }
 
 export function reluTile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
-  unary<T>(Opcode.Relu, d, a, stepA, n);
+  hotUnary<T>(Opcode.Relu, d, a, stepA, n);
 }
 
 export function siluTile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
@@ -87,11 +87,11 @@ export function geluTanhTile<T>(d: usize, a: usize, stepA: usize, n: i32): void 
 }
 
 export function finiteTile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
-  unary<T>(Opcode.Finite, d, a, stepA, n);
+  hotUnary<T>(Opcode.Finite, d, a, stepA, n);
 }
 
 export function negITile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
-  unary<T>(Opcode.NegI, d, a, stepA, n);
+  hotUnary<T>(Opcode.NegI, d, a, stepA, n);
 }
 
 export function absITile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
@@ -103,7 +103,7 @@ export function signITile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
 }
 
 export function notTile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
-  unary<T>(Opcode.Not, d, a, stepA, n);
+  hotUnary<T>(Opcode.Not, d, a, stepA, n);
 }
 
 export function toI32Tile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
@@ -115,11 +115,11 @@ export function toU32Tile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
 }
 
 export function toU8Tile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
-  unary<T>(Opcode.ToU8, d, a, stepA, n);
+  hotUnary<T>(Opcode.ToU8, d, a, stepA, n);
 }
 
 export function floatToBoolTile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
-  unary<T>(Opcode.FloatToBool, d, a, stepA, n);
+  hotUnary<T>(Opcode.FloatToBool, d, a, stepA, n);
 }
 
 export function roundF16Tile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
@@ -131,7 +131,7 @@ export function roundBf16Tile<T>(d: usize, a: usize, stepA: usize, n: i32): void
 }
 
 export function fromI32Tile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
-  unary<T>(Opcode.FromI32, d, a, stepA, n);
+  hotUnary<T>(Opcode.FromI32, d, a, stepA, n);
 }
 
 export function fromU32Tile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
@@ -139,17 +139,17 @@ export function fromU32Tile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
 }
 
 export function intToU8Tile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
-  unary<T>(Opcode.IntToU8, d, a, stepA, n);
+  hotUnary<T>(Opcode.IntToU8, d, a, stepA, n);
 }
 
 export function intToBoolTile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
-  unary<T>(Opcode.IntToBool, d, a, stepA, n);
+  hotUnary<T>(Opcode.IntToBool, d, a, stepA, n);
 }
 
 export function boolToFloatTile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
-  unary<T>(Opcode.BoolToFloat, d, a, stepA, n);
+  hotUnary<T>(Opcode.BoolToFloat, d, a, stepA, n);
 }
 
 export function boolToIntTile<T>(d: usize, a: usize, stepA: usize, n: i32): void {
-  unary<T>(Opcode.BoolToInt, d, a, stepA, n);
+  hotUnary<T>(Opcode.BoolToInt, d, a, stepA, n);
 }

@@ -23,6 +23,37 @@ function combine<T>(fold: i32, x: T, y: T): T {
   return minU<T>(x, y);
 }
 
+/**
+ * Extreme of `n` neighbours by instructions that neither carry NaN nor tell zeros apart: NaN where that might matter, so that they are to be
+ * folded the slow way, which takes eight instructions where this takes three.
+ */
+// @ts-ignore: decorator
+@inline
+function fastExtreme(fold: i32, x: usize, n: i32): f32 {
+  let a = v128.load(x);
+  let b = a;
+  let c = a;
+  let d = a;
+  let odd = i32x4.splat(0);
+  for (const blocks = x + ((<usize>(n & ~15)) << 2); x < blocks; x += 64) {
+    const e = v128.load(x);
+    const f = v128.load(x, 16);
+    const g = v128.load(x, 32);
+    const h = v128.load(x, 48);
+    a = fold == Fold.MaxF ? f32x4.pmax(e, a) : f32x4.pmin(e, a);
+    b = fold == Fold.MaxF ? f32x4.pmax(f, b) : f32x4.pmin(f, b);
+    c = fold == Fold.MaxF ? f32x4.pmax(g, c) : f32x4.pmin(g, c);
+    d = fold == Fold.MaxF ? f32x4.pmax(h, d) : f32x4.pmin(h, d);
+    odd = v128.or(odd, v128.or(v128.or(f32x4.ne(e, e), f32x4.ne(f, f)), v128.or(f32x4.ne(g, g), f32x4.ne(h, h))));
+  }
+  if (v128.any_true(odd)) return f32.NaN;
+  a = combine<v128>(fold, combine<v128>(fold, a, b), combine<v128>(fold, c, d));
+  let result = combine<f32>(fold, f32x4.extract_lane(a, 0), f32x4.extract_lane(a, 1));
+  result = combine<f32>(fold, result, f32x4.extract_lane(a, 2));
+  result = combine<f32>(fold, result, f32x4.extract_lane(a, 3));
+  return result == 0 ? f32.NaN : result;
+}
+
 /** Fold `n` neighbours into one lane, starting from `empty`. */
 // @ts-ignore: decorator
 @inline
@@ -30,6 +61,16 @@ function foldRow(fold: i32, empty: f32, x: usize, n: i32): f32 {
   let result = empty;
   const end = x + ((<usize>n) << 2);
   if (ASC_FEATURE_SIMD) {
+    if (fold == Fold.MaxF || fold == Fold.MinF) {
+      if (n >= 32) {
+        const extreme = fastExtreme(fold, x, n);
+        if (extreme == extreme) {
+          result = combine<f32>(fold, result, extreme);
+          x += (<usize>(n & ~15)) << 2;
+          n &= 15;
+        }
+      }
+    }
     if (n >= 32) {
       const start = f32x4.splat(empty);
       let a = start;
@@ -111,15 +152,62 @@ export function minU32(x: usize, output: usize, outer: i32, size: i32, inner: i3
   foldMiddle(Fold.MinU, 0xffffffff, x, output, outer, size, inner);
 }
 
+// @ts-ignore: decorator
+@inline
+function extremeByte(greatest: i32, a: i32, b: i32): i32 {
+  return greatest ? max<i32>(a, b) : min<i32>(a, b);
+}
+
+// @ts-ignore: decorator
+@inline
+function extremeBytes(greatest: i32, a: v128, b: v128): v128 {
+  return greatest ? i8x16.max_u(a, b) : i8x16.min_u(a, b);
+}
+
+/** Fold `n` neighbours into one byte, starting from `empty`. */
+function foldByteRow(greatest: i32, empty: i32, x: usize, n: i32): i32 {
+  let result = empty;
+  let i = 0;
+  if (ASC_FEATURE_SIMD) {
+    if (n >= 32) {
+      let a = i8x16.splat(<i8>empty);
+      let b = a;
+      for (; i + 32 <= n; i += 32) {
+        a = extremeBytes(greatest, a, v128.load(x + <usize>i));
+        b = extremeBytes(greatest, b, v128.load(x + <usize>i, 16));
+      }
+      a = extremeBytes(greatest, a, b);
+      const low = <u64>i64x2.extract_lane(a, 0);
+      const high = <u64>i64x2.extract_lane(a, 1);
+      for (let shift: u64 = 0; shift < 64; shift += 8) {
+        result = extremeByte(greatest, result, <i32>((low >> shift) & 255));
+        result = extremeByte(greatest, result, <i32>((high >> shift) & 255));
+      }
+    }
+  }
+  for (; i < n; i++) result = extremeByte(greatest, result, load<u8>(x + <usize>i));
+  return result;
+}
+
 /** Greatest (`greatest` = 1) or least byte; `empty` where there is none. */
 export function extremeU8(x: usize, output: usize, outer: i32, size: i32, inner: i32, greatest: i32, empty: i32): void {
   for (let o = 0; o < outer; o++) {
-    memory.fill(output, <u8>empty, inner);
-    for (let row = 0; row < size; row++) {
-      for (let i = 0; i < inner; i++, x++) {
-        const value = load<u8>(x);
-        const held = load<u8>(output + i);
-        if (greatest ? value > held : value < held) store<u8>(output + i, value);
+    if (inner == 1) {
+      store<u8>(output, foldByteRow(greatest, empty, x, size));
+      x += size;
+    } else {
+      memory.fill(output, <u8>empty, inner);
+      for (let row = 0; row < size; row++, x += inner) {
+        let i = 0;
+        if (ASC_FEATURE_SIMD) {
+          for (; i + 16 <= inner; i += 16) {
+            const at = output + <usize>i;
+            v128.store(at, extremeBytes(greatest, v128.load(at), v128.load(x + <usize>i)));
+          }
+        }
+        for (; i < inner; i++) {
+          store<u8>(output + <usize>i, extremeByte(greatest, load<u8>(output + <usize>i), load<u8>(x + <usize>i)));
+        }
       }
     }
     output += inner;

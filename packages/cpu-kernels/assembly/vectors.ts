@@ -297,6 +297,14 @@ export function truncU<T>(a: T): T {
   else return reinterpret<f32>(truncateU(a));
 }
 
+/** Towards zero, of numbers that an i32 holds. */
+// @ts-ignore: decorator
+@inline
+export function truncSmall<T>(a: T): T {
+  if (isVector<T>()) return ASC_FEATURE_RELAXED_SIMD ? i32x4.relaxed_trunc_f32x4_s(a) : i32x4.trunc_sat_f32x4_s(a);
+  else return reinterpret<f32>(<i32>a);
+}
+
 // @ts-ignore: decorator
 @inline
 export function fromI<T>(a: T): T {

@@ -83,7 +83,7 @@ const lowerCast = (append: Append, x: number, from: DType, to: DType): number =>
  */
 export const lowerInstruction = (append: Append, { op, dtype, params }: FusedInstruction, args: readonly number[], from: DType): number => {
   if (op === "cast") return lowerCast(append, args[0]!, from, dtype);
-  if (op === "stop-gradient" || op === "identity") return args[0]!;
+  if (op === "stop-gradient" || op === "identity" || op === "bitcast") return args[0]!;
   if (op === "gelu") return append(params["approximate"] ? "geluTanh" : "gelu", args[0]!);
   const bits = bitwise[op];
   if (bits !== undefined) return append(bits, ...args);

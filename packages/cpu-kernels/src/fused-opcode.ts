@@ -74,6 +74,8 @@ export const opcodes = [
   "intToBool",
   "boolToFloat",
   "boolToInt",
+  "pmaximum",
+  "pminimum",
 ] as const;
 
 export type Opcode = (typeof opcodes)[number];

@@ -86,3 +86,13 @@ test("a chain of any length needs one slot", () => {
 test("instructions without a use are dropped", () => {
   expect(decode(node(1, [step("exp", 0), step("log", 0)], [2])).ops).toEqual(["log"]);
 });
+
+describe("extremes", () => {
+  test("take one instruction against a number that is not zero", () => {
+    const opsWith = (bound: number): string[] => decode(node(1, [number(bound), step("maximum", 0, 1), step("minimum", 1, 2)], [3])).ops;
+    expect(opsWith(0.5)).toEqual(["pmaximum", "pminimum"]);
+    expect(opsWith(-Infinity)).toEqual(["pmaximum", "pminimum"]);
+    for (const bound of [0, -0, NaN]) expect(opsWith(bound)).toEqual(["maximum", "minimum"]);
+    expect(decode(node(2, [step("maximum", 0, 1)], [2])).ops).toEqual(["maximum"]);
+  });
+});

@@ -52,6 +52,31 @@ const constantSecond = (micro: Micro, isConstant: (register: number) => boolean)
   return commutative.has(micro.op) && isConstant(a!) && !isConstant(b!) ? { ...micro, args: [b!, a!, ...rest] } : micro;
 };
 
+/**
+ * `max(x, c)` of a constant that is a number and not zero: one instruction instead of eight, as only then both carry NaN alike and no zeros meet.
+ */
+const plainExtreme = (micro: Micro, constantBits: (register: number) => number | undefined): Micro => {
+  if (micro.op !== "maximum" && micro.op !== "minimum") return micro;
+  const second = constantBits(micro.args[1]!) === undefined ? 0 : 1;
+  const bits = constantBits(micro.args[second]!);
+  const magnitude = (bits ?? 0) & 0x7fffffff;
+  if (magnitude === 0 || magnitude > 0x7f800000) return micro;
+  return { ...micro, op: micro.op === "maximum" ? "pmaximum" : "pminimum", args: [micro.args[1 - second]!, micro.args[second]!] };
+};
+
+/** A word whose highest bit is clear is the same number with a sign and without; only with one a vector becomes floats by one instruction. */
+const signedWords = (micros: readonly Micro[], constantBits: (register: number) => number | undefined): Micro[] => {
+  const clear = new Set(
+    micros
+      .filter(({ op, args: [a, b] }) => {
+        if (op === "and") return [a, b].some((arg) => (constantBits(arg!) ?? -1) >= 0);
+        return op === "shiftRightU" && ((constantBits(b!) ?? 0) & 31) > 0;
+      })
+      .map(({ result }) => result),
+  );
+  return micros.map((micro) => (micro.op === "fromU32" && clear.has(micro.args[0]!) ? { ...micro, op: "fromI32" } : micro));
+};
+
 /** Drop what no result needs. */
 const liveMicros = (micros: readonly Micro[], results: readonly number[]): Micro[] => {
   const needed = new Set(results);
@@ -111,7 +136,10 @@ const lower = (node: KernelNode): Lowered => {
     registers[register]! < firstComputed ? append("copy", registers[register]!) : registers[register]!,
   );
   const isConstant = (register: number): boolean => register >= numInputs && register < firstComputed;
-  const joined = liveMicros(joinMultiplyAdd(micros, outputs), outputs).map((micro) => constantSecond(micro, isConstant));
+  const constantBits = (register: number): number | undefined => (isConstant(register) ? constants[register - numInputs] : undefined);
+  const joined = signedWords(liveMicros(joinMultiplyAdd(micros, outputs), outputs), constantBits).map((micro) =>
+    plainExtreme(constantSecond(micro, isConstant), constantBits),
+  );
   return { micros: joined, constants, results: outputs, numRegisters: firstComputed + micros.length };
 };
 

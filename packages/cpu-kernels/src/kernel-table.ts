@@ -7,6 +7,7 @@ import { avgPool2dBackwardKernel } from "./ops/avg-pool2d-backward.ts";
 import { avgPool2dKernel } from "./ops/avg-pool2d.ts";
 import { batchNormBackwardKernel } from "./ops/batch-norm-backward.ts";
 import { batchNormKernel } from "./ops/batch-norm.ts";
+import { bitcastKernel } from "./ops/bitcast.ts";
 import { broadcastToKernel } from "./ops/broadcast-to.ts";
 import { choleskyKernel } from "./ops/cholesky.ts";
 import { concatKernel } from "./ops/concat.ts";
@@ -20,6 +21,7 @@ import { cumsumKernel } from "./ops/cumsum.ts";
 import { foldInKernel } from "./ops/fold-in.ts";
 import { fusedKernel } from "./ops/fused.ts";
 import { gatherKernel } from "./ops/gather.ts";
+import { histogramKernel } from "./ops/histogram.ts";
 import { iotaKernel } from "./ops/iota.ts";
 import { layerNormBackwardKernel } from "./ops/layer-norm-backward.ts";
 import { layerNormKernel } from "./ops/layer-norm.ts";
@@ -29,6 +31,7 @@ import { logSoftmaxKernel } from "./ops/log-softmax.ts";
 import { matmulKernel } from "./ops/matmul.ts";
 import { maxPool2dBackwardKernel } from "./ops/max-pool2d-backward.ts";
 import { maxPool2dKernel } from "./ops/max-pool2d.ts";
+import { nonzeroKernel } from "./ops/nonzero.ts";
 import { oneHotKernel } from "./ops/one-hot.ts";
 import { packBitsKernel } from "./ops/pack-bits.ts";
 import { padKernel } from "./ops/pad.ts";
@@ -58,6 +61,7 @@ const rows: readonly Kernel[] = [
   avgPool2dKernel,
   batchNormBackwardKernel,
   batchNormKernel,
+  bitcastKernel,
   broadcastToKernel,
   choleskyKernel,
   concatKernel,
@@ -71,6 +75,7 @@ const rows: readonly Kernel[] = [
   foldInKernel,
   fusedKernel,
   gatherKernel,
+  histogramKernel,
   iotaKernel,
   layerNormBackwardKernel,
   layerNormKernel,
@@ -80,6 +85,7 @@ const rows: readonly Kernel[] = [
   matmulKernel,
   maxPool2dBackwardKernel,
   maxPool2dKernel,
+  nonzeroKernel,
   oneHotKernel,
   packBitsKernel,
   padKernel,

@@ -66,7 +66,7 @@ describe("mnistRecords", () => {
       "images holds 2 images, but labels 3 labels",
     );
     expect(() => mnistRecords(images, { name: "labels", bytes: idx([2], [3, 77]) })).toThrow(
-      "labels: label 1 is 77, but digits go from 0 to 9",
+      "labels: label 1 is 77, but classes go from 0 to 9",
     );
     expect(() =>
       mnistRecords({ name: "images", bytes: idx([2, 8, 8], Array(128).fill(7)) }, { name: "labels", bytes: idx([2], [0, 1]) }),

@@ -1,5 +1,5 @@
-// Reductions, scans, selections and batch normalisation against what a copy reaches. Run: node bench/reduce.bench.ts [part of a name]
-import { argmax, batchNorm, cumsum, emit, NdArray, reduceMax, type Shape, sum, topK } from "@skein/tensor-core";
+// Reductions, scans, selections, counts and batch normalisation against what a copy reaches. Run: node bench/reduce.bench.ts [part of a name]
+import { argmax, batchNorm, cumsum, emit, full, histogram, NdArray, nonzero, reduceMax, type Shape, sum, topK } from "@skein/tensor-core";
 import { normal } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
@@ -86,6 +86,36 @@ const selections = (
   }),
 );
 
+const trues = (count: number, every: number): NdArray =>
+  new NdArray(
+    "bool",
+    [count],
+    Uint8Array.from({ length: count }, (_, i) => (Math.imul(i, 0x9e3779b9) >>> 0 < 2 ** 32 / every ? 1 : 0)),
+  );
+
+const counts: KernelRow[] = [
+  ...[100, 2].map(
+    (every): KernelRow => ({
+      name: `nonzero 32M, one in ${every}`,
+      fn: (mask) => nonzero(mask!, Math.ceil((32.5 * million) / every)),
+      inputs: () => [trues(32 * million, every)],
+      flops: 0,
+      bytes: 32 * million + (4 * 32 * million) / every,
+      tolerance: 0,
+    }),
+  ),
+  ...[16, 256, 4096, 65_536].map(
+    (bins): KernelRow => ({
+      name: `histogram 10M, ${bins} bins`,
+      fn: (x) => histogram(x!, full([], -3), full([], 3), bins),
+      inputs: () => [values([10 * million])],
+      flops: 0,
+      bytes: 40 * million,
+      tolerance: 0,
+    }),
+  ),
+];
+
 const norms: KernelRow[] = [
   {
     name: "batch-norm [64, 56, 56, 64]",
@@ -109,4 +139,4 @@ const norms: KernelRow[] = [
   },
 ];
 
-await benchKernels("reductions", [...reductions, ...extremes, ...scans, ...selections, ...norms]);
+await benchKernels("reductions", [...reductions, ...extremes, ...scans, ...selections, ...counts, ...norms]);

@@ -48,6 +48,9 @@ import { avgPool2dBackwardKernel } from "./ops/avg-pool2d-backward.ts";
 import { batchNormKernel } from "./ops/batch-norm.ts";
 import { batchNormBackwardKernel } from "./ops/batch-norm-backward.ts";
 import { topKKernel } from "./ops/top-k.ts";
+import { bitcastKernel } from "./ops/bitcast.ts";
+import { histogramKernel } from "./ops/histogram.ts";
+import { nonzeroKernel } from "./ops/nonzero.ts";
 
 const rows: readonly Kernel[] = [
   fusedKernel,
@@ -99,6 +102,9 @@ const rows: readonly Kernel[] = [
   batchNormKernel,
   batchNormBackwardKernel,
   topKKernel,
+  bitcastKernel,
+  histogramKernel,
+  nonzeroKernel,
 ];
 
 /** Every kernel by operator name. A new kernel is one file and one row. */

@@ -83,6 +83,7 @@ export {
   absolute,
   add,
   arange,
+  bitcast,
   bitwiseAnd,
   bitwiseOr,
   bitwiseXor,
@@ -171,6 +172,7 @@ export {
   argmax,
   argmin,
   cumsum,
+  histogram,
   mean,
   reduceMax,
   reduceMin,
@@ -187,7 +189,7 @@ export { dequantize, type DequantizeOptions, quantize, type QuantizeOptions } fr
 export { foldInKey, permutation, randomKey, threefry2x32, threefryWord } from "./random.ts";
 export { type FusedInstruction, type FusedParams } from "./ops/fused.ts";
 export { attention, type AttentionOptions, rotary } from "./functions/attention.ts";
-export { embedding, gather, invertPermutation, permuteRows, scatterAdd } from "./functions/indexing.ts";
+export { embedding, gather, invertPermutation, nonzero, permuteRows, scatterAdd } from "./functions/indexing.ts";
 export { batchNorm, batchNormInference, type BatchNormResult, layerNorm, rmsNorm } from "./functions/normalisation.ts";
 export { crossEntropy, crossEntropyPerRow, logSoftmax, softmax } from "./functions/softmax.ts";
 export { invalidValue } from "./ops/indexing.ts";
@@ -241,5 +243,5 @@ export { mixedPrecision, type MixedPrecisionOptions } from "./passes/mixed-preci
 export { widenHalf } from "./passes/widen-half.ts";
 export { type MemoryPlan, type MemoryPlanOptions, type Place, type PlanCopy, planMemory } from "./passes/memory-plan.ts";
 export { optimize, type OptimizeOptions } from "./passes/optimize.ts";
-export { scheduleCollectives } from "./passes/schedule-collectives.ts";
+export { blockOnCollectives, scheduleCollectives } from "./passes/schedule-collectives.ts";
 export { simplify } from "./passes/simplify.ts";

@@ -71,6 +71,7 @@ const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
     job: prepared.job,
     output,
     resume: resume && { folder: resume.folder, step: resume.manifest.step },
+    plan: resume?.manifest.plan,
     traceOrigin: tracePath === undefined ? undefined : performance.timeOrigin + performance.now(),
     trouble,
   };

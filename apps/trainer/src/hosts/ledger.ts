@@ -4,6 +4,7 @@ import type { Span } from "@skein/tensor-core";
 import type { BackendName } from "../backend.ts";
 import { type Checkpoint, commitCheckpoint, type Manifest, type SavedFile } from "../checkpoint.ts";
 import type { EvaluationSums } from "../evaluate.ts";
+import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import type { Failures } from "./failures.ts";
 import { nodeFiles } from "../files.ts";
 import type { RankMessage } from "../messages.ts";
@@ -52,6 +53,8 @@ export class Ledger {
   step: number;
   checkpoint: string | undefined;
   evaluation: EvaluationSums | undefined;
+  private plan: ExchangePlan | undefined;
+  private exposedSeconds = 0;
   readonly spans: Span[] = [];
   /** Peak resident bytes of each process that ran ranks. */
   private readonly memoryOfProcesses = new Map<string, number>();
@@ -66,6 +69,7 @@ export class Ledger {
     this.firstStep = input.resume?.manifest.step ?? 0;
     this.step = this.firstStep;
     this.checkpoint = input.resume?.folder;
+    this.plan = input.resume?.manifest.plan;
     this.saves = new Gathered(input.prepared.job.ranks);
     this.evaluations = new Gathered(input.prepared.job.ranks);
   }
@@ -90,6 +94,12 @@ export class Ledger {
         if (parts !== undefined) this.evaluated(message.step, parts);
         return;
       }
+      case "planned":
+        this.plan = message.plan;
+        this.input.progress.note(message.remark);
+        return;
+      case "remark":
+        return this.input.progress.note(message.text);
       case "saved": {
         const parts = this.saves.add(message.step, rank, message.files);
         if (parts !== undefined) this.saved(message.step, parts.flat());
@@ -112,17 +122,20 @@ export class Ledger {
     epoch,
     loss,
     seconds,
+    exposedSeconds,
     skipped,
   }: {
     readonly step: number;
     readonly epoch: number;
     readonly loss: number;
     readonly seconds: number;
+    readonly exposedSeconds: number;
     readonly skipped: boolean;
   }): void {
     const { prepared, metrics, progress } = this.input;
     this.step = step;
     this.trainSeconds += seconds;
+    this.exposedSeconds += exposedSeconds;
     const compiles = step === this.firstStep + 1; // the first step says nothing about the others
     if (!compiles) this.recentSeconds.push(seconds);
     if (this.recentSeconds.length > speedWindow) this.recentSeconds.shift();
@@ -131,7 +144,15 @@ export class Ledger {
       samplesPerSecond: prepared.job.batch / meanSeconds,
       secondsLeft: (prepared.totalSteps - step) * meanSeconds,
     };
-    metrics.record({ type: "step", step, epoch, loss, samplesPerSecond: prepared.job.batch / seconds, ...(skipped && { skipped: 1 }) });
+    metrics.record({
+      type: "step",
+      step,
+      epoch,
+      loss,
+      samplesPerSecond: prepared.job.batch / seconds,
+      exposedSeconds,
+      ...(skipped && { skipped: 1 }),
+    });
     if (skipped) {
       this.skipped++;
       progress.note(`step ${step}: gradients overflowed f16; the update was left out and the loss scale halved`);
@@ -157,6 +178,7 @@ export class Ledger {
       worldSize: job.ranks,
       modelHash,
       jobHash,
+      ...(this.plan && { plan: this.plan }),
       files,
     };
     this.checkpoint = commitCheckpoint(nodeFiles, this.input.output, manifest, job.checkpoint.keep);
@@ -175,6 +197,7 @@ export class Ledger {
       backend: prepared.job.backend as BackendName,
       ...(prepared.job.precision.kind === "f32" ? {} : { skippedSteps: this.skipped }),
       samplesPerSecond: steps === 0 ? 0 : (steps * prepared.job.batch) / this.trainSeconds,
+      ...(prepared.job.ranks > 1 && steps > 0 && { exposedShare: this.exposedSeconds / this.trainSeconds }),
       bytesSentPerRank: this.bytesSent,
       denseBytesPerRank: Math.round(denseBytes(prepared.params, prepared.job.ranks) * steps),
       peakMemoryBytes: [...this.memoryOfProcesses.values()].reduce((sum, bytes) => sum + bytes, 0),

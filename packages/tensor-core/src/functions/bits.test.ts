@@ -5,6 +5,7 @@ import { evaluate } from "../jit.ts";
 import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
 import { packBits, unpackBits } from "./bits.ts";
+import { bitcast } from "./elementwise.ts";
 
 const reference = referenceBackend();
 const run = (fn: (x: Tensor) => Tensor, x: NdArray): Promise<NdArray> => evaluate(fn, reference)(x) as Promise<NdArray>;
@@ -37,5 +38,33 @@ describe("bits", () => {
     await expect(run((own) => unpackBits(own, 65), words)).rejects.toThrow(/65 bits lie in u32 \[..., 3\]/);
     await expect(run((own) => unpackBits(own, 32), words)).rejects.toThrow(/32 bits lie in u32 \[..., 1\]/);
     await expect(run((own) => unpackBits(own, 1.5), words)).rejects.toThrow(/not a size/);
+  });
+});
+
+describe("bitcast", () => {
+  test("shows the bits of floats, and floats of bits", async () => {
+    const floats = NdArray.from([1, -2, 0, -0, Infinity, 2 ** -149]);
+    expect(await run((x) => bitcast(x, "u32"), floats).then((y) => y.toNumbers())).toEqual([
+      0x3f800000, 0xc0000000, 0, 0x80000000, 0x7f800000, 1,
+    ]);
+    expect(await run((x) => bitcast(x, "i32"), floats).then((y) => y.toNumbers())).toEqual([
+      0x3f800000, -0x40000000, 0, -0x80000000, 0x7f800000, 1,
+    ]);
+  });
+
+  test("comes back as it was", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.float(), { minLength: 1 }), async (values) => {
+        const x = NdArray.from(values);
+        for (const dtype of ["u32", "i32"] as const) expect(await run((own) => bitcast(bitcast(own, dtype), "f32"), x)).toEqual(x);
+      }),
+    );
+  });
+
+  test("of and to elements of other sizes is refused", async () => {
+    await expect(run((x) => bitcast(x, "f32"), NdArray.from([1], [1], "u8"))).rejects.toThrow(/dtype u8 is not supported/);
+    await expect(run((x) => bitcast(x, "f16"), NdArray.from([1]))).rejects.toThrow(
+      /cannot be read as f16, an element of which has 2 bytes/,
+    );
   });
 });

@@ -221,3 +221,6 @@ export const where = (condition: Tensor, a: Operand, b: Operand): Tensor => {
 
 /** The values of `x` in another dtype; see the `cast` operator for how they round. */
 export const cast = (x: Tensor, dtype: DType): Tensor => (x.dtype === dtype ? x : emitOne("cast", [x], { dtype }));
+
+/** The 32 bits of each element read as another dtype: f32, i32 or u32. Alone it moves nothing; beside other elementwise operators it costs nothing. */
+export const bitcast = (x: Tensor, dtype: DType): Tensor => (x.dtype === dtype ? x : emitOne("bitcast", [x], { dtype }));

@@ -7,7 +7,7 @@ import { evaluate } from "../jit.ts";
 import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
 import { full, multiply } from "./elementwise.ts";
-import { embedding, gather, invertPermutation, permuteRows, scatterAdd } from "./indexing.ts";
+import { embedding, gather, invertPermutation, nonzero, permuteRows, scatterAdd } from "./indexing.ts";
 import { sum } from "./reduce.ts";
 
 const reference = referenceBackend();
@@ -116,5 +116,30 @@ describe("permuteRows", () => {
     await expect(run((x, p) => permuteRows(x!, p!), rows(4), integers([0, 1, 2]))).rejects.toThrow(
       /i32\[3\] does not permute the 2 entries of dimension 0 of f32\[2, 4, 3\]; name each entry once/,
     );
+  });
+});
+
+describe("nonzero", () => {
+  test("is what a loop finds, cut off at the capacity, zeros behind", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.boolean(), { maxLength: 40 }), fc.nat(45), async (bools, capacity) => {
+        const mask = NdArray.from(
+          bools.map((bool) => (bool ? 1 : 0)),
+          [bools.length],
+          "bool",
+        );
+        const found = bools.flatMap((bool, i) => (bool ? [i] : [])).slice(0, capacity);
+        const padded = [...found, ...new Array<number>(capacity - found.length).fill(0)];
+        expect(await run((own) => nonzero(own!, capacity).indices, mask)).toEqual(padded);
+        expect(await run((own) => nonzero(own!, capacity).count, mask)).toEqual([found.length]);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("names what does not fit", async () => {
+    await expect(run((x) => nonzero(x!, 3).count, NdArray.from([1, 0]))).rejects.toThrow(/f32\[2\] was given, it takes bool \[n\]/);
+    await expect(run((x) => nonzero(x!, 3).count, NdArray.zeros("bool", [2, 2]))).rejects.toThrow(/takes bool \[n\]/);
+    await expect(run((x) => nonzero(x!, -1).count, NdArray.zeros("bool", [2]))).rejects.toThrow(/capacity -1 is not a size/);
   });
 });

@@ -1,5 +1,5 @@
 import { ShapeError } from "../errors.ts";
-import { emitOne } from "../graph/emit.ts";
+import { emit, emitOne } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { formatSpec, resolveDim } from "../shape.ts";
 import { add, arange, full } from "./elementwise.ts";
@@ -50,4 +50,16 @@ export const invertPermutation = (permutation: Tensor): Tensor => {
   if (dtype !== "i32" || shape.length !== 1)
     throw new ShapeError("invertPermutation", `${formatSpec(permutation)} is no permutation; it must be i32 of rank 1`);
   return scatterAdd(full(shape, -1, "i32"), permutation, add(arange(shape[0]!), 1));
+};
+
+/**
+ * Positions of the trues of a vector.
+ *
+ * @param mask bool [n].
+ * @param capacity most positions that are returned: those of the first trues.
+ * @returns `indices` i32 [capacity], ascending, 0 behind the last one; `count` i32 [], how many of them count, at most `capacity`.
+ */
+export const nonzero = (mask: Tensor, capacity: number): { readonly indices: Tensor; readonly count: Tensor } => {
+  const [indices, count] = emit("nonzero", [mask], { capacity });
+  return { indices: indices!, count: count! };
 };

@@ -82,3 +82,18 @@ export const topK = (x: Tensor, k: number, { sorted = true, by = "value" }: TopK
   const [values, indices] = emit("top-k", [x], { k, sorted, by });
   return [values!, indices!];
 };
+
+/**
+ * How many values lie in each of `bins` bins of equal width over [low, high]: bin `⌊(x − low)/(high − low) · bins⌋`, `x = high` in the last one.
+ *
+ * Values outside the range, and NaN, are not counted. Where low = high, all that equal it lie in the last bin (as where the range is narrower
+ * than `bins · 2⁻¹²⁸`). Nothing is counted where low > high, where one of them is NaN, and where `high − low ≥ 2¹²⁶`. Every step is rounded to
+ * f32, and what is nearer to 0 than 2⁻¹²⁶ counts as 0, so that all backends give the same counts.
+ *
+ * @param x f32, any shape.
+ * @param low f32 [].
+ * @param high f32 [].
+ * @param bins 1 to 65536; up to 4096 are counted fastest.
+ * @returns i32 [bins].
+ */
+export const histogram = (x: Tensor, low: Tensor, high: Tensor, bins: number): Tensor => emitOne("histogram", [x, low, high], { bins });

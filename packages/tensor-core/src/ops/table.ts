@@ -13,6 +13,7 @@ import { avgPool2dOperator } from "./avg-pool2d.ts";
 import { axisIndexOperator } from "./axis-index.ts";
 import { batchNormBackwardOperator } from "./batch-norm-backward.ts";
 import { batchNormOperator } from "./batch-norm.ts";
+import { bitcastOperator } from "./bitcast.ts";
 import { bitwiseAndOperator } from "./bitwise-and.ts";
 import { bitwiseOrOperator } from "./bitwise-or.ts";
 import { bitwiseXorOperator } from "./bitwise-xor.ts";
@@ -43,6 +44,7 @@ import { gatherOperator } from "./gather.ts";
 import { geluOperator } from "./gelu.ts";
 import { greaterEqualOperator } from "./greater-equal.ts";
 import { greaterOperator } from "./greater.ts";
+import { histogramOperator } from "./histogram.ts";
 import { identityOperator } from "./identity.ts";
 import { inputOperator } from "./input.ts";
 import { iotaOperator } from "./iota.ts";
@@ -66,6 +68,7 @@ import { maximumOperator } from "./maximum.ts";
 import { minimumOperator } from "./minimum.ts";
 import { multiplyOperator } from "./multiply.ts";
 import { negateOperator } from "./negate.ts";
+import { nonzeroOperator } from "./nonzero.ts";
 import { notEqualOperator } from "./not-equal.ts";
 import { oneHotOperator } from "./one-hot.ts";
 import { packBitsOperator } from "./pack-bits.ts";
@@ -122,6 +125,7 @@ const rows: readonly Operator[] = [
   axisIndexOperator,
   batchNormBackwardOperator,
   batchNormOperator,
+  bitcastOperator,
   bitwiseAndOperator,
   bitwiseOrOperator,
   bitwiseXorOperator,
@@ -150,6 +154,7 @@ const rows: readonly Operator[] = [
   geluOperator,
   greaterEqualOperator,
   greaterOperator,
+  histogramOperator,
   identityOperator,
   inputOperator,
   iotaOperator,
@@ -173,6 +178,7 @@ const rows: readonly Operator[] = [
   minimumOperator,
   multiplyOperator,
   negateOperator,
+  nonzeroOperator,
   notEqualOperator,
   oneHotOperator,
   packBitsOperator,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { relu } from "../functions/activation.ts";
 import { allReduce } from "../functions/collective.ts";
-import { add, multiply, negate, subtract, tanh } from "../functions/elementwise.ts";
+import { add, bitcast, bitwiseAnd, multiply, negate, subtract, tanh } from "../functions/elementwise.ts";
 import { matmul } from "../functions/linear.ts";
 import { broadcastTo, reshape, transpose } from "../functions/movement.ts";
 import { sum } from "../functions/reduce.ts";
@@ -16,6 +16,7 @@ import { adamw } from "../optim/optimizers.ts";
 import { applyUpdates } from "../optim/transformation.ts";
 import { unflattenTree } from "../tree.ts";
 import { fuseElementwise } from "./fuse-elementwise.ts";
+import { planMemory } from "./memory-plan.ts";
 import { optimize } from "./optimize.ts";
 
 const tensor = (...shape: number[]): Tensor => ({ dtype: "f32", shape }) as unknown as Tensor;
@@ -50,6 +51,21 @@ describe("fuseElementwise", () => {
     );
     expect(node!.inputs).toHaveLength(2);
     expect(node!.specs).toHaveLength(2);
+  });
+
+  it("joins a bitcast to its neighbours, and leaves one alone as a view", () => {
+    const joined = fuse((x) => bitcast(bitwiseAnd(bitcast(multiply(x, 2), "u32"), 0xffff0000), "f32"), [tensor(3, 4)]);
+    expect(joined.nodes.map(({ op }) => op)).toEqual(["input", "fused"]);
+    expect(opsOf(joined.nodes[1]!)).toEqual(["constant", "multiply", "bitcast", "constant", "bitwise-and", "bitcast"]);
+
+    const alone = fuse((x) => bitcast(reshape(matmul(x, x), [16]), "u32"), [tensor(4, 4)]);
+    expect(alone.nodes.map(({ op }) => op)).toEqual(["input", "matmul", "bitcast", "reshape"]);
+    const plan = planMemory(alone);
+    expect([...plan.settled]).toEqual([2, 3]);
+    expect(plan.places.get("3:0")).toEqual(plan.places.get("1:0"));
+
+    const stretched = fuse((x) => bitcast(broadcastTo(x, [4, 3]), "u32"), [tensor(3)]);
+    expect(fusedOf(stretched)).toHaveLength(1);
   });
 
   it("never fuses around another operator", () => {

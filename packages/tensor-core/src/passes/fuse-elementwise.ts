@@ -2,7 +2,7 @@ import { type Graph, GraphBuilder, type Node, valueKey } from "../graph/graph.ts
 import { operators } from "../ops/table.ts";
 import { ContractedGraph } from "./contracted-graph.ts";
 import { liveNodes } from "./dead-code.ts";
-import { emitFused, type Loads, loadsOf } from "./fused-program.ts";
+import { emitBitcast, emitFused, type Loads, loadsOf, sourceOfBitcast } from "./fused-program.ts";
 import { type Extents, refine } from "./iteration-space.ts";
 
 export interface FusionOptions {
@@ -31,7 +31,8 @@ const isExchange = (node: Node): boolean =>
 const lengthOf = ({ extents }: Group): number => extents.at(-1) ?? 1;
 
 /**
- * Turn every elementwise node into (a part of) a `fused` node: one kernel and one pass over memory for a whole group.
+ * Turn every elementwise node into (a part of) a `fused` node: one kernel and one pass over memory for a whole group. Only a `bitcast`
+ * alone stays as it is, since it is a view.
  *
  * Neighbours join when they walk over equally many elements in one order (reshapes between them do not matter), when no path
  * through other nodes leads from one to the other, and when the joined program stays small. Constants become instructions;
@@ -99,7 +100,9 @@ export const fuseElementwise = (graph: Graph, { maxRegisters = 64, maxOperands =
     if (vertex === -1 || !live[vertex]!) continue;
     const group = groups.get(vertex);
     const members = contracted.members(vertex);
+    const source = group && members.length === 1 ? sourceOfBitcast(graph, graph.nodes[vertex]!, loads[vertex]!) : undefined;
     if (group === undefined) builder.copy(graph.nodes[vertex]!);
+    else if (source !== undefined) emitBitcast(builder, graph, graph.nodes[vertex]!, source);
     else emitFused(builder, graph, members, resultsOf(new Set(members)), loads, group.extents);
   }
   return builder.finish(graph);

@@ -1,7 +1,7 @@
 import type { DType } from "../dtype.ts";
-import { type Graph, type GraphBuilder, type Node, type ValueRef, valueKey } from "../graph/graph.ts";
+import { type Graph, type GraphBuilder, type Node, specOf, type ValueRef, valueKey } from "../graph/graph.ts";
 import type { FusedInstruction } from "../ops/fused.ts";
-import { rowMajorStrides, type Shape } from "../shape.ts";
+import { elementCount, rowMajorStrides, sameShape, type Shape } from "../shape.ts";
 import { collapse, type Extents, extentsOf, refine, refineStrides, sizesOf, stretchedStrides } from "./iteration-space.ts";
 
 /** What an elementwise node reads in place of one of its inputs: a number, or a value through a view. */
@@ -124,4 +124,20 @@ export const emitFused = (
     scope: commonScope(members.map((id) => graph.nodes[id]!.scope)),
   });
   results.forEach((id, output) => builder.map({ node: id, output: 0 }, { node: fused, output }));
+};
+
+/** What a bitcast looks at, if its result may be a view of it. */
+export const sourceOfBitcast = (graph: Graph, { op, specs }: Node, { list: [load] }: Loads): ValueRef | undefined =>
+  op === "bitcast" && load?.kind === "value" && elementCount(specOf(graph, load.ref).shape) === elementCount(specs[0]!.shape)
+    ? load.ref
+    : undefined;
+
+/** Append a bitcast that joins nothing as it is, so that it is a view instead of a pass over memory. */
+export const emitBitcast = (builder: GraphBuilder, graph: Graph, { id, params, specs, scope }: Node, source: ValueRef): void => {
+  const { shape } = specOf(graph, source);
+  const [{ dtype, shape: wanted }] = specs as readonly [Node["specs"][number]];
+  let bits = builder.add({ op: "bitcast", inputs: [builder.resolve(source)], params, specs: [{ dtype, shape }], scope });
+  if (!sameShape(shape, wanted))
+    bits = builder.add({ op: "reshape", inputs: [{ node: bits, output: 0 }], params: { shape: [...wanted] }, specs, scope });
+  builder.map({ node: id, output: 0 }, { node: bits, output: 0 });
 };

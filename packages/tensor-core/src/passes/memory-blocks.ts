@@ -61,6 +61,7 @@ const contiguousOffset = (operand: readonly number[], node: Node): number | unde
 /** Byte offset at which each output of a view lies in the operand of the same position; `undefined` for nodes that compute. */
 const viewOffset = (graph: Graph, node: Node): number | undefined => {
   switch (node.op) {
+    case "bitcast":
     case "collective-done":
     case "identity":
     case "reshape":

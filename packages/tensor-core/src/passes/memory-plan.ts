@@ -75,7 +75,7 @@ const claimOutputs = (outputs: readonly StoredValue[], donated: ReadonlySet<numb
 /**
  * Give every value of a graph a fixed place, before the first run.
  *
- * - Views (reshape, contiguous slice, identity, `collective-done`) lie in their operand; operands of a contiguous `concat` are computed
+ * - Views (reshape, bitcast, contiguous slice, identity, `collective-done`) lie in their operand; operands of a contiguous `concat` are computed
  *   inside its result, so a bucket of gradients is sent where it lies and read back without a copy.
  * - Results are computed in place where an operand dies; the operands and results of a collective stay untouched until it is done.
  * - Outputs take over donated inputs of the same size; inputs that are not donated are never written.

@@ -43,8 +43,10 @@ const describe = (graph: Graph, collectives: readonly Node[]): Collective[] => {
  * An order of all nodes in which collectives start as soon as they can and are waited for as late as they can.
  *
  * Collectives are issued by depth, then by the work before them. Before each comes what it needs and nothing else, but
- * for nodes that no collective needs, which keep their place. In the end comes the rest, by the last collective that it needs:
- * parameters of the bucket that left first are updated while later buckets are under way.
+ * for nodes that no collective needs, which keep their place; what needs none of those under way comes first, then what needs the
+ * first of them alone, and so on: where all-gathers of a step's first parameters are followed by its forward pass, each layer runs as
+ * soon as its own parameters are there. In the end comes the rest, in the same way: parameters of the bucket that left first are
+ * updated while later buckets are under way.
  */
 const orderNodes = (graph: Graph, collectives: readonly Collective[]): number[] => {
   const order: number[] = [];
@@ -56,6 +58,11 @@ const orderNodes = (graph: Graph, collectives: readonly Collective[]): number[] 
   const emitted = new Set<number>();
   const finished = new Set<number>();
   const ready: number[] = [];
+  // The last collective, in the order of issue, that a node has to wait for. It never falls along an edge, so to sort by it keeps inputs first.
+  const lastNeed: number[] = [];
+  for (const node of graph.nodes)
+    lastNeed.push(Math.max(-1, ...node.inputs.map((ref) => Math.max(lastNeed[ref.node]!, issue.get(ref.node) ?? -1))));
+  const byNeed = (a: number, b: number): number => lastNeed[a]! - lastNeed[b]! || a - b;
 
   const release = (id: number): void => {
     for (const user of users[id]!) if (--missing[user]! === 0 && !needed.has(user)) ready.push(user);
@@ -82,7 +89,7 @@ const orderNodes = (graph: Graph, collectives: readonly Collective[]): number[] 
   for (const id of graph.inputs) emit(id);
   for (const node of graph.nodes) if (node.inputs.length === 0 && !needed.has(node.id) && node.op !== "input") ready.push(node.id);
   for (const collective of collectives) {
-    for (const id of collective.ancestors) {
+    for (const id of collective.ancestors.toSorted(byNeed)) {
       if (emitted.has(id)) continue;
       emitReadyBefore(id);
       emit(id);
@@ -90,11 +97,8 @@ const orderNodes = (graph: Graph, collectives: readonly Collective[]): number[] 
     emit(collective.id);
   }
 
-  const lastNeed: number[] = [];
-  for (const node of graph.nodes)
-    lastNeed.push(Math.max(-1, ...node.inputs.map((ref) => Math.max(lastNeed[ref.node]!, issue.get(ref.node) ?? -1))));
   const rest = graph.nodes.filter((node) => !emitted.has(node.id)).map((node) => node.id);
-  return [...order, ...rest.sort((a, b) => lastNeed[a]! - lastNeed[b]! || a - b)];
+  return [...order, ...rest.sort(byNeed)];
 };
 
 /**
@@ -110,6 +114,22 @@ export const scheduleCollectives = (graph: Graph): Graph => {
   const found = graph.nodes.filter(isCollective);
   if (found.length === 0) return graph;
   const collectives = describe(graph, found).sort((a, b) => a.depth - b.depth || a.work - b.work || a.id - b.id);
+  return splitCollectives(graph, orderNodes(graph, collectives));
+};
+
+/**
+ * Split every collective into start and done where it stands, so that each is waited for before anything else is computed: bulk-synchronous
+ * communication, to compare overlap with. `scheduleCollectives` leaves such a graph as it is.
+ */
+export const blockOnCollectives = (graph: Graph): Graph =>
+  splitCollectives(
+    graph,
+    graph.nodes.map(({ id }) => id),
+    true,
+  );
+
+/** @param atOnce wait for each collective directly after its start. */
+const splitCollectives = (graph: Graph, order: readonly number[], atOnce = false): Graph => {
   const builder = new GraphBuilder();
   const running = new Map<number, number>();
 
@@ -127,7 +147,7 @@ export const scheduleCollectives = (graph: Graph): Graph => {
     });
     node.specs.forEach((_, output) => builder.map({ node: node.id, output }, { node: done, output }));
   };
-  for (const id of orderNodes(graph, collectives)) {
+  for (const id of order) {
     const node = graph.nodes[id]!;
     for (const ref of node.inputs) finish(graph.nodes[ref.node]!);
     if (isCollective(node)) {
@@ -142,6 +162,7 @@ export const scheduleCollectives = (graph: Graph): Graph => {
           scope: node.scope,
         }),
       );
+      if (atOnce) finish(node);
     } else builder.copy(node);
   }
   for (const id of running.keys()) finish(graph.nodes[id]!);

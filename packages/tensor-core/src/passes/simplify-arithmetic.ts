@@ -12,6 +12,18 @@ const neutral =
     return side === "either" && constantValue(a!) === value ? b! : undefined;
   };
 
+/**
+ * `x − scatter(v)` onto zeros is `x` with `−v` added at those positions: what a sparse encoder keeps costs as much as what it sends. Only
+ * where no position comes twice, as those of `top-k`; else the sums would round otherwise.
+ */
+const subtractScattered: RewriteRule = ({ inputs: [a, b] }, { producer, constantValue, spec, emit }) => {
+  const scatter = producer(b!);
+  if (scatter.op !== "scatter-add" || spec(b!).shape.length !== 1 || !Object.is(constantValue(scatter.inputs[0]!), 0)) return undefined;
+  const [, indices, updates] = scatter.inputs;
+  if (producer(indices!).op !== "top-k" || spec(indices!).shape.length !== 1) return undefined;
+  return emit("scatter-add", [a!, indices!, emit("negate", [updates!])], scatter.params);
+};
+
 const negateOfNegate: RewriteRule = ({ inputs }, { producer }) => {
   const inner = producer(inputs[0]!);
   return inner.op === "negate" ? inner.inputs[0]! : undefined;
@@ -77,7 +89,8 @@ const computeThenStretch: RewriteRule = ({ op, inputs, params, specs }, context)
 
 /**
  * Rules for operators that compute. All give the same bits, but for two: `x + 0` keeps the sign of a zero that the
- * addition would have made positive, and folded f32 constants are rounded once instead of at each operator.
+ * addition would have made positive (and `0 − 0` of scattered zeros may lose it), and folded f32 constants are rounded once instead of at
+ * each operator.
  */
 export const arithmeticRules: RewriteRules = {
   add: [neutral("either", 0)],
@@ -86,7 +99,7 @@ export const arithmeticRules: RewriteRules = {
   negate: [negateOfNegate],
   "reduce-max": [reduceOfOnes],
   "reduce-min": [reduceOfOnes],
-  subtract: [neutral("right", 0)],
+  subtract: [neutral("right", 0), subtractScattered],
   sum: [sumOfConstant, reduceOfOnes],
   where: [whereDecided],
   "*": [foldConstants, computeThenStretch],

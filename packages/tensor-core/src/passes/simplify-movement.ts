@@ -63,6 +63,12 @@ const castOfCast: RewriteRule = ({ inputs, specs }, { producer, spec }) => {
 
 const castToOwn: RewriteRule = ({ inputs, specs }, { spec }) => (spec(inputs[0]!).dtype === specs[0]!.dtype ? inputs[0]! : undefined);
 
+/** Only the dtype that bits are read as in the end matters. */
+const bitcastOfBitcast: RewriteRule = ({ inputs, params }, { producer, emit }) => {
+  const inner = producer(inputs[0]!);
+  return inner.op === "bitcast" ? emit("bitcast", inner.inputs, params) : undefined;
+};
+
 const sliceOfSlice: RewriteRule = ({ inputs, params }, { producer, emit }) => {
   const inner = producer(inputs[0]!);
   if (inner.op !== "slice") return undefined;
@@ -134,6 +140,18 @@ const concatOfSlices: RewriteRule = ({ inputs, params, specs }, { producer, spec
 const padOfNothing: RewriteRule = ({ inputs, specs }, { spec }) =>
   elementCount(specs[0]!.shape) > 0 && sameShape(spec(inputs[0]!).shape, specs[0]!.shape) ? inputs[0]! : undefined;
 
+/** A pad whose result is one run of memory is a `concat` with constants: the memory plan then has the operand computed where it belongs. */
+const padAsConcat: RewriteRule = ({ inputs, params }, { spec, emit, constant }) => {
+  const { dtype, shape } = spec(inputs[0]!);
+  const [low, high] = [listOf(params["low"]), listOf(params["high"])];
+  const [dim, ...others] = shape.flatMap((_, own) => (low[own]! + high[own]! > 0 ? [own] : []));
+  if (dim === undefined || others.length > 0 || listOf(params["interior"]).some((gap) => gap > 0)) return undefined;
+  if (elementCount(shape) === 0 || shape.slice(0, dim).some((size) => size !== 1)) return undefined;
+  const entries = (size: number): ValueRef[] =>
+    size === 0 ? [] : [constant({ dtype, shape: shape.map((own, i) => (i === dim ? size : own)) }, params["value"] as number)];
+  return emit("concat", [...entries(low[dim]!), inputs[0]!, ...entries(high[dim]!)], { dim });
+};
+
 const swapsLastTwo = (ref: ValueRef, { producer }: RewriteContext): ValueRef | undefined => {
   const { op, inputs, params } = producer(ref);
   if (op !== "transpose") return undefined;
@@ -155,12 +173,13 @@ const matmulOfTranspose: RewriteRule = ({ inputs: [a, b], params }, context) => 
 
 /** Rules for operators that move elements without computing on them. All are exact. */
 export const movementRules: RewriteRules = {
+  bitcast: [castToOwn, bitcastOfBitcast],
   "broadcast-to": [sameSpecAsOperand, ofConstant, broadcastAsReshape, broadcastOfBroadcast],
   cast: [castToOwn, castOfCast],
   concat: [concatOfFew, concatOfSlices],
   identity: [passThrough],
   matmul: [matmulOfTranspose],
-  pad: [padOfNothing],
+  pad: [padOfNothing, padAsConcat],
   reshape: [sameSpecAsOperand, ofConstant, reshapeOfReshape],
   slice: [sameSpecAsOperand, ofConstant, sliceOfSlice, sliceOfBroadcast, sliceOfConcat],
   "stop-gradient": [passThrough],

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { add, cast, divide, full, identity, multiply, negate, stopGradient, where } from "../functions/elementwise.ts";
+import { add, bitcast, cast, divide, full, identity, multiply, negate, stopGradient, subtract, where } from "../functions/elementwise.ts";
 import { matmul } from "../functions/linear.ts";
 import { broadcastTo, concat, pad, reshape, slice, transpose } from "../functions/movement.ts";
-import { sum } from "../functions/reduce.ts";
+import { scatterAdd } from "../functions/indexing.ts";
+import { sum, topK } from "../functions/reduce.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { trace } from "../graph/trace.ts";
 import { printGraph } from "../graph/print.ts";
@@ -22,9 +23,16 @@ const simplified = (fn: (x: Tensor, y: Tensor) => Tensor | readonly Tensor[], pa
     .filter((line) => !line.includes("input()"));
 };
 
+const opsOf = (fn: (x: Tensor, y: Tensor) => Tensor): string[] => {
+  const graph = eliminateDeadCode(simplify(trace(fn, [matrix, matrix]).graph));
+  validateGraph(graph);
+  return graph.nodes.filter(({ op }) => op !== "input").map(({ op }) => op);
+};
+
 const becomesOperand: { readonly [name: string]: (x: Tensor, y: Tensor) => Tensor } = {
   "identity and stop-gradient": (x) => identity(stopGradient(x)),
   "reshape there and back": (x) => reshape(reshape(x, [12]), [3, 4]),
+  "bits there and back": (x) => bitcast(bitcast(bitcast(x, "u32"), "i32"), "f32"),
   "transpose there and back": (x) => transpose(transpose(x)),
   "x · 1, x / 1, x + 0": (x) => add(divide(multiply(1, x), 1), 0),
   "double negation": (x) => negate(negate(x)),
@@ -102,13 +110,61 @@ describe("simplify", () => {
     ]);
   });
 
+  it("makes a concat of a pad that is one run of memory, and of no other", () => {
+    expect(
+      opsOf((x) =>
+        pad(x, [
+          [1, 2],
+          [0, 0],
+        ]),
+      ),
+    ).toEqual(["constant", "constant", "concat"]);
+    expect(
+      opsOf((x) =>
+        pad(reshape(x, [1, 12]), [
+          [0, 0],
+          [0, 4],
+        ]),
+      ),
+    ).toEqual(["reshape", "constant", "concat"]);
+    expect(
+      opsOf((x) =>
+        pad(x, [
+          [0, 0],
+          [0, 1],
+        ]),
+      ),
+    ).toEqual(["pad"]);
+    expect(
+      opsOf((x) =>
+        pad(x, [
+          [1, 1],
+          [1, 1],
+        ]),
+      ),
+    ).toEqual(["pad"]);
+  });
+
+  it("subtracts what was picked where it lies, if no position can come twice", () => {
+    const kept = (base: number) => (x: Tensor) => {
+      const flat = reshape(x, [12]);
+      const [values, indices] = topK(flat, 3, { by: "magnitude", sorted: false });
+      return subtract(flat, scatterAdd(full([12], base), indices, values));
+    };
+    expect(opsOf(kept(0))).toEqual(["reshape", "top-k", "negate", "scatter-add"]);
+    expect(opsOf(kept(1))).toContain("subtract");
+    expect(
+      opsOf((x, y) => subtract(reshape(x, [12]), scatterAdd(full([12], 0), cast(reshape(y, [12]), "i32"), reshape(x, [12])))),
+    ).toContain("subtract");
+  });
+
   it("leaves a pad that pads, and a product with zero, which could be NaN", () => {
     expect(
       simplified((x) =>
         multiply(
           pad(x, [
-            [0, 1],
             [0, 0],
+            [0, 1],
           ]),
           0,
         ),

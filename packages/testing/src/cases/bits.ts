@@ -1,4 +1,18 @@
-import { multiply, packBits, greater, type Shape, unpackBits, where } from "@skein/tensor-core";
+import {
+  bitcast,
+  bitwiseAnd,
+  bitwiseOr,
+  cumsum,
+  type DType,
+  multiply,
+  NdArray,
+  packBits,
+  greater,
+  type Shape,
+  shiftRight,
+  unpackBits,
+  where,
+} from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normal, uniform } from "../seeded.ts";
 
@@ -19,7 +33,10 @@ const shapes: readonly Shape[] = [
   [4, 4096],
 ];
 
-/** Rows of the operators that turn bools into bits and back. */
+const words: readonly DType[] = ["f32", "i32", "u32"];
+const hardFloats = NdArray.from([0, -0, 1, -1.5, Infinity, -Infinity, NaN, 3.4e38, -(2 ** -126), 2 ** -149, 1 / 3]);
+
+/** Rows of the operators that turn bools into bits and back, and look at the bits of numbers. */
 export const bitsCases: readonly ConformanceCase[] = [
   ...shapes.flatMap((shape): ConformanceCase[] => [
     { op: "pack-bits", name: `[${shape.join()}]`, fn: (x) => packBits(x!), inputs: [normal(shape, 1, "bool")] },
@@ -44,5 +61,48 @@ export const bitsCases: readonly ConformanceCase[] = [
     fn: (x, words) => where(unpackBits(words!, 40), x!, multiply(x!, -2)),
     inputs: [normal([2, 40], 5), uniform([2, 2], 0, 2 ** 32, 6, "u32")],
     gradient: [0],
+  },
+  ...words.flatMap((from) =>
+    words
+      .filter((to) => to !== from)
+      .flatMap((to): ConformanceCase[] =>
+        ([[0], [1], [], [37, 3]] as const).map((shape) => ({
+          op: "bitcast",
+          name: `${from} to ${to} [${shape.join()}]`,
+          fn: (x) => bitcast(x!, to),
+          inputs: [
+            from === "f32" ? normal(shape, 3) : uniform(shape, from === "i32" ? -(2 ** 31) : 0, 2 ** (from === "i32" ? 31 : 32), 3, from),
+          ],
+          tolerance: { absolute: 0, relative: 0 },
+        })),
+      ),
+  ),
+  { op: "bitcast", name: "hard values", fn: (x) => [bitcast(x!, "u32"), bitcast(x!, "i32")], inputs: [hardFloats] },
+  {
+    op: "bitcast",
+    name: "between other operators",
+    // Magnitudes rounded down to a power of two, and sign and exponent by themselves.
+    fn: (x) => {
+      const bits = bitcast(multiply(x!, 2), "u32");
+      const power = bitcast(bitwiseAnd(bits, 0x7f800000), "f32");
+      return [power, shiftRight(bitcast(bits, "i32"), 23), multiply(power, 3), bits];
+    },
+    inputs: [normal([1031], 7)],
+    tolerance: { absolute: 0, relative: 0 },
+  },
+  {
+    op: "bitcast",
+    name: "alone between operators that keep their memory",
+    fn: (x, y) => {
+      const [a, b] = [cumsum(x!), cumsum(y!)];
+      return [cumsum(bitcast(a, "u32")), cumsum(bitcast(bitwiseOr(b, 1), "f32")), a];
+    },
+    inputs: [NdArray.from([4, 1, 2]), uniform([40], 0, 2 ** 24, 8, "u32")],
+  },
+  {
+    op: "bitcast",
+    name: "of another shape, twice",
+    fn: (x) => [bitcast(x!, "u32"), bitcast(bitcast(x!, "u32"), "i32"), bitcast(bitcast(x!, "i32"), "f32")],
+    inputs: [normal([3, 5], 9)],
   },
 ];

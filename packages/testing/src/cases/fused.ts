@@ -1,21 +1,26 @@
 import {
   absolute,
   add,
+  bitwiseAnd,
   cast,
   cumsum,
   divide,
   exp,
   greater,
   logicalAnd,
+  maximum,
+  minimum,
   multiply,
+  NdArray,
   negate,
+  shiftRight,
   sin,
   stopGradient,
   subtract,
   where,
 } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal } from "../seeded.ts";
+import { normal, uniform } from "../seeded.ts";
 
 export const fusedCases: readonly ConformanceCase[] = [
   {
@@ -97,6 +102,24 @@ export const fusedCases: readonly ConformanceCase[] = [
       subtract(multiply(a!, 0.25), c!),
     ],
     inputs: [normal([1031], 1), normal([1031], 2), normal([1031], 3)],
+  },
+  {
+    op: "fused",
+    name: "extremes against constants, casts of small whole numbers",
+    fn: (x, bits) => [
+      ...[0.5, -2, 0, -0, Infinity, -Infinity, NaN].flatMap((bound) => [maximum(x!, bound), minimum(bound, x!)]),
+      cast(multiply(x!, 128), "u8"),
+      cast(maximum(minimum(multiply(x!, 128), 127.5), -128), "u8"),
+      cast(shiftRight(bits!, 8), "f32"),
+      cast(shiftRight(bits!, 32), "f32"),
+      cast(bitwiseAnd(bits!, 0x7fffff0f), "f32"),
+      cast(bitwiseAnd(0x8000000f, bits!), "f32"),
+    ],
+    inputs: [
+      NdArray.from([NaN, 0, -0, Infinity, -Infinity, 3e9, -3e9, 300, 2.55, 1.27, -1e-9, ...normal([1037], 5).toNumbers()]),
+      uniform([1048], 0, 2 ** 32, 6, "u32"),
+    ],
+    tolerance: { absolute: 0, relative: 1e-7 },
   },
 ];
 

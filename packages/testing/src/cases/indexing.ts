@@ -1,4 +1,16 @@
-import { type DType, dtypes, embedding, gather, NdArray, permuteRows, scatterAdd, type Shape } from "@skein/tensor-core";
+import {
+  cast,
+  type DType,
+  dtypes,
+  embedding,
+  gather,
+  multiply,
+  NdArray,
+  nonzero,
+  permuteRows,
+  scatterAdd,
+  type Shape,
+} from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normal, uniform } from "../seeded.ts";
 
@@ -32,6 +44,32 @@ const updatesShape = (base: Shape, indices: Shape, dim: number): Shape => {
 };
 
 const summable: readonly DType[] = ["f32", "i32", "u32"];
+
+/** Bools of which about `share` hold. */
+const mask = (size: number, share: number): NdArray =>
+  NdArray.from(
+    uniform([size], 0, 1, size)
+      .toNumbers()
+      .map((value) => (value < share ? 1 : 0)),
+    [size],
+    "bool",
+  );
+
+const masks: readonly (readonly [name: string, size: number, share: number, capacity: number])[] = [
+  ["nothing to look at", 0, 1, 3],
+  ["no room", 5, 1, 0],
+  ["one", 1, 1, 1],
+  ["one that does not hold", 1, 0, 2],
+  ["odd sizes", 35, 0.5, 35],
+  ["more room than elements", 67, 0.6, 100],
+  ["too little room", 1000, 0.5, 333],
+  ["none", 5000, 0, 10],
+  ["all", 5003, 1, 5003],
+  ["all, too little room", 9000, 1, 4097],
+  ["a few among many", 100_003, 0.001, 300],
+  ["many tiles", 70_001, 0.3, 30_000],
+  ["room filled within the first tiles", 70_001, 0.3, 1500],
+];
 
 export const indexingCases: readonly ConformanceCase[] = [
   ...gathers.map(
@@ -97,5 +135,26 @@ export const indexingCases: readonly ConformanceCase[] = [
     fn: (x, i, updates) => scatterAdd(x!, i!, updates!),
     inputs: [normal([3, 68]), NdArray.zeros("i32", [700]), normal([700, 68], 2)],
     tolerance: { absolute: 1e-4, relative: 1e-5 },
+  },
+  ...masks.map(
+    ([name, size, share, capacity]): ConformanceCase => ({
+      op: "nonzero",
+      name,
+      fn: (x) => {
+        const { indices, count } = nonzero(x!, capacity);
+        return [indices, count];
+      },
+      inputs: [mask(size, share)],
+    }),
+  ),
+  {
+    op: "nonzero",
+    name: "gradient of what it picks",
+    fn: (held, x) => {
+      const { indices, count } = nonzero(held!, 20);
+      return [gather(x!, indices), multiply(gather(x!, indices), cast(count, "f32"))];
+    },
+    inputs: [mask(50, 0.3), normal([50], 3)],
+    gradient: [1],
   },
 ];

@@ -102,7 +102,32 @@ const withNaN = (shape: Shape): NdArray =>
     shape,
   );
 
+/** As many of one value as fill vectors and more, with another at one place. */
+const alone = (size: number, value: number, at: number, other: number, dtype: DType = "f32"): NdArray => {
+  const values = new Array<number>(size).fill(value);
+  values[at] = other;
+  return NdArray.from(values, [size], dtype);
+};
+
+const single = (["reduce-max", "reduce-min"] as const).flatMap((op): ConformanceCase[] => {
+  const [fn, top] = op === "reduce-max" ? [reduceMax, 1] : [reduceMin, 0];
+  return [0, 15, 31, 63, 64, 66].flatMap((at) => [
+    { op, name: `NaN at ${at} of 67`, fn: (x) => fn(x!), inputs: [alone(67, -1, at, NaN)] },
+    { op, name: `zero at ${at} of 67`, fn: (x) => fn(x!), inputs: [alone(67, 1 - 2 * top, at, 0)] },
+    { op, name: `another at ${at} of 67`, fn: (x) => fn(x!), inputs: [alone(67, 2, at, 1 + 2 * top)] },
+    { op, name: `another byte at ${at} of 67`, fn: (x) => fn(x!), inputs: [alone(67, 7, at, 3 + 197 * top, "u8")] },
+    { op, name: `another bool at ${at} of 67`, fn: (x) => fn(x!), inputs: [alone(67, 1 - top, at, top, "bool")] },
+  ]);
+});
+
 const extremes: readonly ConformanceCase[] = [
+  ...single,
+  {
+    op: "reduce-max",
+    name: "columns of bytes",
+    fn: (x) => [reduceMax(x!, { dims: 0 }), reduceMin(x!, { dims: 0 })],
+    inputs: [uniform([9, 37], 0, 256, 2, "u8")],
+  },
   { op: "reduce-max", name: "NaN among the values", fn: (x) => reduceMax(x!, { dims: 1 }), inputs: [withNaN([6, 37])] },
   { op: "reduce-min", name: "NaN among the values, columns", fn: (x) => reduceMin(x!, { dims: 0 }), inputs: [withNaN([6, 37])] },
   {

@@ -6,6 +6,7 @@ import { decompositionCases } from "./decomposition.ts";
 import { elementwiseCases } from "./elementwise.ts";
 import { fusedCases } from "./fused.ts";
 import { halfRows, wideResultRows } from "./half.ts";
+import { histogramCases } from "./histogram.ts";
 import { indexingCases } from "./indexing.ts";
 import { linearCases } from "./linear.ts";
 import { movementCases } from "./movement.ts";
@@ -24,6 +25,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...fusedCases,
   ...halfRows([...attentionCases, ...convolutionCases, ...linearCases]),
   ...wideResultRows,
+  ...histogramCases,
   ...indexingCases,
   ...linearCases,
   ...movementCases,

@@ -73,6 +73,8 @@ export const expressionOf = ({ op, dtype, params }: FusedInstruction, args: read
     case "identity":
     case "stop-gradient":
       return a;
+    case "bitcast":
+      return `bitcast<vec4<${dtype}>>(${a})`;
     case "cast":
       return castExpression(a, type, dtype);
     case "where":

@@ -1,0 +1,150 @@
+import {
+  acpSgdCycle,
+  type Aggregator,
+  agoqAggregator,
+  type BucketPlan,
+  bucketPerTensor,
+  bucketsOfSize,
+  denseUntil,
+  dgcAggregator,
+  eightBitCompressor,
+  gaussianKCompressor,
+  gTopKAggregator,
+  hasAtLeast,
+  hierarchicalTopKAggregator,
+  identityCompressor,
+  isMatrix,
+  majorityVoteAggregator,
+  msTopKCompressor,
+  okTopKAggregator,
+  oneBitCompressor,
+  partition,
+  perPath,
+  powerSgdAggregator,
+  qsgdCompressor,
+  randomKCompressor,
+  scaledSignCompressor,
+  scaledSignPerTensorAggregator,
+  ternGradAggregator,
+  thresholdCompressor,
+  topKCompressor,
+  withEf21,
+  withErrorFeedback,
+} from "@skein/compressors";
+import type { ExchangePlan } from "./planning/exchange-plan.ts";
+import type { BucketsJob, CompressionJob, DensityWarmup } from "./job.ts";
+
+/** Mesh axes of ranks that share a host, and of those that stand in the same place on each. */
+export const insideHostsAxis = "inside-hosts";
+export const acrossHostsAxis = "across-hosts";
+
+/** Compressors that take turns from a step on. */
+interface Turns {
+  readonly fromStep: number;
+  readonly cycle: readonly Aggregator[];
+}
+
+/** What compresses the tensors that are compressed: in turns, one after another; mostly one alone. */
+const buildCycle = (job: CompressionJob, density: number, plan: ExchangePlan | undefined): readonly Aggregator[] => {
+  // Compressors of different states are of different types; here they are all carried alike.
+  const fed = <State>(aggregator: Aggregator<State>): Aggregator =>
+    ("errorFeedback" in job && job.errorFeedback ? withErrorFeedback(aggregator) : aggregator) as Aggregator;
+  switch (job.kind) {
+    case "identity":
+      return [identityCompressor({ chunkBytes: job.chunkBytes }) as Aggregator];
+    case "top-k":
+      return [fed(topKCompressor({ density }))];
+    case "random-k":
+      return [fed(randomKCompressor({ density, scaled: !job.errorFeedback }))];
+    case "gaussian-k":
+      return [fed(gaussianKCompressor({ density }))];
+    case "ms-top-k":
+      return [fed(msTopKCompressor({ density, samplings: job.samplings }))];
+    case "g-top-k":
+      return [fed(gTopKAggregator({ density }))];
+    case "ok-top-k":
+      return [fed(okTopKAggregator({ density }))];
+    case "hierarchical-top-k": {
+      const { ranksPerHost } = job;
+      return [fed(hierarchicalTopKAggregator({ density, ranksPerHost, inside: insideHostsAxis, across: acrossHostsAxis }))];
+    }
+    case "threshold":
+      return [fed(thresholdCompressor({ threshold: job.threshold, capacity: job.capacity }))];
+    case "dgc":
+      return [
+        dgcAggregator({ density, momentum: job.momentum, ...(job.clipNorm !== undefined && { clipNorm: job.clipNorm }) }) as Aggregator,
+      ];
+    case "ef21":
+      return [withEf21(topKCompressor({ density })) as Aggregator];
+    case "lags": {
+      const layerwise = (each: number): Aggregator => fed(topKCompressor({ density: each }));
+      const planned = Object.entries(plan?.densities ?? {}).map(([path, each]) => [path, layerwise(each)] as const);
+      return [perPath(Object.fromEntries(planned), layerwise(job.mostDensity)) as Aggregator];
+    }
+    case "majority-vote":
+      return [majorityVoteAggregator() as Aggregator];
+    case "scaled-sign":
+      return [job.perTensor ? fed(scaledSignPerTensorAggregator()) : fed(scaledSignCompressor())];
+    case "one-bit":
+      return [fed(oneBitCompressor({ blockSize: job.blockSize }))];
+    case "qsgd":
+      return [qsgdCompressor({ levels: job.levels, bucketSize: job.bucketSize }) as Aggregator];
+    case "tern-grad":
+      return [ternGradAggregator({ clip: job.clip ?? Infinity }) as Aggregator];
+    case "eight-bit":
+      return [fed(eightBitCompressor({ blockSize: job.blockSize }))];
+    case "agoq":
+      return [fed(agoqAggregator({ blockSize: job.blockSize }))];
+    case "power-sgd":
+      return [fed(powerSgdAggregator({ rank: job.rank, minimumCompression: job.minimumCompression }))];
+    case "acp-sgd":
+      return acpSgdCycle({ rank: job.rank, minimumCompression: job.minimumCompression }).map(fed);
+  }
+};
+
+/** The same, with small tensors and vectors left out, if the job wants it. */
+const besideDense = (job: CompressionJob, aggregator: Aggregator): Aggregator => {
+  if (job.kind === "identity" || (job.denseBelow === 0 && !job.denseVectors)) return aggregator;
+  const isLarge = hasAtLeast(job.denseBelow);
+  return partition([{ when: (tensor) => isLarge(tensor) && (isMatrix(tensor) || !job.denseVectors), aggregator }]) as Aggregator;
+};
+
+const turnsOf = (job: CompressionJob, plan: ExchangePlan | undefined): readonly Turns[] => {
+  const cycle = (density: number): readonly Aggregator[] => buildCycle(job, density, plan).map((one) => besideDense(job, one));
+  const last = cycle("density" in job ? job.density : 1);
+  if (job.kind === "identity") return [{ fromStep: 0, cycle: last }];
+  const { warmupSteps } = job;
+  const { densities, stepsEach }: DensityWarmup = ("densityWarmup" in job && job.densityWarmup) || { densities: [], stepsEach: 0 };
+  const turns = [
+    ...densities.map((density, i) => ({ fromStep: warmupSteps + i * stepsEach, cycle: cycle(density) })),
+    { fromStep: warmupSteps + densities.length * stepsEach, cycle: last },
+  ];
+  const dense = denseUntil(warmupSteps, turns[0]!.cycle[0]!).slice(0, -1);
+  return [...dense.map(({ fromStep, aggregator }) => ({ fromStep, cycle: [aggregator] })), ...turns];
+};
+
+/** The compressor of each step, counted from 0. All keep the same state. */
+export const buildCompression = (job: CompressionJob, plan: ExchangePlan | undefined): ((step: number) => Aggregator) => {
+  const turns = turnsOf(job, plan);
+  return (step) => {
+    const { fromStep, cycle } = turns.findLast((one) => one.fromStep <= step)!;
+    return cycle[(step - fromStep) % cycle.length]!;
+  };
+};
+
+/** Where the search for a bucket size begins. */
+export const firstTunedBytes = ({ leastBytes, mostBytes }: { readonly leastBytes: number; readonly mostBytes: number }): number =>
+  Math.round(Math.sqrt(leastBytes * mostBytes));
+
+/** Buckets that are known before anything is measured; the others begin with these. */
+export const buildBuckets = (job: BucketsJob, params: unknown): BucketPlan => {
+  switch (job.kind) {
+    case "per-tensor":
+    case "mg-wfbp":
+      return bucketPerTensor(params);
+    case "fixed-size":
+      return bucketsOfSize(params, job.bytes);
+    case "tuned":
+      return bucketsOfSize(params, firstTunedBytes(job));
+  }
+};

@@ -1,0 +1,112 @@
+import type { Aggregator, BucketPlan } from "@skein/compressors";
+import type { LabelledBatch } from "@skein/models";
+import {
+  type Backend,
+  blockOnCollectives,
+  type Communicators,
+  type DeviceArray,
+  flattenTree,
+  type Graph,
+  jit,
+  type JitOptions,
+  mixedPrecision,
+  randomKey,
+  type Tracer,
+} from "@skein/tensor-core";
+import { settle } from "./deferred-step.ts";
+import type { Job } from "./job.ts";
+import { type DeviceState, initExchangeState, type Parts, withBuckets } from "./train-state.ts";
+import { trainStep } from "./train-step.ts";
+
+export interface DeviceResult {
+  readonly state: DeviceState;
+  readonly loss: DeviceArray;
+  readonly finite: DeviceArray;
+  readonly skipped: DeviceArray;
+}
+
+type Step = (state: DeviceState, batch: LabelledBatch | object) => Promise<DeviceResult>;
+
+export interface StepsInput {
+  readonly job: Job;
+  readonly parts: Parts;
+  readonly backend: Backend;
+  readonly communicators: Communicators;
+  readonly tracer?: Tracer | undefined;
+}
+
+/** Gradients are exchanged, and weights updated, in f32. */
+const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph)[] => [
+  ...(precision.kind === "f32"
+    ? []
+    : [(graph: Graph) => mixedPrecision(graph, { keeps: (scope) => /^(exchange|update|mean-loss)/.test(scope) })]),
+  ...(overlap === "none" ? [blockOnCollectives] : []),
+];
+
+type Settle = ((state: DeviceState) => Promise<DeviceState>) & { release(): void };
+
+/** Steps that stay compiled: those of compressors that take turns. */
+const keptSteps = 2;
+
+/** The compiled steps of a run, one for each of its compressors, compiled when first needed. */
+export class CompiledSteps {
+  private parts: Parts;
+  private readonly job: Job;
+  private readonly backend: Backend;
+  private readonly options: JitOptions;
+  /** Least recently used first. */
+  private readonly steps = new Map<Aggregator, Step & { release(): void }>();
+  private settling: Settle;
+
+  constructor({ job, parts, backend, communicators, tracer }: StepsInput) {
+    this.parts = parts;
+    this.job = job;
+    this.backend = backend;
+    this.options = { donate: [0], mesh: parts.mesh, communicators, passes: passesFor(job), ...(tracer && { tracer }) };
+    this.settling = this.compileSettle();
+  }
+
+  private compileSettle(): Settle {
+    return jit(settle(this.parts, this.parts.compressorAt(0)), this.backend, this.options) as unknown as Settle;
+  }
+
+  /** Do step `number`, counted from 0. Consumes the state. */
+  run(number: number, state: DeviceState, batch: LabelledBatch | object): Promise<DeviceResult> {
+    const compressor = this.parts.compressorAt(number);
+    const compiled =
+      this.steps.get(compressor) ??
+      (jit(trainStep(this.parts, compressor), this.backend, this.options) as unknown as Step & { release(): void });
+    this.steps.delete(compressor);
+    this.steps.set(compressor, compiled);
+    if (this.steps.size > keptSteps) {
+      const [oldest, step] = this.steps.entries().next().value!;
+      step.release();
+      this.steps.delete(oldest);
+    }
+    return compiled(state, batch);
+  }
+
+  /** Bring what is on its way into the parameters. Consumes the state. */
+  settle(state: DeviceState): Promise<DeviceState> {
+    return this.parts.overlap === "dear" ? this.settling(state) : Promise.resolve(state);
+  }
+
+  /** Go on with other buckets. Consumes the state; compressors that keep something per bucket lose it. */
+  async rebucket(state: DeviceState, buckets: BucketPlan): Promise<DeviceState> {
+    const { residuals, pending, due, ...rest } = await this.settle(state);
+    for (const leaf of flattenTree<DeviceArray>([residuals, pending, due]).leaves) this.backend.free(leaf);
+    this.release();
+    this.parts = withBuckets(this.parts, buckets, this.job);
+    this.settling = this.compileSettle();
+    const init = jit(initExchangeState(this.parts), this.backend, { mesh: this.parts.mesh });
+    const fresh = (await init(randomKey(this.job.seed) as never)) as unknown as Pick<DeviceState, "residuals" | "pending" | "due">;
+    init.release();
+    return { ...rest, ...fresh };
+  }
+
+  release(): void {
+    for (const step of this.steps.values()) step.release();
+    this.steps.clear();
+    this.settling.release();
+  }
+}

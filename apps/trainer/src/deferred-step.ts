@@ -1,0 +1,88 @@
+import { type Aggregator, beginExchange, finishExchange } from "@skein/compressors";
+import {
+  add,
+  all,
+  allReduce,
+  applyUpdates,
+  cast,
+  equal,
+  flattenTree,
+  full,
+  greater,
+  isFinite,
+  logicalNot,
+  reshape,
+  scope,
+  stack,
+  type Tensor,
+  where,
+  zerosLike,
+  zipTrees,
+  concat,
+} from "@skein/tensor-core";
+import { exchangeOptions, lossAndGradients, type TrainStep } from "./loss-and-gradients.ts";
+import { dataAxis, type Parts, type TrainState } from "./train-state.ts";
+
+// DeAR (Zhang et al. 2023, arXiv 2302.12445): the all-reduce of a gradient is cut in two. Its reduce-scatter runs during the backward pass; its
+// all-gather and the update wait for the next step, where they run during the forward pass, each layer's before the layer.
+
+/** Most urgent, so that it is not queued behind gradients. */
+const urgent = 3;
+
+/** Parameters and optimizer state with the gradients that are on their way, if any, in them. Each tensor depends on its own bucket alone. */
+const caughtUp = (parts: Parts, compressor: Aggregator, state: TrainState<Tensor>): Pick<TrainState<Tensor>, "params" | "optimizer"> => {
+  const { key: _, step: __, ...options } = exchangeOptions(parts, compressor, state); // those of another step
+  const mean = finishExchange(state.params, state.pending, options);
+  return scope("update", () => {
+    const [updates, optimizer] = parts.optimizer.update(mean, state.optimizer, { params: state.params });
+    const due = greater(state.due as Tensor, 0);
+    const unlessNone = <T>(after: T, before: T): T => zipTrees((a: Tensor, b: Tensor) => where(due, a, b), after, before) as T;
+    return { params: unlessNone(applyUpdates(state.params, updates), state.params), optimizer: unlessNone(optimizer, state.optimizer) };
+  });
+};
+
+/** The state with nothing on its way: what is evaluated and saved. Traced. Training goes on from it with the same bits. */
+export const settle =
+  (parts: Parts, compressor: Aggregator): ((state: TrainState<Tensor>) => TrainState<Tensor>) =>
+  (state) => ({
+    ...state,
+    ...caughtUp(parts, compressor, state),
+    pending: zipTrees((leaf: Tensor) => zerosLike(leaf), state.pending) as unknown[],
+    due: full([], 0, "u32"),
+  });
+
+/**
+ * One training step whose update is made in the next. Traced.
+ *
+ * A loss or gradient that is not finite on some rank leaves residuals, statistics and step as they were, and nothing on its way. That is found out by
+ * one more small all-reduce: to look at the mean gradients would be to wait for all of them before the first layer.
+ */
+export const deferredStep =
+  (parts: Parts, compressor: Aggregator): TrainStep =>
+  (state, batch) => {
+    const { params, optimizer } = caughtUp(parts, compressor, state);
+    const { loss, gradients, modelState } = lossAndGradients(parts, { params, state }, batch);
+    const [pending, residuals] = beginExchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
+    return scope("update", () => {
+      const ownFaults = stack(flattenTree<Tensor>(gradients).leaves.map((tensor) => cast(logicalNot(all(isFinite(tensor))), "i32")));
+      const faults = allReduce(ownFaults, dataAxis, "sum", { priority: urgent });
+      const finite = concat([reshape(isFinite(loss), [1]), equal(faults, 0)]);
+      const sound = all(finite);
+      const ifSound = <T>(after: T, before: T): T => zipTrees((a: Tensor, b: Tensor) => where(sound, a, b), after, before) as T;
+      return {
+        state: {
+          ...state,
+          params,
+          optimizer,
+          model: ifSound(modelState, state.model),
+          residuals: ifSound(residuals, state.residuals as unknown[]),
+          pending,
+          due: cast(sound, "u32"),
+          step: ifSound(add(state.step, 1), state.step),
+        },
+        loss,
+        finite,
+        skipped: full([], 0, "bool"),
+      };
+    });
+  };

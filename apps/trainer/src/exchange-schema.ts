@@ -1,0 +1,142 @@
+import { z } from "zod";
+import type { BucketsJob, CompressionJob, OverlapName, PrioritiesName } from "./job.ts";
+
+const count = z.int().min(1);
+const share = z.number().gt(0).max(1);
+
+const around = {
+  warmupSteps: z.int().min(0).default(0).describe("Steps at the beginning whose gradients travel dense."),
+  denseBelow: z.int().min(0).default(0).describe("Tensors with fewer elements travel dense."),
+  denseVectors: z.boolean().default(false).describe("Biases, gains and other vectors travel dense."),
+};
+const errorFeedback = z.boolean().default(true).describe("Keep what was not sent and add it to the next gradient.");
+const densityWarmup = z
+  .strictObject({
+    densities: z.array(share).min(1).describe("Densities to begin with, such as [0.25, 0.0625, 0.015625, 0.004]."),
+    stepsEach: count.describe("Steps with each of them."),
+  })
+  .optional()
+  .describe("Send more at the beginning.");
+const sparse = {
+  density: share.default(0.01).describe("Part of the gradient's entries that is sent."),
+  densityWarmup,
+  ...around,
+};
+const rank = count.default(4).describe("Rank of the approximation of each matrix.");
+const blockSize = count.default(256).describe("Elements that share a scale.");
+
+export const compressionSchema: z.ZodType<CompressionJob> = z
+  .discriminatedUnion("kind", [
+    z.strictObject({
+      kind: z.literal("identity"),
+      chunkBytes: count.optional().describe("Send a bucket in pieces of at most so many bytes. Default: in one."),
+    }),
+    z.strictObject({ kind: z.enum(["top-k", "random-k", "gaussian-k", "g-top-k", "ok-top-k"]), errorFeedback, ...sparse }),
+    z.strictObject({
+      kind: z.literal("ms-top-k"),
+      samplings: z.int().min(1).max(16).default(12).describe("Halvings of the range in which the threshold is sought."),
+      errorFeedback,
+      ...sparse,
+    }),
+    z.strictObject({
+      kind: z.literal("hierarchical-top-k"),
+      ranksPerHost: count.describe("Neighbouring ranks that share a host; a divisor of ranks."),
+      errorFeedback,
+      ...sparse,
+    }),
+    z.strictObject({
+      kind: z.literal("threshold"),
+      threshold: z.number().gt(0).describe("Least magnitude that is sent."),
+      capacity: share.default(0.1).describe("Greatest part of the entries that is sent."),
+      errorFeedback,
+      ...around,
+    }),
+    z.strictObject({
+      kind: z.literal("dgc"),
+      momentum: z.number().min(0).lt(1).default(0.9).describe("Of the momentum correction; use optimizer: {kind: sgd}."),
+      clipNorm: z
+        .number()
+        .gt(0)
+        .optional()
+        .describe("Norm that the mean gradient of a bucket may have; each rank clips its own to that times the root of ranks."),
+      ...sparse,
+    }),
+    z.strictObject({ kind: z.literal("ef21"), ...sparse }),
+    z.strictObject({
+      kind: z.literal("lags"),
+      leastDensity: share.default(0.001),
+      mostDensity: share.default(0.1).describe("Densities of each tensor lie between the two, as its backward pass leaves time."),
+      errorFeedback,
+      ...around,
+    }),
+    z.strictObject({ kind: z.literal("majority-vote"), ...around }),
+    z.strictObject({
+      kind: z.literal("scaled-sign"),
+      perTensor: z.boolean().default(false).describe("A scale for each tensor, not for each bucket."),
+      errorFeedback,
+      ...around,
+    }),
+    z.strictObject({
+      kind: z.literal("one-bit"),
+      blockSize: count.default(512).describe("Elements that share two values."),
+      errorFeedback,
+      ...around,
+    }),
+    z.strictObject({
+      kind: z.literal("qsgd"),
+      levels: z.int().min(1).max(127).default(127).describe("Steps between 0 and the norm of a bucket."),
+      bucketSize: count.default(128).describe("Elements that share a norm."),
+      ...around,
+    }),
+    z.strictObject({
+      kind: z.literal("tern-grad"),
+      clip: z.number().gt(0).optional().describe("Clip at so many standard deviations first. Default: no clipping, unbiased."),
+      ...around,
+    }),
+    z.strictObject({ kind: z.enum(["eight-bit", "agoq"]), blockSize, errorFeedback: errorFeedback.default(false), ...around }),
+    z.strictObject({
+      kind: z.enum(["power-sgd", "acp-sgd"]),
+      rank,
+      minimumCompression: z.number().min(0).default(2).describe("Matrices that would not shrink by this factor travel dense."),
+      errorFeedback,
+      ...around,
+    }),
+  ])
+  .describe("How gradients are compressed before they are sent.");
+
+export const bucketsSchema: z.ZodType<BucketsJob> = z
+  .discriminatedUnion("kind", [
+    z.strictObject({ kind: z.literal("per-tensor") }),
+    z.strictObject({
+      kind: z.literal("fixed-size"),
+      bytes: count.default(4 * 1024 * 1024).describe("Gradient bytes per bucket, at most, but for larger tensors."),
+    }),
+    z.strictObject({
+      kind: z.literal("mg-wfbp"),
+      plan: z
+        .enum(["exact", "greedy", "simultaneous"])
+        .default("exact")
+        .describe(
+          "The best merging under the model; that of the paper's greedy rule; or, with priorities: spread, for two collectives at a time.",
+        ),
+      profileSteps: count.default(10).describe("Steps that are timed before the run, on a copy of the state."),
+    }),
+    z.strictObject({
+      kind: z.literal("tuned"),
+      trials: count.default(10).describe("Sizes to try, by Bayesian optimisation."),
+      stepsEach: z.int().min(2).default(10).describe("Steps with each size; the first is not counted."),
+      leastBytes: count.default(64 * 1024),
+      mostBytes: count.default(64 * 1024 * 1024),
+    }),
+  ])
+  .describe("How gradients are merged into messages.");
+
+export const overlapSchema: z.ZodType<OverlapName> = z
+  .enum(["none", "wait-free", "dear"])
+  .describe(
+    "When gradients travel: after the backward pass; during it; or in halves, reduce-scatter during it and all-gather during the next forward pass.",
+  );
+
+export const prioritiesSchema: z.ZodType<PrioritiesName> = z
+  .enum(["none", "forward", "spread"])
+  .describe("Which collectives go first: the first to be ready; those whose parameters are needed first; or two at a time.");

@@ -1,0 +1,53 @@
+import { bestTrial, type Observation, type SearchBound, suggest } from "@skein/cost-model";
+import type { BucketsJob } from "../job.ts";
+import type { Agree } from "./agree.ts";
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+
+/**
+ * Searches for the bucket size with the shortest steps while training runs, by Bayesian optimisation: some steps with each size, whose first is not
+ * counted, since it compiles. Ranks agree on what rank 0 has measured, so all try the same sizes.
+ *
+ * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR), which tunes its buckets so.
+ */
+export class BucketTuner {
+  private readonly trials: Observation[] = [];
+  private seconds: number[] = [];
+  private bytes: number;
+  private settled = false;
+  private readonly job: BucketsJob & { readonly kind: "tuned" };
+  private readonly bounds: readonly SearchBound[];
+  private readonly agree: Agree;
+
+  /** @param bytes of the buckets that the run begins with. */
+  constructor(job: BucketsJob & { readonly kind: "tuned" }, bytes: number, agree: Agree) {
+    this.job = job;
+    this.bytes = bytes;
+    this.bounds = [{ low: job.leastBytes, high: job.mostBytes, scale: "log" }];
+    this.agree = agree;
+  }
+
+  /** Take the time of a step. All ranks call it after each. @returns the size to go on with, where it is to be another. */
+  async stepped(seconds: number): Promise<number | undefined> {
+    if (this.settled) return undefined;
+    this.seconds.push(seconds);
+    if (this.seconds.length < this.job.stepsEach) return undefined;
+    const [agreed] = await this.agree([median(this.seconds.slice(1))]);
+    this.trials.push({ point: [this.bytes], value: agreed! });
+    this.seconds = [];
+    this.settled = this.trials.length >= this.job.trials;
+    const before = this.bytes;
+    this.bytes = Math.round((this.settled ? bestTrial(this.trials, this.bounds).point : suggest(this.trials, this.bounds))[0]!);
+    return this.bytes === before ? undefined : this.bytes;
+  }
+
+  /** What was found, for people; absent while the search goes on. */
+  get remark(): string | undefined {
+    if (!this.settled) return undefined;
+    const best = this.trials.find(({ point }) => point[0] === this.bytes);
+    const worst = this.trials.reduce((a, b) => (b.value > a.value ? b : a));
+    const show = ({ point: [bytes], value }: Observation): string =>
+      `${Math.round(bytes! / 1024)} KiB, ${(value * 1000).toPrecision(3)} ms a step`;
+    return `${this.trials.length} bucket sizes tried: going on with ${best === undefined ? `${this.bytes} B` : show(best)}; the slowest was ${show(worst)}`;
+  }
+}

@@ -1,0 +1,61 @@
+import { type Aggregator, exchange } from "@skein/compressors";
+import {
+  add,
+  all,
+  applyUpdates,
+  flattenTree,
+  full,
+  greater,
+  isFinite,
+  logicalAnd,
+  logicalNot,
+  logicalOr,
+  type LossScaleState,
+  reshape,
+  scope,
+  slice,
+  stack,
+  type Tensor,
+  where,
+  zipTrees,
+} from "@skein/tensor-core";
+import { exchangeOptions, lossAndGradients, type TrainStep } from "./loss-and-gradients.ts";
+import type { Parts, TrainState } from "./train-state.ts";
+
+/**
+ * One training step, from a batch to updated parameters. Traced.
+ *
+ * A step with a non-finite loss or gradient leaves the state as it was. All ranks decide alike, because the decision
+ * rests on values that the exchange made equal. With a loss scale, a step whose gradients overflow is passed over with half the scale.
+ */
+export const wholeStep =
+  (parts: Parts, compressor: Aggregator): TrainStep =>
+  (state, batch) => {
+    const { optimizer, lossScale } = parts;
+    const scaling = state.lossScale as LossScaleState;
+    const { loss, gradients, modelState } = lossAndGradients(parts, { params: state.params, state }, batch);
+    const [mean, residuals] = exchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
+    return scope("update", () => {
+      const [updates, optimizerState] = optimizer.update(mean, state.optimizer, { params: state.params });
+      const next: TrainState<Tensor> = {
+        ...state,
+        params: applyUpdates(state.params, updates),
+        model: modelState,
+        optimizer: optimizerState,
+        residuals,
+        step: add(state.step, 1),
+      };
+      const finite = stack([loss, ...flattenTree<Tensor>(mean).leaves].map((tensor) => all(isFinite(tensor))));
+      const sound = all(finite);
+      const kept = zipTrees((after: Tensor, before: Tensor) => where(sound, after, before), next, state);
+      if (lossScale === undefined) return { state: kept, loss, finite, skipped: full([], 0, "bool") };
+      const skipped = logicalAnd(slice(finite, [0], [1]), logicalAnd(logicalNot(sound), greater(scaling.scale, lossScale.minimum)));
+      return {
+        // A step that is passed over is done all the same: the next one draws other samples.
+        state: { ...kept, lossScale: lossScale.update(scaling, sound), step: next.step },
+        loss,
+        finite: logicalOr(finite, skipped),
+        skipped: reshape(skipped, []),
+      };
+    });
+  };

@@ -1,0 +1,12 @@
+import type { Study } from "../studies/study.ts";
+import { convergencePage } from "./page.ts";
+import { type ConvergenceRun, planConvergence } from "./plan.ts";
+
+/** Whether training with compressed gradients ends where dense training does. */
+export const convergence: Study<ConvergenceRun> = {
+  name: "convergence",
+  title: "Convergence with compressed gradients",
+  about: "Train each model with each compression, and set held-out accuracy or bits per byte beside dense training.",
+  plan: planConvergence,
+  page: convergencePage,
+};

@@ -1,0 +1,60 @@
+import type { JobFile } from "../studies/job-file.ts";
+
+/** A model and its data, trained by four ranks over threads. */
+export interface ModelJob {
+  readonly name: string;
+  readonly title: string;
+  readonly job: JobFile;
+  /** Laid over the job to see only whether it runs. */
+  readonly quick: JobFile;
+}
+
+const common: JobFile = { name: "convergence", ranks: 4, backend: "cpu", transport: "threads", evaluation: { batch: 500 } };
+
+/** Sized for about three minutes a run on four cores, dense. */
+export const models: readonly ModelJob[] = [
+  {
+    name: "mnist-cnn",
+    title: "MNIST, a convolutional network, 2 epochs",
+    job: {
+      ...common,
+      batch: 64,
+      epochs: 2,
+      data: { kind: "mnist" },
+      model: { kind: "cnn" },
+      optimizer: { kind: "adamw", weightDecay: 0.01 },
+      learningRate: { peak: 0.002, warmupSteps: 100, decay: "cosine" },
+    },
+    quick: { steps: 8, data: { kind: "mnist", trainSamples: 640, testSamples: 200 } },
+  },
+  {
+    name: "fashion-resnet",
+    title: "Fashion-MNIST, 30,000 images, ResNet-18 of 16 to 128 channels, 3 epochs",
+    job: {
+      ...common,
+      batch: 128,
+      epochs: 3,
+      data: { kind: "fashion-mnist", trainSamples: 30_000 },
+      model: { kind: "resnet18", channels: [16, 32, 64, 128] },
+      optimizer: { kind: "momentum", decay: 0.9, weightDecay: 0.0005 },
+      learningRate: { peak: 0.1, warmupSteps: 50, decay: "cosine" },
+    },
+    quick: { steps: 6, data: { kind: "fashion-mnist", trainSamples: 640, testSamples: 200 } },
+  },
+  {
+    name: "moby-dick-gpt",
+    title: "Moby-Dick by bytes, a GPT of 4 layers and 128 features, 400 steps",
+    job: {
+      ...common,
+      batch: 16,
+      steps: 400,
+      data: { kind: "moby-dick", window: 128, testFraction: 0.1 },
+      model: { kind: "gpt", layers: 4, heads: 4, width: 128 },
+      optimizer: { kind: "adamw", beta2: 0.99, weightDecay: 0.1 },
+      learningRate: { peak: 0.002, warmupSteps: 50, decay: "cosine", final: 0.0002 },
+      clipNorm: 1,
+      evaluation: { batch: 32 },
+    },
+    quick: { steps: 6, data: { kind: "moby-dick", window: 128, testSamples: 64 } },
+  },
+];

@@ -1,0 +1,144 @@
+import type { JobFile } from "../studies/job-file.ts";
+
+/** A way to compress gradients, as job files name it, and what is expected of it. */
+export interface Setting {
+  readonly name: string;
+  readonly compression: JobFile;
+  /** Options that one model adds, by its name. */
+  readonly compressionOf?: Readonly<Record<string, JobFile>>;
+  /** Laid over every model's job. */
+  readonly job?: JobFile;
+  /** Laid over the job of one model, by its name, on top. */
+  readonly jobOf?: Readonly<Record<string, JobFile>>;
+  /** Models that it is not made for. */
+  readonly leavesOut?: readonly string[];
+  /** The setting that it is set beside. A method that asks for another optimizer stands beside the dense run with that one. */
+  readonly beside: string;
+  /** How much worse than that one it may end. */
+  readonly margin: Margin;
+  /** Why its job differs from the model's. */
+  readonly why?: string;
+}
+
+export interface Margin {
+  /** Points of held-out accuracy. */
+  readonly points: number;
+  /** Bits per byte. */
+  readonly bits: number;
+}
+
+/** What two seeds of a dense run may differ by, twice over: nothing was lost. */
+const same: Margin = { points: 0.5, bits: 0.05 };
+/** Biased methods at a high ratio, on short runs. */
+const close: Margin = { points: 1, bits: 0.1 };
+/** Methods that send signs only, or throw most of a gradient away without keeping it. */
+const loose: Margin = { points: 3, bits: 0.4 };
+
+/** Momentum 0.9: what papers on quantisation and low rank train with; ResNet-18's own. */
+const momentum: Readonly<Record<string, JobFile>> = {
+  "mnist-cnn": { optimizer: { kind: "momentum" }, learningRate: { peak: 0.05 } },
+  "moby-dick-gpt": { optimizer: { kind: "momentum" }, learningRate: { peak: 0.1, final: 0.01 } },
+};
+/** No momentum outside: the method has its own. */
+const inside: Readonly<Record<string, JobFile>> = {
+  "mnist-cnn": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.05 } },
+  "fashion-resnet": { optimizer: { kind: "sgd", weightDecay: 0.0005 } },
+  "moby-dick-gpt": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.1, final: 0.01 }, clipNorm: undefined },
+};
+/** Every entry moves by the learning rate in every step, as with Adam. */
+const signs: Readonly<Record<string, JobFile>> = {
+  "mnist-cnn": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.001 } },
+  "fashion-resnet": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.002 } },
+  "moby-dick-gpt": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.001, final: 0.0001 }, clipNorm: undefined },
+};
+
+const density = 0.01;
+
+/**
+ * Every compression of this study. Names and options of `compression` are those of job files; a kind that the trainer does not know becomes a
+ * row that says so.
+ */
+export const settings: readonly Setting[] = [
+  { name: "identity", compression: { kind: "identity" }, beside: "identity", margin: same },
+  {
+    name: "identity-momentum",
+    compression: { kind: "identity" },
+    jobOf: momentum,
+    leavesOut: ["fashion-resnet"],
+    beside: "identity-momentum",
+    margin: same,
+    why: "the dense run beside methods that are used with momentum",
+  },
+  { name: "top-k", compression: { kind: "top-k", density }, beside: "identity", margin: close },
+  { name: "top-k-0.1%", compression: { kind: "top-k", density: 0.001 }, beside: "identity", margin: loose },
+  {
+    name: "top-k-no-feedback",
+    compression: { kind: "top-k", density, errorFeedback: false },
+    beside: "identity",
+    margin: loose,
+    why: "what error feedback is for",
+  },
+  { name: "random-k", compression: { kind: "random-k", density }, beside: "identity", margin: loose },
+  { name: "threshold", compression: { kind: "threshold", threshold: 0.001, capacity: 0.1 }, beside: "identity", margin: close },
+  { name: "gaussian-k", compression: { kind: "gaussian-k", density }, beside: "identity", margin: close },
+  { name: "ms-top-k", compression: { kind: "ms-top-k", density }, beside: "identity", margin: close },
+  {
+    name: "dgc",
+    compression: { kind: "dgc", density, densityWarmup: { densities: [0.25, 0.0625, 0.015625], stepsEach: 50 } },
+    compressionOf: { "moby-dick-gpt": { clipNorm: 1 } },
+    jobOf: inside,
+    beside: "identity-momentum",
+    margin: close,
+    why: "its momentum of 0.9 is in the compressor, so the optimizer has none",
+  },
+  { name: "g-top-k", compression: { kind: "g-top-k", density }, beside: "identity", margin: close },
+  { name: "hierarchical-top-k", compression: { kind: "hierarchical-top-k", density, ranksPerHost: 2 }, beside: "identity", margin: close },
+  { name: "ok-top-k", compression: { kind: "ok-top-k", density }, beside: "identity", margin: close },
+  {
+    name: "majority-vote",
+    compression: { kind: "majority-vote" },
+    jobOf: signs,
+    beside: "identity",
+    margin: loose,
+    why: "a vote is ±1 whatever the gradient, so plain SGD with a small learning rate",
+  },
+  {
+    name: "scaled-sign",
+    compression: { kind: "scaled-sign" },
+    jobOf: momentum,
+    beside: "identity-momentum",
+    margin: close,
+    why: "analysed and used with momentum; a dense average is squared by Adam",
+  },
+  {
+    name: "one-bit",
+    compression: { kind: "one-bit" },
+    jobOf: momentum,
+    beside: "identity-momentum",
+    margin: close,
+    why: "Adam's second moment needs a dense warm-up that is frozen (1-bit Adam)",
+  },
+  { name: "qsgd", compression: { kind: "qsgd", levels: 127 }, beside: "identity", margin: same },
+  { name: "qsgd-4-bit", compression: { kind: "qsgd", levels: 7 }, beside: "identity", margin: close },
+  {
+    name: "tern-grad",
+    compression: { kind: "tern-grad", clip: 2.5 },
+    jobOf: momentum,
+    beside: "identity-momentum",
+    margin: close,
+    why: "used with momentum",
+  },
+  { name: "eight-bit", compression: { kind: "eight-bit" }, beside: "identity", margin: same },
+  { name: "agoq", compression: { kind: "agoq" }, beside: "identity", margin: same },
+  { name: "power-sgd", compression: { kind: "power-sgd", rank: 4 }, beside: "identity", margin: close },
+  { name: "acp-sgd", compression: { kind: "acp-sgd", rank: 4 }, beside: "identity", margin: close },
+  {
+    name: "lags",
+    compression: { kind: "lags", leastDensity: 0.001, mostDensity: 0.1 },
+    job: { buckets: { kind: "per-tensor" } },
+    beside: "identity",
+    margin: close,
+    why: "a density for each tensor, so a message for each",
+  },
+  { name: "ef21", compression: { kind: "ef21", density }, beside: "identity", margin: close },
+];

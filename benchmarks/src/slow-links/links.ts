@@ -1,0 +1,46 @@
+import { fitLink, formatLinkFile } from "@skein/collectives";
+import type { JobFile } from "../studies/job-file.ts";
+
+/** A network to emulate: every link of every rank, each way. */
+export interface EmulatedNetwork {
+  readonly name: string;
+  readonly title: string;
+  readonly bytesPerSecond: number;
+  readonly latencySeconds: number;
+}
+
+export const networks: readonly EmulatedNetwork[] = [
+  { name: "10-gbps", title: "10 Gbit/s, 50 µs", bytesPerSecond: 1.25e9, latencySeconds: 50e-6 },
+  { name: "1-gbps", title: "1 Gbit/s, 50 µs", bytesPerSecond: 125e6, latencySeconds: 50e-6 },
+  { name: "100-mbps", title: "100 Mbit/s, 20 ms", bytesPerSecond: 12.5e6, latencySeconds: 0.02 },
+];
+
+/** What a message takes beside the emulation, on loopback (docs/network-emulation.md). */
+const ownLatencySeconds = 150e-6;
+/** 29 GB/s: what `skein-train links` measures for sums on this kind of machine. */
+const reduceSecondsPerByte = 1 / 29e9;
+
+/** What the job says of its network. Lossless coding is left off, so that what a method sends is what travels. */
+export const networkJob = ({ bytesPerSecond, latencySeconds }: EmulatedNetwork): JobFile => ({
+  transport: "tcp",
+  sumOrder: "any",
+  network: { emulate: { bytesPerSecond, latencySeconds }, links: "links.json", codec: "never", timeoutSeconds: 120 },
+});
+
+/** The link file by which algorithms are chosen, as a measurement of these links would have it; the same bytes in every run. */
+export const linkFileOf = ({ title, bytesPerSecond, latencySeconds }: EmulatedNetwork, ranks: number): string => {
+  const messageBytes = [64, 65_536, 4_194_304];
+  const samples = messageBytes.map((bytes) => ({ bytes, seconds: ownLatencySeconds + latencySeconds + bytes / bytesPerSecond }));
+  return formatLinkFile({
+    format: "skein-links",
+    version: 1,
+    measuredAt: "2026-01-01T00:00:00.000Z",
+    machine: `emulated: ${title}`,
+    transport: "tcp",
+    messageBytes,
+    hosts: [Array.from({ length: ranks }, (_, rank) => rank)],
+    within: fitLink(samples),
+    pairs: [],
+    reduceSecondsPerByte,
+  });
+};

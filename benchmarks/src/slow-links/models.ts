@@ -1,0 +1,49 @@
+import type { JobFile } from "../studies/job-file.ts";
+
+/** A model whose speed is measured; what it learns does not matter. */
+export interface SpeedModel {
+  readonly name: string;
+  readonly title: string;
+  /** Samples per step and rank. */
+  readonly batchPerRank: number;
+  readonly job: JobFile;
+}
+
+const digits: JobFile = { kind: "mnist", trainSamples: 4096, testSamples: 200 };
+
+/** From mostly computing to mostly sending. */
+export const speedModels: readonly SpeedModel[] = [
+  {
+    name: "resnet",
+    title: "ResNet-18 of 16 to 128 channels",
+    batchPerRank: 16,
+    job: {
+      data: digits,
+      model: { kind: "resnet18", channels: [16, 32, 64, 128] },
+      optimizer: { kind: "momentum" },
+      learningRate: { peak: 0.01 },
+    },
+  },
+  {
+    name: "gpt",
+    title: "GPT of 4 layers and 128 features, windows of 128 bytes",
+    batchPerRank: 2,
+    job: {
+      data: { kind: "moby-dick", window: 128, testSamples: 32 },
+      model: { kind: "gpt", layers: 4, heads: 4, width: 128 },
+      optimizer: { kind: "adamw" },
+      learningRate: { peak: 0.0005 },
+    },
+  },
+  {
+    name: "mlp",
+    title: "MLP of 784–1024–1024–1024–10",
+    batchPerRank: 32,
+    job: {
+      data: digits,
+      model: { kind: "mlp", hidden: [1024, 1024, 1024] },
+      optimizer: { kind: "momentum" },
+      learningRate: { peak: 0.01 },
+    },
+  },
+];

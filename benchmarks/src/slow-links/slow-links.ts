@@ -1,0 +1,13 @@
+import type { Study } from "../studies/study.ts";
+import { slowLinksPage } from "./page.ts";
+import { planSlowLinks, type SlowLinksRun } from "./plan.ts";
+
+/** How fast a step is over slow networks, by method of exchange. */
+export const slowLinks: Study<SlowLinksRun> = {
+  name: "slow-links",
+  title: "Steps over emulated links",
+  about:
+    "Train a few steps over emulated networks with each method of exchange, and set samples per second beside exchange after the backward pass.",
+  plan: planSlowLinks,
+  page: slowLinksPage,
+};

@@ -1,0 +1,29 @@
+import type { Summary } from "@skein/measuring";
+
+/** What a run of the trainer came to. */
+export type Outcome =
+  | ({ readonly kind: "done" } & Figures)
+  /** A loss or gradient that is not finite. */
+  | { readonly kind: "diverged"; readonly reason: string }
+  /** A job that the trainer does not take. */
+  | { readonly kind: "refused"; readonly reason: string }
+  | { readonly kind: "failed"; readonly reason: string }
+  | { readonly kind: "too-long"; readonly reason: string };
+
+export interface Figures {
+  readonly testLoss: number;
+  /** Right answers, 0 to 1; classifiers. */
+  readonly testAccuracy?: number;
+  /** Language models of bytes. */
+  readonly bitsPerByte?: number;
+  readonly steps: number;
+  readonly batch: number;
+  /** Payload bytes per step, of the rank that sent most. */
+  readonly bytesSentPerStep: number;
+  /** What a dense ring all-reduce of the gradients sends. */
+  readonly denseBytesPerStep: number;
+  readonly stepSeconds: Summary;
+  /** Of a step, what rank 0 spent waiting for collectives; where the trainer says it. */
+  readonly exposedSeconds?: Summary;
+  readonly peakMemoryBytes: number;
+}

@@ -1,0 +1,50 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Outcome } from "./outcome.ts";
+import { appendResult, readResults, type Result, resultOf, stands } from "./results-file.ts";
+import { definitionOf, type Run } from "./run.ts";
+
+const run = (name: string): Run => ({ name, job: { name }, warmUpSteps: 1, minutes: 1 });
+const result = (of: Run, outcome: Outcome): Result => ({
+  name: of.name,
+  definition: definitionOf(of),
+  at: "2026-01-01T00:00:00.000Z",
+  machine: "m",
+  seconds: 1,
+  job: of.job,
+  outcome,
+});
+
+let folder: string;
+beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "skein-results-"))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+test("the last result of a run counts; a line cut by an interruption costs only its own run", () => {
+  const path = join(folder, "deep/results.jsonl");
+  const [a, b, c] = [run("a"), run("b"), run("c")];
+  appendResult(path, result(a, { kind: "failed", reason: "first" }));
+  appendResult(path, result(a, { kind: "diverged", reason: "second" }));
+  appendFileSync(path, JSON.stringify(result(b, { kind: "diverged", reason: "cut" })).slice(0, 40));
+  appendResult(path, result(c, { kind: "refused", reason: "after the cut" }));
+  const results = readResults(path);
+  expect(resultOf(results, a)?.outcome).toEqual({ kind: "diverged", reason: "second" });
+  expect(resultOf(results, b)).toBeUndefined();
+  expect(resultOf(results, c)?.outcome).toEqual({ kind: "refused", reason: "after the cut" });
+  expect(readFileSync(path, "utf8").split("\n")).toHaveLength(5);
+});
+
+test("a result does not stand for a run that is defined otherwise now", () => {
+  const path = join(folder, "results.jsonl");
+  appendResult(path, result(run("a"), { kind: "diverged", reason: "" }));
+  expect(resultOf(readResults(path), { ...run("a"), job: { name: "a", seed: 2 } })).toBeUndefined();
+  expect(readResults(join(folder, "none.jsonl")).size).toBe(0);
+});
+
+test("what was refused or failed is tried again, what diverged is not", () => {
+  const standing = (outcome: Outcome): boolean => stands(result(run("a"), outcome));
+  expect(standing({ kind: "diverged", reason: "" })).toBe(true);
+  for (const kind of ["refused", "failed", "too-long"] as const) expect(standing({ kind, reason: "" })).toBe(false);
+  expect(stands(undefined)).toBe(false);
+});

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { definitionOf, isMeant, type Run } from "./run.ts";
+
+const run: Run = { name: "mnist-cnn/top-k-0.1%/seed-1", job: { seed: 1 }, warmUpSteps: 5, minutes: 3 };
+
+test.each([
+  ["mnist-cnn", true],
+  ["mnist", true],
+  ["top-k", true],
+  ["top-k-0.1%/mnist-cnn", true],
+  ["mnist-cnn/seed-1", true],
+  ["mnist-cnn/seed-2", false],
+  ["top", true],
+  ["k-0.1%", false],
+  ["cnn", false],
+])("--only %s means the run: %s", (pattern, meant) => {
+  expect(isMeant(run, [pattern])).toBe(meant);
+});
+
+test("a run is meant by no pattern, or by one of several", () => {
+  expect(isMeant(run, [])).toBe(true);
+  expect(isMeant(run, ["gpt", "mnist"])).toBe(true);
+});
+
+test("another job or warm-up is another definition; another time limit is not", () => {
+  const definition = definitionOf(run);
+  expect(definitionOf({ ...run, minutes: 9 })).toBe(definition);
+  for (const other of [{ job: { seed: 2 } }, { warmUpSteps: 6 }, { files: { a: "b" } }])
+    expect(definitionOf({ ...run, ...other })).not.toBe(definition);
+});

@@ -1,0 +1,29 @@
+import { createHash } from "node:crypto";
+import type { JobFile } from "./job-file.ts";
+
+/** A training run of a study. */
+export interface Run {
+  /** Segments with slashes between them, such as `mnist-cnn/top-k/seed-1`. */
+  readonly name: string;
+  readonly job: JobFile;
+  /** Files that the job names, beside it. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** First steps that count in no median: compilation, cold caches. */
+  readonly warmUpSteps: number;
+  /** After so long it is given up. */
+  readonly minutes: number;
+}
+
+/** Tells runs of one name apart whose definitions differ, so that an old result does not stand for a new job. */
+export const definitionOf = ({ job, files = {}, warmUpSteps }: Run): string =>
+  createHash("sha256")
+    .update(JSON.stringify([job, files, warmUpSteps]))
+    .digest("hex")
+    .slice(0, 12);
+
+const begins = (segment: string, word: string): boolean => segment === word || segment.startsWith(`${word}-`);
+
+/** Whether a run is meant by one of `patterns`; all of whose words, with slashes between them, must begin one of its segments. No pattern means all. */
+export const isMeant = ({ name }: Pick<Run, "name">, patterns: readonly string[]): boolean =>
+  patterns.length === 0 ||
+  patterns.some((pattern) => pattern.split("/").every((word) => name.split("/").some((segment) => begins(segment, word))));

@@ -1,0 +1,85 @@
+import { expect, test } from "vitest";
+import type { Run } from "./run.ts";
+import { complaintOf, train } from "./trainer.ts";
+
+const run: Run = {
+  name: "a/b",
+  job: { batch: 32 },
+  files: { "links.json": "{}" },
+  warmUpSteps: 1,
+  minutes: 1,
+};
+
+/** A trainer that does what `body` says; it gets its arguments as `args`. */
+const trainer = (body: string): string[] => [
+  process.execPath,
+  "--input-type=module",
+  "--eval",
+  `import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+const args = process.argv.slice(1);
+${body}`,
+  "--",
+];
+
+const summary = { testLoss: 0.5, testAccuracy: 0.75, bytesSentPerRank: 300, denseBytesPerRank: 1200, peakMemoryBytes: 9, seconds: 1 };
+
+test("figures come from summary and metrics; warm-up is left out", async () => {
+  const outcome = await train(
+    run,
+    trainer(`
+if (args.join(" ") !== "run job.json --json --quiet --output run --max-restarts 0") throw new Error(args.join(" "));
+if (JSON.parse(readFileSync("job.json", "utf8")).batch !== 32 || !existsSync("links.json")) throw new Error("no job");
+mkdirSync("run");
+const step = (samplesPerSecond, exposedSeconds) => JSON.stringify({ type: "step", samplesPerSecond, exposedSeconds });
+writeFileSync("run/metrics.jsonl", [step(1, 9), step(320, 0.02), step(640, 0.04), '{"type":"evaluation"}'].join("\\n") + "\\n");
+console.log("a line before");
+console.log('${JSON.stringify(summary)}');`),
+  );
+  expect(outcome).toMatchObject({
+    kind: "done",
+    testAccuracy: 0.75,
+    steps: 3,
+    bytesSentPerStep: 100,
+    denseBytesPerStep: 400,
+    stepSeconds: { n: 2 },
+    exposedSeconds: { n: 2 },
+  });
+  if (outcome.kind !== "done") throw new Error();
+  expect(outcome.stepSeconds.median).toBeCloseTo(0.075, 12);
+  expect(outcome.exposedSeconds!.median).toBeCloseTo(0.03, 12);
+});
+
+test.each([
+  ["diverged", 1, ["step 4: dense.weight is not finite (loss NaN); the update was not made"], "step 4: dense.weight is not finite"],
+  ["refused", 2, ["job.json:1:1: compression.kind: is no-such", "job.json:2:1: seed: is -1"], "job.json:1:1: compression.kind: is no-such"],
+  [
+    "failed",
+    1,
+    ["begun", "TypeError: of a|b", "    at somewhere (file.ts:1)", "rank 2: has ended"],
+    "TypeError: of a\\|b; then rank 2: has ended",
+  ],
+  ["failed", 1, [], "it said nothing"],
+])("a bad end is %s, with its reason in a line", async (kind, code, said, reason) => {
+  const outcome = await train(run, trainer(`process.stderr.write(${JSON.stringify(said.join("\n"))}); process.exitCode = ${code};`));
+  expect(outcome).toEqual({ kind, reason: expect.stringMatching(new RegExp(`^${reason.replaceAll(/[|\\]/g, "\\$&")}`)) });
+});
+
+test("a run that ends with a held-out loss that is not finite has diverged", async () => {
+  const outcome = await train(
+    run,
+    trainer(`mkdirSync("run");
+writeFileSync("run/metrics.jsonl", '{"type":"step","samplesPerSecond":1}\\n');
+console.log('${JSON.stringify({ ...summary, testLoss: NaN })}');`),
+  );
+  expect(outcome).toEqual({ kind: "diverged", reason: "the held-out loss is not finite" });
+});
+
+test("a run that takes too long is given up", async () => {
+  const outcome = await train({ ...run, minutes: 0.2 / 60 }, trainer("setTimeout(() => {}, 100_000);"));
+  expect(outcome.kind).toBe("too-long");
+});
+
+test("the trainer is asked to check a job", async () => {
+  expect(await complaintOf(run, trainer('if (args.join(" ") !== "validate job.json") throw new Error(args.join(" "));'))).toBeUndefined();
+  expect(await complaintOf(run, trainer('console.error("seed: is -1"); process.exitCode = 2;'))).toBe("seed: is -1");
+});

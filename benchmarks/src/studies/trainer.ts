@@ -1,0 +1,149 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { summarize } from "@skein/measuring";
+import type { Figures, Outcome } from "./outcome.ts";
+import type { Run } from "./run.ts";
+
+/** Starts skein-train. The flag: see `vitest.config.ts`. */
+export const skeinTrain: readonly string[] = [
+  process.execPath,
+  "--no-memory-protection-keys",
+  fileURLToPath(new URL("../../../apps/trainer/src/main.ts", import.meta.url)),
+];
+
+/** The study was told to stop while a run went on. */
+export class Interrupted extends Error {}
+
+/** What the trainer prints with `--json`. */
+interface TrainerSummary {
+  readonly testLoss: number;
+  readonly testAccuracy?: number;
+  readonly bitsPerByte?: number;
+  readonly bytesSentPerRank: number;
+  readonly denseBytesPerRank: number;
+  readonly peakMemoryBytes: number;
+}
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly tooLong: boolean;
+}
+
+const start = async (command: readonly string[], folder: string, minutes: number): Promise<Ended> => {
+  const child = spawn(command[0]!, command.slice(1), {
+    cwd: folder,
+    env: { ...process.env, NO_COLOR: "1" },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const written = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const)
+    child[name].setEncoding("utf8").on("data", (text: string) => void (written[name] += text));
+  let [tooLong, interrupted] = [false, false];
+  const stop = (): void => {
+    interrupted = true;
+    child.kill("SIGTERM");
+  };
+  const limit = setTimeout(() => {
+    tooLong = true;
+    child.kill("SIGTERM");
+    setTimeout(() => child.kill("SIGKILL"), 15_000).unref(); // the trainer saves first
+  }, minutes * 60_000);
+  process.once("SIGINT", stop).once("SIGTERM", stop);
+  try {
+    const code = await new Promise<number | null>((resolve, reject) => void child.once("error", reject).once("close", resolve));
+    if (interrupted) throw new Interrupted();
+    return { code, ...written, tooLong };
+  } finally {
+    clearTimeout(limit);
+    process.off("SIGINT", stop).off("SIGTERM", stop);
+  }
+};
+
+/** A step of `metrics.jsonl`. */
+interface StepLine {
+  readonly type: string;
+  readonly samplesPerSecond: number;
+  readonly exposedSeconds?: number;
+}
+
+/** Lines of a complaint for a cell of a table: no stack, no long ones. */
+const brief = (text: string, pick: (lines: readonly string[]) => readonly string[]): string => {
+  const picked = pick(text.split("\n").filter((line) => /^\S/.test(line)));
+  const line = picked.length === 0 ? "it said nothing" : picked.join("; then ").replaceAll("|", "\\|");
+  return line.length > 240 ? `${line.slice(0, 239)}…` : line;
+};
+/** A refused job is told by a line per fault. */
+const firstLine = (text: string): string => brief(text, (lines) => lines.slice(0, 1));
+/** The last may say only that a rank has ended; the one before, why. */
+const lastLines = (text: string): string => brief(text, (lines) => lines.slice(-2));
+
+const figuresOf = (run: Run, folder: string, stdout: string): Figures => {
+  const summary = JSON.parse(stdout.trimEnd().split("\n").at(-1)!) as TrainerSummary;
+  const { testLoss, testAccuracy, bitsPerByte, bytesSentPerRank, denseBytesPerRank, peakMemoryBytes } = summary;
+  const batch = run.job["batch"] as number;
+  const lines = readFileSync(join(folder, "run/metrics.jsonl"), "utf8").trimEnd().split("\n");
+  const steps = lines.map((line) => JSON.parse(line) as StepLine).filter(({ type }) => type === "step");
+  const counted = steps.slice(steps.length > run.warmUpSteps ? run.warmUpSteps : 0);
+  const exposed = counted.flatMap(({ exposedSeconds }) => exposedSeconds ?? []);
+  return {
+    testLoss,
+    ...(testAccuracy !== undefined && { testAccuracy }),
+    ...(bitsPerByte !== undefined && { bitsPerByte }),
+    steps: steps.length,
+    batch,
+    bytesSentPerStep: bytesSentPerRank / steps.length,
+    denseBytesPerStep: denseBytesPerRank / steps.length,
+    stepSeconds: summarize(counted.map(({ samplesPerSecond }) => batch / samplesPerSecond)),
+    ...(exposed.length > 0 && { exposedSeconds: summarize(exposed) }),
+    peakMemoryBytes,
+  };
+};
+
+const judge = (run: Run, folder: string, { code, stdout, stderr, tooLong }: Ended): Outcome => {
+  if (tooLong) return { kind: "too-long", reason: `given up after ${run.minutes} minutes` };
+  if (code === 0) {
+    const figures = figuresOf(run, folder, stdout);
+    // Finite gradients to the end, but weights that overflow on held-out samples: JSON has no NaN.
+    if (!Number.isFinite(figures.testLoss)) return { kind: "diverged", reason: "the held-out loss is not finite" };
+    return { kind: "done", ...figures };
+  }
+  if (code === 2) return { kind: "refused", reason: firstLine(stderr) };
+  return { kind: / is not finite \(/.test(stderr) ? "diverged" : "failed", reason: lastLines(stderr) };
+};
+
+const inFolder = async <Result>(run: Run, act: (folder: string) => Promise<Result>): Promise<Result> => {
+  const folder = mkdtempSync(join(tmpdir(), "skein-study-"));
+  try {
+    // JSON is YAML.
+    writeFileSync(join(folder, "job.json"), JSON.stringify(run.job, undefined, 2));
+    for (const [name, text] of Object.entries(run.files ?? {})) writeFileSync(join(folder, name), text);
+    return await act(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+};
+
+/**
+ * Train in a process of its own, in a folder that is removed afterwards.
+ *
+ * @param command starts the trainer; tests give another.
+ * @returns how it came out, bad ends included.
+ * @throws Interrupted after SIGINT or SIGTERM, when the trainer has ended too.
+ */
+export const train = (run: Run, command: readonly string[] = skeinTrain): Promise<Outcome> =>
+  inFolder(run, async (folder) => {
+    const options = ["--json", "--quiet", "--output", "run", "--max-restarts", "0"];
+    return judge(run, folder, await start([...command, "run", "job.json", ...options], folder, run.minutes));
+  });
+
+/** Let the trainer check the job. @returns why it refuses it, if it does. */
+export const complaintOf = (run: Run, command: readonly string[] = skeinTrain): Promise<string | undefined> =>
+  inFolder(run, async (folder) => {
+    const { code, stderr } = await start([...command, "validate", "job.json"], folder, 1);
+    return code === 0 ? undefined : firstLine(stderr);
+  });

@@ -1,0 +1,53 @@
+import type { Tensor } from "@skein/tensor-core";
+import type { Bucket } from "./bucket.ts";
+import type { AggregateContext } from "./context.ts";
+
+export interface Aggregated<State> {
+  /** f32 `[n]`, the same bits on all ranks. */
+  readonly mean: Tensor;
+  /**
+   * f32 `[n]`: what of this rank's gradient has gone into the mean. Over all ranks it adds up to P times `mean`; so what is missing from it
+   * is missing from the mean, and error feedback keeps it.
+   */
+  readonly sent: Tensor;
+  readonly state: State;
+}
+
+/** What the first half of an aggregation leaves for the second. */
+export interface Begun<State> {
+  /** Tree of tensors; carried over the end of a step. */
+  readonly pending: unknown;
+  readonly sent: Tensor;
+  readonly state: State;
+}
+
+/** An aggregation in two halves, between which other work may be done: the first as soon as gradients are ready, the second before they are needed. */
+export interface AggregationHalves<State> {
+  begin(gradient: Tensor, state: State, bucket: Bucket, context: AggregateContext): Begun<State>;
+  finish(pending: unknown, bucket: Bucket, context: AggregateContext): Tensor;
+}
+
+/**
+ * How the gradients of all ranks become their mean: traced functions with collectives inside, and declared facts. What it must remember is in
+ * `State`, a tree of tensors, each rank's own. `exchange` carries it bucket by bucket; nobody asks for its name.
+ *
+ * A gradient with a NaN or an infinity on any rank makes the mean of its bucket non-finite on all ranks, so that the step stops instead of
+ * hiding it in a residual.
+ *
+ * The methods are methods (not function properties) so that aggregators of different states fit one `Aggregator`.
+ */
+export interface Aggregator<State = unknown> {
+  /** For reports only. */
+  readonly name?: string;
+  /** Whether the expectation of `sent` differs from the gradient, so that error feedback is needed to converge. */
+  readonly biased: boolean;
+  /** δ of ‖u − sent‖² ≤ (1 − δ)‖u‖² on one rank: the part of any gradient that is sent at least, in expectation where it draws. Absent where none is known. */
+  contraction?(bucket: Bucket): number;
+  /** State before the first step; traced. */
+  init(bucket: Bucket): State;
+  aggregate(gradient: Tensor, state: State, bucket: Bucket, context: AggregateContext): Aggregated<State>;
+  /** The same in two halves, where the second is worth carrying over the end of a step. */
+  readonly halves?: AggregationHalves<State>;
+  /** Exact bytes that a rank sends in one step, averaged over the ranks; of those whose length is known at run time only, the most. */
+  bytesSent(bucket: Bucket, worldSize: number): number;
+}

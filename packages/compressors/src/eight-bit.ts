@@ -1,0 +1,54 @@
+import { dequantize, flatten, quantize, reshape, type Tensor } from "@skein/tensor-core";
+import { blockShape, fromBlocks, toBlocks } from "./blocks.ts";
+import { lengthOf } from "./bucket.ts";
+import { type Compressor, defineCompressor } from "./compressor.ts";
+import { ownKey } from "./own-key.ts";
+
+export interface EightBitOptions {
+  /** Entries that share a scale, at most. Default: 256. */
+  readonly blockSize?: number;
+  /** `stochastic` is unbiased and needs a key. Default: nearest. */
+  readonly rounding?: "nearest" | "stochastic";
+}
+
+export interface EightBitPayload {
+  /** u8 `[rows, size]` */
+  readonly codes: Tensor;
+  /** f32 `[rows, 1]` */
+  readonly scales: Tensor;
+}
+
+/**
+ * Send a byte per entry, and a scale per block: `(code − 128) · max|u| / 127`.
+ *
+ * Error per entry at most half a step, `max|u|/254`, so the contraction is at least `1 − blockSize/(4·127²)`; with stochastic rounding less than a
+ * step, and none in expectation. Rounded to the nearest it is biased: wrap it in `withErrorFeedback`.
+ *
+ * @throws ArgumentError unless blockSize is an integer from 1.
+ * Cost: n bytes and 4 per block, by all-gather; `agoqAggregator` sends fewer from 3 ranks on.
+ * Source: Dettmers et al. 2022, arXiv 2110.02861 (blocks).
+ */
+export const eightBitCompressor = ({ blockSize = 256, rounding = "nearest" }: EightBitOptions = {}): Compressor<[], EightBitPayload> => {
+  blockShape(0, blockSize);
+  const name = rounding === "nearest" ? "8-bit" : "8-bit, stochastic";
+  return defineCompressor<[], EightBitPayload>({
+    name,
+    aggregation: "gather",
+    biased: rounding === "nearest",
+    // Half a step of max|u|/127 may be lost of each entry.
+    ...(rounding === "nearest" && { contraction: (gradient) => 1 - blockShape(lengthOf(gradient), blockSize)[1] / 254 ** 2 }),
+    init: () => [],
+    encode: (gradient, state, context) => {
+      const { codes, scale } = quantize(
+        toBlocks(flatten(gradient), blockSize),
+        rounding === "nearest" ? {} : { key: ownKey(name, context) },
+      );
+      return { payload: { codes, scales: scale }, state };
+    },
+    decode: ({ codes, scales }, gradient) => reshape(fromBlocks(dequantize(codes, scales), lengthOf(gradient)), gradient.shape),
+    payloadBytes: (gradient) => {
+      const [rows, size] = blockShape(lengthOf(gradient), blockSize);
+      return rows * (size + 4);
+    },
+  });
+};

@@ -1,0 +1,105 @@
+import {
+  allGather,
+  ArgumentError,
+  axisIndex,
+  axisSize,
+  equal,
+  iota,
+  multiply,
+  pad,
+  reduceScatter,
+  reshape,
+  slice,
+  subtract,
+  type Tensor,
+  where,
+} from "@skein/tensor-core";
+import type { AggregateContext } from "./context.ts";
+import type { Aggregator } from "./aggregator.ts";
+import { lengthOf } from "./bucket.ts";
+import { checkDensity, keptEntries, keptShare } from "./density.ts";
+import { densify, largestEntries } from "./sparse-entries.ts";
+import { packSparse, unpackSparse } from "./sparse-payload.ts";
+
+export interface HierarchicalTopKOptions {
+  /** Share of its shard that a rank sends to other hosts, in (0, 1]. */
+  readonly density: number;
+  /** Mesh axis of the ranks of one host. */
+  readonly inside: string;
+  /** Mesh axis of the ranks that have the same place on their hosts. */
+  readonly across: string;
+  /** How many ranks lie along `inside`. */
+  readonly ranksPerHost: number;
+}
+
+/** Length of a shard; the last ones are filled up with zeros. */
+const shardLength = (n: number, ranksPerHost: number): number => Math.ceil(n / ranksPerHost);
+
+/** `shard` at this rank's place among zeros: [h · s] */
+const placeShard = (shard: Tensor, axis: string, ranksPerHost: number): Tensor => {
+  const isOwn = equal(iota([ranksPerHost, 1], 0), axisIndex(axis));
+  return reshape(where(isOwn, reshape(shard, [1, shard.shape[0]!]), 0), [ranksPerHost * shard.shape[0]!]);
+};
+
+/**
+ * Add up gradients inside a host as they are, where the network is fast, and only the top-k of the sums between hosts, where it is slow:
+ * reduce-scatter inside; top-k of each shard, all-gathered across by the ranks that hold equal shards; all-gather of the shards inside.
+ *
+ * With h ranks on each of m hosts, rank r of a host owns shard r, of s = ⌈n/h⌉ entries, and sends `k' = max(1, ⌊density · s⌋)` of its sum S over
+ * the host. What remains, `S − C(S)`, stays with the owner: `sent = u − (S − C(S))` in the own shard, and `sent = u` elsewhere, where the owners
+ * answer for it. Over a host that adds up to C(S), over all ranks to P times the mean. So error feedback keeps `S − C(S)` in the own shard and 0
+ * elsewhere, and it takes part in the next sum. Entries that are sent leave exactly 0; for others, the subtraction rounds to 2⁻²⁴ of the greater operand.
+ *
+ * Biased: wrap it in `withErrorFeedback`.
+ *
+ * @throws ArgumentError for a density outside (0, 1], for ranksPerHost below 1, and where a mesh has other sizes along `inside` and `across`.
+ * Cost: `8s(h − 1)` bytes inside and `8k'(m − 1)` across, sent per rank.
+ * @example withErrorFeedback(hierarchicalTopKAggregator({ density: 0.01, inside: "local", across: "hosts", ranksPerHost: 8 }))
+ * Source: Shi et al. 2020, arXiv 2010.10458 (hierarchical top-k communication).
+ */
+export const hierarchicalTopKAggregator = ({ density, inside, across, ranksPerHost }: HierarchicalTopKOptions): Aggregator<[]> => {
+  checkDensity("hierarchicalTopKAggregator", density);
+  if (!(Number.isInteger(ranksPerHost) && ranksPerHost >= 1))
+    throw new ArgumentError(`hierarchicalTopKAggregator: ranksPerHost = ${ranksPerHost} is not a count; use an integer from 1`);
+
+  const checkMesh = ({ axis }: AggregateContext): void => {
+    const [numRanks, numInside, numAcross] = [axisSize(axis), axisSize(inside), axisSize(across)];
+    if (numInside === ranksPerHost && numInside * numAcross === numRanks) return;
+    throw new ArgumentError(
+      `hierarchicalTopKAggregator: the mesh has ${numInside} ranks along "${inside}" and ${numAcross} along "${across}", for ${numRanks} along "${axis}" ` +
+        `and ${ranksPerHost} per host; the first must be ${ranksPerHost}, and their product ${numRanks}: name both axes in the mesh`,
+    );
+  };
+
+  return {
+    name: `hierarchical top-k ${density}`,
+    biased: true,
+    contraction: (bucket) => keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)),
+    init: () => [],
+    aggregate: (gradient, state, bucket, context) => {
+      checkMesh(context);
+      const { axis, collective } = context;
+      const n = lengthOf(bucket);
+      if (n === 0) return { mean: gradient, sent: gradient, state };
+      const length = shardLength(n, ranksPerHost);
+      const k = keptEntries(density, length);
+      const hostSum = reduceScatter(pad(gradient, [[0, ranksPerHost * length - n]]), inside, "sum", collective);
+      const largest = largestEntries(hostSum, k);
+      const sum = densify(unpackSparse(allGather(packSparse(largest), across, collective)), length);
+      const unsent = subtract(hostSum, densify(largest, length));
+      return {
+        mean: slice(allGather(multiply(sum, 1 / axisSize(axis)), inside, collective), [0], [n]),
+        sent: subtract(gradient, slice(placeShard(unsent, inside, ranksPerHost), [0], [n])),
+        state,
+      };
+    },
+    bytesSent: (bucket, worldSize) => {
+      if (worldSize % ranksPerHost !== 0)
+        throw new ArgumentError(
+          `hierarchicalTopKAggregator: ${worldSize} ranks do not fill hosts of ${ranksPerHost}; use a multiple, or another ranksPerHost`,
+        );
+      const length = shardLength(lengthOf(bucket), ranksPerHost);
+      return 8 * length * (ranksPerHost - 1) + 8 * keptEntries(density, length) * (worldSize / ranksPerHost - 1);
+    },
+  };
+};

@@ -1,0 +1,79 @@
+import {
+  all,
+  allGather,
+  allToAll,
+  axisSize,
+  broadcastTo,
+  cast,
+  concat,
+  equal,
+  isFinite,
+  less,
+  logicalNot,
+  packBits,
+  pad,
+  reduceMax,
+  reshape,
+  slice,
+  split,
+  type Tensor,
+  unpackBits,
+  where,
+} from "@skein/tensor-core";
+import type { Aggregator } from "./aggregator.ts";
+import { addPlanes, constantPlanes, planesFor } from "./bit-planes.ts";
+import { lengthOf } from "./bucket.ts";
+
+/** A set bit wherever at least half of the P words, u32 of one shape, have one. */
+const majorityOf = (words: readonly Tensor[]): Tensor => {
+  const numRanks = words.length;
+  const needed = Math.ceil(numRanks / 2);
+  // Counting starts so that the highest plane of the sum says whether `needed` has been reached.
+  const goal = 2 ** planesFor(numRanks - needed);
+  const sums = addPlanes([constantPlanes(goal - needed, words[0]!.shape), ...words.map((word) => [word])], goal + numRanks - needed);
+  return sums.at(-1)!;
+};
+
+/** Words that one rank counts, of those that hold n signs. */
+const shardWords = (count: number, numRanks: number): number => Math.ceil(Math.ceil(count / 32) / numRanks);
+
+/**
+ * Let each rank vote with the sign of its gradient: `mean_j = sign(Σ_r sign(g_r,j))`, with sign(0) = +1 and +1 where votes tie. Every entry of
+ * the mean is +1 or −1, whatever the size of the gradient, so the learning rate is what each parameter moves in a step.
+ *
+ * Each rank counts the votes on a P-th of all entries: signs go to the counting ranks by all-to-all, the outcome goes to all by all-gather,
+ * both one bit per entry. Votes are counted by bitwise addition, 32 entries at a time.
+ *
+ * `sent` is the mean itself: a vote says nothing of how much of a gradient went into it, and this is the share that adds up to P times the
+ * mean. So error feedback has no meaning here; use `scaledSignCompressor` for it.
+ *
+ * A NaN or an infinity on any rank makes the whole mean NaN: a word behind the signs says so.
+ *
+ * Cost: `2 · 4(P−1) · (⌈⌈n/32⌉/P⌉ + 1)` bytes sent, about `2(P−1)/P · n/8`; all-gather of the signs would take `(P−1) · n/8`.
+ * Source: Bernstein et al. 2018, arXiv 1802.04434 (signSGD); 2019, arXiv 1810.05291 (majority vote).
+ */
+export const majorityVoteAggregator = (): Aggregator<[]> => ({
+  name: "majority vote",
+  biased: true,
+  init: () => [],
+  aggregate: (gradient, state, bucket, { axis, collective }) => {
+    const numRanks = axisSize(axis);
+    const count = lengthOf(bucket);
+    const own = shardWords(count, numRanks);
+    const signs = packBits(logicalNot(less(gradient, 0)));
+    const votes = reshape(pad(signs, [[0, own * numRanks - signs.shape[0]!]]), [numRanks, own]);
+    const broken = reshape(cast(logicalNot(all(isFinite(gradient))), "u32"), [1, 1]);
+
+    const ballots = allToAll(concat([votes, broadcastTo(broken, [numRanks, 1])], 1), axis, collective);
+    const outcome = majorityOf(split(slice(ballots, [0, 0], [numRanks, own]), numRanks));
+    const anyBroken = reduceMax(slice(ballots, [0, own]), { dims: 0, keepDims: true });
+
+    const outcomes = allGather(concat([outcome, anyBroken], 1), axis, collective);
+    const words = slice(reshape(slice(outcomes, [0, 0], [numRanks, own]), [numRanks * own]), [0], [Math.ceil(count / 32)]);
+    const whole = equal(reduceMax(slice(outcomes, [0, own])), 0);
+    const vote = where(unpackBits(words, count), 1, -1);
+    const mean = where(whole, vote, NaN);
+    return { mean, sent: mean, state };
+  },
+  bytesSent: (bucket, worldSize) => 8 * (worldSize - 1) * (shardWords(lengthOf(bucket), worldSize) + 1),
+});

@@ -1,0 +1,93 @@
+import { evaluate, NdArray, referenceBackend, type Tensor } from "@skein/tensor-core";
+import { normal, uniform } from "@skein/testing";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { aggregateWorld } from "../test/aggregate-world.ts";
+import { msTopKCompressor } from "./ms-top-k.ts";
+import { topKCompressor } from "./top-k.ts";
+
+const select = async (gradient: readonly number[], density: number, samplings = 12): Promise<{ values: number[]; indices: number[] }> => {
+  const compressor = msTopKCompressor({ density, samplings });
+  const payload = await evaluate((g: Tensor) => compressor.encode(g, []).payload, referenceBackend())(NdArray.from(gradient));
+  return { values: payload.values.toNumbers(), indices: payload.indices.toNumbers() };
+};
+
+/** The bracket of the paper: steps of bisection between mean and maximum, each counting anew. */
+const bisect = (magnitudes: readonly number[], k: number, numSteps: number): { readonly upper: number; readonly lower: number } => {
+  const mean = magnitudes.reduce((sum, v) => sum + v, 0) / magnitudes.length;
+  const most = Math.max(...magnitudes);
+  const reach = (t: number): number => magnitudes.filter((v) => v >= t).length;
+  let [low, high] = [0, 1];
+  let [upper, lower] = [Infinity, 0];
+  for (let step = 0; step < numSteps; step++) {
+    const r = (low + high) / 2;
+    const t = mean + r * (most - mean);
+    if (reach(t) <= k) [high, upper] = [r, t];
+    else [low, lower] = [r, t];
+  }
+  return { upper, lower };
+};
+
+describe("msTopKCompressor", () => {
+  const value = fc.oneof(
+    fc.constantFrom(0, -0, 1, -1, 2),
+    fc.float({ noNaN: true, noDefaultInfinity: true }),
+    fc.constantFrom(1e20, 1e-30, 3e38).map(Math.fround),
+  );
+
+  it("sends exactly k different entries as they are, whatever the gradient", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(value, { minLength: 1, maxLength: 40 }),
+        fc.constantFrom(0.01, 0.1, 0.5, 0.9, 1),
+        async (gradient, density) => {
+          const { values, indices } = await select(gradient, density);
+          expect(new Set(indices).size).toBe(Math.max(1, Math.floor(density * gradient.length)));
+          expect(values).toEqual(indices.map((i) => gradient[i]));
+        },
+      ),
+      { seed: 1, numRuns: 200 },
+    );
+  });
+
+  it("finds the bracket that bisection finds, which reads the gradient once per step", async () => {
+    for (const [seed, density] of [
+      [1, 0.01],
+      [2, 0.05],
+      [3, 0.1],
+      [4, 0.2],
+    ] as const) {
+      const gradient = normal([3000], seed).toNumbers();
+      const { values } = await select(gradient, density, 8);
+      const { upper, lower } = bisect(gradient.map(Math.abs), density * 3000, 7);
+      const kept = values.map(Math.abs);
+      expect(kept.filter((v) => v >= upper).length).toBe(gradient.filter((v) => Math.abs(v) >= upper).length);
+      expect(Math.min(...kept)).toBeGreaterThanOrEqual(lower);
+    }
+  });
+
+  it("is top-k where magnitudes differ by more than a level", () => {
+    const gradient = Array.from({ length: 200 }, (_, i) => (((i * 77) % 200) + 1) * (i % 3 === 0 ? -1 : 1));
+    for (const density of [0.01, 0.1, 0.3, 0.7, 1])
+      expect(aggregateWorld(msTopKCompressor({ density }), [gradient])).toEqual(aggregateWorld(topKCompressor({ density }), [gradient]));
+  });
+
+  it("keeps the largest where fewer than k reach the mean", async () => {
+    const heavy = uniform([500], 1, 2, 3).toNumbers().map((v, i) => (i === 100 || i === 400 ? 1e4 : v)); // biome-ignore format: short
+    const { values, indices } = await select(heavy, 0.1);
+    expect(indices).toEqual(expect.arrayContaining([100, 400]));
+    const kept = Math.min(...values);
+    // A level is a 2048th of the mean, 41.5.
+    heavy.forEach((v, i) => expect(indices.includes(i) || v <= kept + 0.021).toBe(true));
+  });
+
+  it("fills up from the lowest position among equals", async () => {
+    expect((await select([3, 3, -3, 3, 3, 3, 3, 3, 3, 3], 0.3)).indices).toEqual([0, 1, 2]);
+    expect((await select([0, 0, 0, 0], 0.5)).indices).toEqual([0, 1]);
+  });
+
+  it("refuses densities and samplings that there are not", () => {
+    expect(() => msTopKCompressor({ density: 2 })).toThrow(/density 2/);
+    expect(() => msTopKCompressor({ density: 0.1, samplings: 30 })).toThrow(/30 samplings cannot be counted; use an integer from 1 to 16/);
+  });
+});

@@ -1,0 +1,76 @@
+import { add, cast, multiply, NdArray, slice, type Tensor } from "@skein/tensor-core";
+import { describe, expect, it } from "vitest";
+import { runWorld } from "../test/world.ts";
+import type { Aggregator } from "./aggregator.ts";
+import { bucketOf } from "./bucket.ts";
+import { hasAtLeast, isMatrix, partition, perPath } from "./partition.ts";
+import { topKCompressor } from "./top-k.ts";
+
+const bucket = bucketOf([
+  { path: "a", shape: [2, 2] },
+  { path: "b", shape: [3] },
+  { path: "c", shape: [2, 1] },
+  { path: "d", shape: [0, 4] },
+  { path: "e", shape: [] },
+]);
+const gradient = [1, -2, 3, 4, 50, 60, 70, 8, -9, 0.5];
+
+const once = (aggregator: Aggregator, own: readonly number[] = gradient): number[] => {
+  const [mean] = runWorld(
+    (g: Tensor, key: Tensor) => aggregator.aggregate(g, aggregator.init(bucket), bucket, { axis: "data", key }).mean,
+    [[NdArray.from(own), NdArray.from([1, 2], [2], "u32")]],
+  );
+  return mean!.toNumbers();
+};
+
+/** Adds something to each element that tells who dealt with it. */
+const marking = (mark: (context: { readonly key?: Tensor }) => Tensor | number): Aggregator<[]> => ({
+  biased: false,
+  init: () => [],
+  aggregate: (g, state, _, context) => {
+    const marked = add(g, mark(context));
+    return { mean: marked, sent: marked, state };
+  },
+  bytesSent: () => 1,
+});
+
+describe("partition", () => {
+  it("takes the first rule that holds, and puts everything back in its place", () => {
+    const [hundred, thousand, million] = [100, 1000, 1e6].map((mark) => marking(() => mark)) as [Aggregator, Aggregator, Aggregator];
+    const rules = [
+      { when: isMatrix, aggregator: hundred },
+      { when: hasAtLeast(3), aggregator: thousand },
+      { when: isMatrix, aggregator: million },
+    ];
+    expect(once(partition(rules))).toEqual([101, 98, 103, 104, 1050, 1060, 1070, 108, 91, 0.5]);
+    expect(once(partition([], thousand))).toEqual(gradient.map((v) => v + 1000));
+    expect(once(partition([{ when: ({ path }) => path === "e", aggregator: hundred }]))).toEqual([...gradient.slice(0, -1), 100.5]);
+  });
+
+  it("has the tensors of one rule compete, and those of others not", () => {
+    const top = { when: isMatrix, aggregator: topKCompressor({ k: 2 }) };
+    expect(once(partition([top]))).toEqual([0, 0, 0, 0, 50, 60, 70, 8, -9, 0.5]);
+    expect(once(partition([top], topKCompressor({ k: 1 })))).toEqual([0, 0, 0, 0, 0, 0, 70, 8, -9, 0]);
+  });
+
+  it("treats tensors by path", () => {
+    const layered = perPath({ a: topKCompressor({ k: 1 }), c: topKCompressor({ k: 1 }) });
+    expect(once(layered)).toEqual([0, 0, 0, 4, 50, 60, 70, 0, -9, 0.5]);
+    expect(layered.bytesSent(bucket, 3)).toBeCloseTo(8 * 2 + 8 * 2 + (2 * 2 * 4 * 4) / 3, 9);
+    const shared = topKCompressor({ k: 1 });
+    expect(once(perPath({ a: shared, c: shared }))).toEqual([0, 0, 0, 0, 50, 60, 70, 0, -9, 0.5]);
+  });
+
+  it("gives each class another key", () => {
+    const keyed = (): Aggregator => marking(({ key }) => multiply(cast(slice(key!, [0], [1]), "f32"), 2 ** -32));
+    const [a, , , , b, , , c] = once(
+      partition([
+        { when: isMatrix, aggregator: keyed() },
+        { when: hasAtLeast(2), aggregator: keyed() },
+      ]),
+      gradient.map(() => 0),
+    );
+    expect(a).toBe(c);
+    expect(a).not.toBe(b);
+  });
+});

@@ -1,0 +1,152 @@
+import { concat, elementCount, foldIn, slice, type Tensor, zeros } from "@skein/tensor-core";
+import type { AggregateContext } from "./context.ts";
+import type { Aggregated, Aggregator } from "./aggregator.ts";
+import { type Bucket, bucketOf, type BucketTensor } from "./bucket.ts";
+import { identityCompressor } from "./identity.ts";
+
+/** Whether a tensor has at least two dimensions: a weight, not a bias or a scale. */
+export const isMatrix = ({ shape }: BucketTensor): boolean => shape.length >= 2;
+
+/** Whether a tensor has at least so many elements: small ones are dear to compress and cheap to send. */
+export const hasAtLeast =
+  (elements: number): ((tensor: BucketTensor) => boolean) =>
+  ({ shape }) =>
+    elementCount(shape) >= elements;
+
+export interface PartitionRule {
+  /** By path and shape alone; the same on all ranks. */
+  readonly when: (tensor: BucketTensor) => boolean;
+  readonly aggregator: Aggregator;
+}
+
+/** A class of tensors of one bucket, and where they lie in it. */
+interface BucketClass {
+  readonly aggregator: Aggregator;
+  readonly bucket: Bucket;
+  /** Neighbours in one piece. */
+  readonly pieces: readonly (readonly [begin: number, end: number])[];
+}
+
+const classesOf = (bucket: Bucket, choose: (tensor: BucketTensor) => Aggregator): BucketClass[] => {
+  const byAggregator = new Map<Aggregator, { tensors: BucketTensor[]; pieces: [number, number][] }>();
+  let begin = 0;
+  for (const tensor of bucket.tensors) {
+    const end = begin + elementCount(tensor.shape);
+    const aggregator = choose(tensor);
+    const { tensors, pieces } = byAggregator.get(aggregator) ?? { tensors: [], pieces: [] };
+    byAggregator.set(aggregator, { tensors, pieces });
+    tensors.push(tensor);
+    const last = pieces.at(-1);
+    if (last?.[1] === begin) last[1] = end;
+    else pieces.push([begin, end]);
+    begin = end;
+  }
+  return [...byAggregator].map(([aggregator, { tensors, pieces }]) => ({ aggregator, bucket: bucketOf(tensors), pieces }));
+};
+
+const take = (flat: Tensor, { pieces }: BucketClass): Tensor => concat(pieces.map(([begin, end]) => slice(flat, [begin], [end])));
+
+/** Undo `take`, for all classes of a bucket. */
+const putBack = (classes: readonly BucketClass[], flats: readonly Tensor[]): Tensor => {
+  if (classes.length === 0) return zeros([0]);
+  const pieces = classes.flatMap((one, i) => {
+    let at = 0;
+    return one.pieces.map(([begin, end]) => {
+      const from = at;
+      at += end - begin;
+      return { begin, end, piece: slice(flats[i]!, [from], [at]) };
+    });
+  });
+  // An empty piece goes before the one that begins where it lies.
+  return concat(pieces.toSorted((a, b) => a.begin - b.begin || a.end - b.end).map(({ piece }) => piece));
+};
+
+const partitionBy = (
+  choose: (tensor: BucketTensor) => Aggregator,
+  all: readonly Aggregator[],
+  name: string,
+): Aggregator<readonly unknown[]> => {
+  const contextOf = (context: AggregateContext, i: number): AggregateContext =>
+    context.key === undefined ? context : { ...context, key: foldIn(context.key, i) };
+  const states = (results: readonly { readonly state: unknown }[]): unknown[] => results.map(({ state }) => state);
+  return {
+    name,
+    biased: all.some(({ biased }) => biased),
+    init: (bucket) => classesOf(bucket, choose).map((one) => one.aggregator.init(one.bucket)),
+    aggregate: (gradient, state, bucket, context) => {
+      const classes = classesOf(bucket, choose);
+      const results = classes.map(
+        (one, i): Aggregated<unknown> => one.aggregator.aggregate(take(gradient, one), state[i], one.bucket, contextOf(context, i)),
+      );
+      const join = (part: "mean" | "sent"): Tensor =>
+        putBack(
+          classes,
+          results.map((result) => result[part]),
+        );
+      return { mean: join("mean"), sent: join("sent"), state: states(results) };
+    },
+    ...(all.some(({ halves }) => halves) && {
+      halves: {
+        begin: (gradient, state, bucket, context) => {
+          const classes = classesOf(bucket, choose);
+          const begun = classes.map((one, i) => {
+            const args = [take(gradient, one), state[i], one.bucket, contextOf(context, i)] as const;
+            if (one.aggregator.halves !== undefined) return one.aggregator.halves.begin(...args);
+            const { mean, ...rest } = one.aggregator.aggregate(...args);
+            return { pending: mean, ...rest };
+          });
+          return {
+            pending: begun.map(({ pending }) => pending),
+            sent: putBack(
+              classes,
+              begun.map(({ sent }) => sent),
+            ),
+            state: states(begun),
+          };
+        },
+        finish: (pending, bucket, context) => {
+          const classes = classesOf(bucket, choose);
+          const means = (pending as readonly unknown[]).map((part, i) => {
+            const { aggregator, bucket: own } = classes[i]!;
+            return aggregator.halves === undefined ? (part as Tensor) : aggregator.halves.finish(part, own, contextOf(context, i));
+          });
+          return putBack(classes, means);
+        },
+      },
+    }),
+    bytesSent: (bucket, worldSize) =>
+      classesOf(bucket, choose).reduce((bytes, one) => bytes + one.aggregator.bytesSent(one.bucket, worldSize), 0),
+  };
+};
+
+const namesOf = (aggregators: readonly Aggregator[]): string => aggregators.map(({ name }) => name ?? "unnamed").join(" | ");
+
+/**
+ * Treat the tensors of a bucket by class: each goes to the aggregator of the first rule that holds, or to the fallback, which sends as it is by
+ * default. The tensors of one aggregator lie end to end in one vector, so top-k chooses among all of them.
+ *
+ * Error feedback may stand around the whole, or around single aggregators.
+ *
+ * Cost: that of the aggregators, each for its tensors, in messages of their own.
+ * @example partition([{ when: isMatrix, aggregator: withErrorFeedback(topKCompressor({ density: 0.01 })) }]) // biases and scales as they are
+ */
+export const partition = (rules: readonly PartitionRule[], fallback: Aggregator = identityCompressor()): Aggregator<readonly unknown[]> => {
+  const all = [...rules.map(({ aggregator }) => aggregator), fallback];
+  return partitionBy((tensor) => rules.find(({ when }) => when(tensor))?.aggregator ?? fallback, all, namesOf(all));
+};
+
+/**
+ * Treat each tensor by its path, with the fallback for those that are not named: densities by layer, as a planner gives them.
+ * Tensors that are given the same object share a vector; give each its own to keep them apart.
+ *
+ * @example perPath({ "layers.0.weight": topKCompressor({ density: 0.001 }), "head.weight": topKCompressor({ density: 0.05 }) })
+ * Source: Shi et al. 2020, arXiv 1911.08727 (LAGS), for densities by layer.
+ */
+export const perPath = (
+  aggregators: { readonly [path: string]: Aggregator },
+  fallback: Aggregator = identityCompressor(),
+): Aggregator<readonly unknown[]> => {
+  const all = [...new Set([...Object.values(aggregators), fallback])];
+  const named = new Map(Object.entries(aggregators));
+  return partitionBy(({ path }) => named.get(path) ?? fallback, all, namesOf(all));
+};

@@ -1,0 +1,94 @@
+import { ArgumentError, flattenTree, formatSpec, leafPaths, type Tensor } from "@skein/tensor-core";
+import type { Aggregator } from "./aggregator.ts";
+import type { Bucket } from "./bucket.ts";
+import { identityCompressor } from "./identity.ts";
+
+/** From which step on which aggregator is used. */
+export interface Phase<State = unknown> {
+  readonly fromStep: number;
+  readonly aggregator: Aggregator<State>;
+}
+
+const describe = (state: unknown): string => {
+  const { leaves } = flattenTree<Tensor>(state);
+  return leafPaths(state)
+    .map((path, i) => `${path} ${formatSpec(leaves[i]!)}`)
+    .join(", ");
+};
+
+/** State of the first, once it is known that it suits all. */
+const initAlike = <State>(phases: readonly Phase<State>[], bucket: Bucket): State => {
+  const states = phases.map(({ aggregator }) => aggregator.init(bucket));
+  const descriptions = states.map(describe);
+  const other = descriptions.findIndex((description) => description !== descriptions[0]);
+  if (other !== -1)
+    throw new ArgumentError(
+      `the phase from step ${phases[other]!.fromStep} keeps [${descriptions[other]}], the first keeps [${descriptions[0]}]; all phases must keep the same state, so wrap all of them or none in error feedback`,
+    );
+  return states[0]!;
+};
+
+/**
+ * Aggregators that follow one another in a run, each from its step on, with one state that passes through all of them. Each phase is a graph of
+ * its own, compiled when it begins.
+ *
+ * @returns the same phases; `init` of each compares the states of all and refuses a bucket for which they differ.
+ * @throws ArgumentError unless the first begins at step 0 and steps increase.
+ * @example inPhases([{ fromStep: 0, aggregator: qsgd }, { fromStep: 500, aggregator: qsgdOfFewerLevels }])
+ */
+export const inPhases = <State>(phases: readonly Phase<State>[]): readonly Phase<State>[] => {
+  const steps = phases.map(({ fromStep }) => fromStep);
+  if (steps[0] !== 0 || !steps.every((step, i) => Number.isInteger(step) && (i === 0 || step > steps[i - 1]!)))
+    throw new ArgumentError(`phases begin at steps [${steps.join(", ")}]; the first must begin at 0, and each later than the one before`);
+  return phases.map(({ fromStep, aggregator }) => ({
+    fromStep,
+    aggregator: { ...aggregator, init: (bucket) => initAlike(phases, bucket) },
+  }));
+};
+
+/** The aggregator of a step: that of the last phase which has begun. @param phases as from `inPhases`. */
+export const aggregatorAt = <State>(phases: readonly Phase<State>[], step: number): Aggregator<State> =>
+  phases.findLast(({ fromStep }) => fromStep <= step)!.aggregator;
+
+/**
+ * Phases of rising or falling density.
+ *
+ * @param schedule pairs of a step and the density from that step on; the first step is 0.
+ * @throws ArgumentError as `inPhases`.
+ * @example densityPhases([[0, 0.25], [100, 0.01]], (density) => withErrorFeedback(topKCompressor({ density })))
+ */
+export const densityPhases = <State>(
+  schedule: readonly (readonly [fromStep: number, density: number])[],
+  make: (density: number) => Aggregator<State>,
+): readonly Phase<State>[] => inPhases(schedule.map(([fromStep, density]) => ({ fromStep, aggregator: make(density) })));
+
+/** Dense all-reduce that hands on the state of another aggregator as it is. */
+const denseWithStateOf = <State>({ init }: Pick<Aggregator<State>, "init">): Aggregator<State> => {
+  const dense = identityCompressor();
+  const halves = dense.halves!;
+  return {
+    name: "dense",
+    biased: false,
+    init: (bucket) => init(bucket),
+    aggregate: (gradient, state, bucket, context) => ({ ...dense.aggregate(gradient, [], bucket, context), state }),
+    halves: {
+      begin: (gradient, state, bucket, context) => ({ ...halves.begin(gradient, [], bucket, context), state }),
+      finish: (pending, bucket, context) => halves.finish(pending, bucket, context),
+    },
+    bytesSent: (bucket, worldSize) => dense.bytesSent(bucket, worldSize),
+  };
+};
+
+/**
+ * Dense all-reduce before step `step`, the aggregator from then on: the warm-up of 1-bit methods and of Power-SGD. The state of the aggregator waits
+ * untouched, so it begins with an empty residual.
+ *
+ * @param step first step of the aggregator; 0 for no warm-up.
+ * @throws ArgumentError for a step that is not an integer from 0.
+ * @example denseUntil(1000, withErrorFeedback(topKCompressor({ density: 0.001 })))
+ */
+export const denseUntil = <State>(step: number, aggregator: Aggregator<State>): readonly Phase<State>[] => {
+  if (!(Number.isInteger(step) && step >= 0)) throw new ArgumentError(`denseUntil: ${step} is not a step; use an integer from 0`);
+  const own: Phase<State> = { fromStep: step, aggregator };
+  return step === 0 ? [own] : [{ fromStep: 0, aggregator: denseWithStateOf(aggregator) }, own];
+};

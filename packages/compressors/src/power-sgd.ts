@@ -1,0 +1,64 @@
+import { matmul, type Tensor } from "@skein/tensor-core";
+import type { Aggregator } from "./aggregator.ts";
+import { payloadsSent } from "./compressor.ts";
+import { fusedMean } from "./fused-mean.ts";
+import {
+  checkLowRankOptions,
+  joinLowRank,
+  type LowRankOptions,
+  orthogonaliseAll,
+  planLowRank,
+  randomFactor,
+  renewFactor,
+  splitLowRank,
+} from "./low-rank.ts";
+
+export interface PowerSgdState {
+  /** Right factor `[m, r]` of each compressed matrix, the same on all ranks. */
+  readonly factors: readonly Tensor[];
+}
+
+/**
+ * Send each matrix as a product of two thin ones, found by one step of power iteration from where the last step ended:
+ * `P = mean(MᵢQ)`, `P ← orthogonalise(P)`, `Q = mean(MᵢᵀP)`, `M̂ = PQᵀ`.
+ *
+ * A tensor `[…, m]` is read as a matrix `[n, m]`; vectors, and matrices for which it does not pay, travel as they are in the first of the two
+ * messages. Each rank has sent `P Qᵢᵀ`, the projection of its own gradient on the common P, so that what is sent adds up to the mean. The first Q is drawn
+ * from a constant seed. A gradient of rank r that does not change is sent whole from the first step on.
+ *
+ * Biased: wrap it in `withErrorFeedback`. Not elementwise: a bucket holds whole tensors.
+ *
+ * @throws ArgumentError for a rank below 1.
+ * Cost: two all-reduces, one after the other, of `v + Σ r·n` and `Σ r·m` elements, v those sent as they are, r = min(rank, n, m); `4nmr` flops
+ * per matrix, and `nmr` each for M̂ and what is sent.
+ * @example withErrorFeedback(powerSgdAggregator({ rank: 4 }))
+ * Source: Vogels et al. 2019, arXiv 1905.13727.
+ */
+export const powerSgdAggregator = (options: LowRankOptions): Aggregator<PowerSgdState> => {
+  checkLowRankOptions("powerSgdAggregator", options);
+  return {
+    name: `power-sgd rank ${options.rank}`,
+    biased: true,
+    init: (bucket) => ({ factors: planLowRank(bucket, options, 2).matrices.map((matrix) => randomFactor(matrix.columns, matrix)) }),
+    aggregate: (gradient, { factors }, bucket, context) => {
+      const plan = planLowRank(bucket, options, 2);
+      const own = splitLowRank(gradient, bucket, plan);
+      const starts = factors.map((factor, i) => renewFactor(factor, plan.matrices[i]!));
+      const first = fusedMean([...own.dense, ...own.matrices.map((matrix, i) => matmul(matrix, starts[i]!))], context);
+      const dense = first.slice(0, own.dense.length);
+      const p = orthogonaliseAll(first.slice(own.dense.length));
+      const ownQ = own.matrices.map((matrix, i) => matmul(matrix, p[i]!, { transposeA: true }));
+      const q = fusedMean(ownQ, context);
+      const product = (right: readonly Tensor[]): Tensor[] => p.map((left, i) => matmul(left, right[i]!, { transposeB: true }));
+      return {
+        mean: joinLowRank({ dense, matrices: product(q) }, plan),
+        sent: joinLowRank({ dense: own.dense, matrices: product(ownQ) }, plan),
+        state: { factors: q },
+      };
+    },
+    bytesSent: (bucket, worldSize) => {
+      const { denseElements, pElements, qElements } = planLowRank(bucket, options, 2);
+      return payloadsSent({ aggregation: "sum" }, 4 * (denseElements + pElements + qElements), worldSize);
+    },
+  };
+};

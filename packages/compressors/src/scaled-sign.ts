@@ -1,0 +1,91 @@
+import {
+  absolute,
+  broadcastTo,
+  concat,
+  elementCount,
+  flatten,
+  less,
+  logicalNot,
+  multiply,
+  negate,
+  packBits,
+  reshape,
+  split,
+  sum,
+  type Tensor,
+  type TensorSpec,
+  unpackBits,
+  where,
+} from "@skein/tensor-core";
+import type { Aggregator } from "./aggregator.ts";
+import { lengthOf } from "./bucket.ts";
+import { type Compressor, defineCompressor, payloadsSent } from "./compressor.ts";
+import { cutWords, joinWords } from "./word-message.ts";
+
+export interface SignPayload {
+  /** u32 `[⌈n/32⌉ + parts]`: a set bit for each entry that is not negative; then the bits of the f32 mean magnitude of each part. */
+  readonly words: Tensor;
+}
+
+/** ‖u‖₁² ≥ ‖u‖₂², so 1/n is kept of n entries, and of parts no less. */
+const leastOfSigns = (gradient: TensorSpec): number => 1 / Math.max(1, lengthOf(gradient));
+
+/** One scale for each of the parts that a flat gradient consists of, by their lengths. */
+const signCompressor = (name: string, partsOf: (gradient: TensorSpec) => readonly number[]): Compressor<[], SignPayload> =>
+  defineCompressor<[], SignPayload>({
+    name,
+    aggregation: "gather",
+    biased: true,
+    contraction: leastOfSigns,
+    init: () => [],
+    encode: (gradient, state) => {
+      const flat = flatten(gradient);
+      const scales = split(absolute(flat), partsOf(gradient)).map((part) =>
+        multiply(sum(part, { keepDims: true }), 1 / Math.max(1, lengthOf(part))),
+      );
+      // A NaN counts as not negative; its scale is NaN as well.
+      return { payload: { words: joinWords([packBits(logicalNot(less(flat, 0))), ...scales]) }, state };
+    },
+    decode: ({ words }, gradient) => {
+      const count = lengthOf(gradient);
+      const parts = partsOf(gradient);
+      const [signs, ...scales] = cutWords(words, [
+        { dtype: "u32", shape: [Math.ceil(count / 32)] },
+        ...parts.map((): TensorSpec => ({ dtype: "f32", shape: [1] })),
+      ]) as [Tensor, ...Tensor[]];
+      const scale = concat(parts.map((length, i) => broadcastTo(scales[i]!, [length])));
+      return reshape(where(unpackBits(signs, count), scale, negate(scale)), gradient.shape);
+    },
+    payloadBytes: (gradient) => 4 * (Math.ceil(lengthOf(gradient) / 32) + partsOf(gradient).length),
+  });
+
+/**
+ * Send signs, and the mean magnitude of the gradient: `C(u) = ‖u‖₁/n · sign(u)`, with sign(0) = +1.
+ *
+ * Contraction: `‖u − C(u)‖² = (1 − ‖u‖₁²/(n‖u‖₂²))‖u‖²`, at least `1 − 1/n` and for a normal gradient `1 − 2/π`. Biased: wrap it in
+ * `withErrorFeedback`.
+ *
+ * Cost: `4⌈n/32⌉ + 4` bytes per rank, by all-gather. From 64 ranks on that is more than dense all-reduce sends.
+ * Source: Karimireddy et al. 2019, arXiv 1901.09847 (EF-signSGD).
+ */
+export const scaledSignCompressor = (): Compressor<[], SignPayload> => signCompressor("scaled sign", (gradient) => [lengthOf(gradient)]);
+
+/**
+ * `scaledSignCompressor` with a mean magnitude for each tensor of a bucket, so that tensors with small gradients keep their size beside
+ * those with large ones.
+ *
+ * Cost: `4⌈n/32⌉` bytes and 4 per tensor, by all-gather.
+ */
+export const scaledSignPerTensorAggregator = (): Aggregator<[]> => {
+  const name = "scaled sign per tensor";
+  return {
+    name,
+    biased: true,
+    contraction: leastOfSigns,
+    init: () => [],
+    aggregate: (gradient, state, bucket, context) =>
+      signCompressor(name, () => bucket.tensors.map(({ shape }) => elementCount(shape))).aggregate(gradient, state, bucket, context),
+    bytesSent: (bucket, worldSize) =>
+      payloadsSent({ aggregation: "gather" }, 4 * Math.ceil(lengthOf(bucket) / 32) + 4 * bucket.tensors.length, worldSize),
+  };
+};

@@ -1,0 +1,84 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { squares, stepOnce, worldGradients } from "../test/keyed-step.ts";
+import { ternGradAggregator } from "./tern-grad.ts";
+
+const greatestOf = (gradients: readonly (readonly number[])[]): number =>
+  gradients.flat().reduce((greatest, v) => Math.max(greatest, Math.abs(v)), 0);
+
+describe("ternGradAggregator", () => {
+  it("sends −1, 0 or +1 times one scale that all ranks share, and adds them exactly", () => {
+    fc.assert(
+      fc.property(worldGradients(7), fc.nat(1000), (gradients, seed) => {
+        const scale = greatestOf(gradients);
+        const steps = stepOnce(ternGradAggregator({ clip: Infinity }), gradients, { seed });
+        const levels = steps.map(({ sent }) => sent.map((v) => (scale === 0 ? 0 : v / scale)));
+        levels.forEach((own, rank) =>
+          own.forEach((level, i) => {
+            const value = gradients[rank]![i]!;
+            expect(value < 0 ? [0, 1] : value > 0 ? [0, -1] : [0]).toContain(-level + 0);
+            if (Math.abs(value) === scale) expect(level + 0).toBe(Math.sign(value) + 0);
+          }),
+        );
+        for (const { mean } of steps)
+          mean.forEach((v, i) => {
+            const sum = levels.reduce((total, own) => total + own[i]!, 0);
+            expect(Math.abs(v - (sum * scale) / gradients.length)).toBeLessThanOrEqual(1e-6 * scale);
+          });
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("without clipping is right on average, with the variance of theory", () => {
+    const block = [1, -0.31, 0.002, 0, -0.07, 0.5, 0.123, -0.6];
+    const draws = 3000;
+    const { sent } = stepOnce(ternGradAggregator({ clip: Infinity }), [Array.from({ length: draws }, () => block).flat()], {
+      seed: 3,
+    })[0]!;
+    let deviation = 0;
+    block.forEach((value, j) => {
+      const drawn = Array.from({ length: draws }, (_, draw) => sent[draw * block.length + j]!);
+      const mean = drawn.reduce((sum, v) => sum + v, 0) / draws;
+      expect(Math.abs(mean - value)).toBeLessThan((5 * 0.5) / Math.sqrt(draws));
+      deviation += squares(drawn.map((v) => v - value)) / draws;
+    });
+    const exact = block.reduce((sum, v) => sum + Math.abs(v) * (1 - Math.abs(v)), 0);
+    expect(deviation / exact).toBeGreaterThan(0.9);
+    expect(deviation / exact).toBeLessThan(1.1);
+  });
+
+  it("clips at so many root mean squares, and keeps a gradient whose entries are all alike", () => {
+    const g = [...Array.from({ length: 399 }, (_, i) => (i % 2 === 0 ? 1 : -1)), 100];
+    const bound = 2.5 * Math.sqrt(squares(g) / g.length);
+    const { sent } = stepOnce(ternGradAggregator(), [g])[0]!;
+    expect(sent[399]).toBeCloseTo(bound, 4);
+    // Of the others each has probability 1/bound ≈ 0.078 to be sent: 31 of 399, give or take 5.
+    const numSent = sent.filter((v) => v !== 0).length;
+    expect(numSent).toBeGreaterThan(10);
+    expect(numSent).toBeLessThan(60);
+    expect(stepOnce(ternGradAggregator(), [[-3, -3, -3, -3]])[0]!.sent).toEqual([-3, -3, -3, -3]);
+    expect(stepOnce(ternGradAggregator(), [[0.5]])[0]!.sent).toEqual([0.5]);
+  });
+
+  it("draws for each rank by itself", () => {
+    const g = Array.from({ length: 200 }, (_, i) => Math.sin(i));
+    const [first, second] = stepOnce(ternGradAggregator(), [g, g]);
+    expect(first!.sent).not.toEqual(second!.sent);
+  });
+
+  it("becomes non-finite on all ranks by one bad entry of one rank", () => {
+    for (const clip of [2.5, Infinity])
+      for (const bad of [NaN, Infinity, -Infinity])
+        for (const { mean } of stepOnce(ternGradAggregator({ clip }), [
+          [1, -2, 3],
+          [1, bad, 3],
+          [0, 0, 0],
+        ]))
+          expect(mean.map(Number.isFinite)).toEqual([false, false, false]);
+  });
+
+  it("refuses a bound of nothing", () => {
+    expect(() => ternGradAggregator({ clip: 0 })).toThrow(/above 0/);
+  });
+});

@@ -1,0 +1,78 @@
+import { evaluate, NdArray, referenceBackend, type Tensor } from "@skein/tensor-core";
+import { normal } from "@skein/testing";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { aggregateWorld, flatBucket } from "../test/aggregate-world.ts";
+import { stepperOf } from "../test/stepper.ts";
+import { withErrorFeedback } from "./error-feedback.ts";
+import { thresholdCompressor } from "./threshold.ts";
+
+describe("thresholdCompressor", () => {
+  it("sends what reaches the threshold, however many each rank has, and nothing else", () => {
+    const gradients = [
+      [1, -2, 0.5, 3, -0.4, 0],
+      [0, 0, 0, 0, 0, 0],
+      [9, 9, 9, 9, 9, -9],
+    ];
+    const ranks = aggregateWorld(thresholdCompressor({ threshold: 1, capacity: 1 }), gradients);
+    expect(ranks.map(({ sent }) => sent)).toEqual([[1, -2, 0, 3, 0, 0], gradients[1], gradients[2]]);
+    for (const { mean } of ranks) [10, 7, 9, 12, 9, -9].forEach((sum, i) => expect(mean[i]).toBeCloseTo(sum / 3, 6));
+  });
+
+  it("tells how many rows travel", async () => {
+    const compressor = thresholdCompressor({ threshold: 1, capacity: 1 });
+    const count = async (values: readonly number[]): Promise<number[]> =>
+      (
+        await evaluate((g: Tensor) => compressor.rows!(compressor.encode(g, []).payload), referenceBackend())(NdArray.from(values))
+      ).toNumbers();
+    expect(await count([0.1, 0.2, 0.3])).toEqual([0]);
+    expect(await count([0.1, -2, 3])).toEqual([2]);
+  });
+
+  it("takes the largest where there is no room for all", () => {
+    const arbitrary = fc.tuple(fc.integer({ min: 4, max: 40 }), fc.nat(1e6), fc.constantFrom(0.1, 0.25, 0.5));
+    fc.assert(
+      fc.property(arbitrary, ([n, seed, capacity]) => {
+        const gradient = normal([n], seed).toNumbers();
+        const { sent } = aggregateWorld(thresholdCompressor({ threshold: 0.01, capacity }), [gradient])[0]!;
+        const kept = sent.map(Math.abs).filter((v) => v > 0);
+        const dropped = gradient.filter((_, i) => sent[i] === 0).map(Math.abs);
+        const room = Math.max(1, Math.floor(capacity * n));
+        expect(kept.length).toBe(Math.min(room, gradient.filter((v) => Math.abs(v) >= 0.01).length));
+        // To a level: 0.1 % at the threshold, x/(4096 t) at x far above it.
+        for (const lost of dropped) expect(lost).toBeLessThanOrEqual(Math.min(...kept) * (1 + Math.max(...kept) / (4096 * 0.01) + 0.002));
+      }),
+      { seed: 1, numRuns: 40 },
+    );
+  });
+
+  it("starves nobody when more always reach the threshold than there is room for", () => {
+    const n = 20;
+    const world = stepperOf(withErrorFeedback(thresholdCompressor({ threshold: 0.5, capacity: 0.1 })), flatBucket(n), 1, { keyed: false });
+    const total = new Array<number>(n).fill(0);
+    let state = world.init();
+    for (let step = 0; step < 60; step++) {
+      const stepped = world.step([new Array<number>(n).fill(1)], state);
+      stepped.mean[0]!.forEach((value, i) => (total[i]! += value));
+      state = stepped.state as typeof state;
+    }
+    // Sent in turn, an entry waits for n / 2 steps at most; half a step more for entries of one level.
+    for (const sum of total) expect(sum).toBeGreaterThanOrEqual(60 - 15);
+  });
+
+  it("makes all values NaN for a gradient that is not finite, also where nothing reaches the threshold", () => {
+    for (const bad of [NaN, Infinity]) {
+      const ranks = aggregateWorld(thresholdCompressor({ threshold: 100, capacity: 0.2 }), [
+        [1, 2, bad, 3, 4],
+        [0, 0, 0, 0, 0],
+      ]);
+      for (const { mean } of ranks) expect(mean.some(Number.isNaN)).toBe(true);
+    }
+  });
+
+  it("refuses what is no threshold and no room", () => {
+    expect(() => thresholdCompressor({ threshold: 0, capacity: 0.1 })).toThrow(/threshold 0 is not a positive number/);
+    expect(() => thresholdCompressor({ threshold: NaN, capacity: 0.1 })).toThrow(/threshold NaN/);
+    expect(() => thresholdCompressor({ threshold: 1, capacity: 2 })).toThrow(/capacity 2 is not a share in \(0, 1\]/);
+  });
+});

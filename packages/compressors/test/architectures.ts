@@ -1,0 +1,48 @@
+type Shapes = readonly (readonly number[])[];
+
+const convolution = (kernel: number, input: number, output: number): Shapes => [[kernel, kernel, input, output], [output], [output]];
+
+/** Shapes of the parameters of a ResNet of bottleneck blocks for ImageNet (He et al. 2015), so many blocks a stage; kernels [kh, kw, in, out]. */
+export const resNet = (blocks: readonly number[]): Shapes => [
+  ...convolution(7, 3, 64),
+  ...blocks.flatMap((count, stage) =>
+    Array.from({ length: count }, (_, block) => {
+      const width = 64 * 2 ** stage;
+      const input = block > 0 ? 4 * width : stage === 0 ? 64 : 2 * width;
+      return [
+        ...convolution(1, input, width),
+        ...convolution(3, width, width),
+        ...convolution(1, width, 4 * width),
+        ...(block === 0 ? convolution(1, input, 4 * width) : []),
+      ];
+    }).flat(),
+  ),
+  [2048, 1000],
+  [1000],
+];
+
+const linear = (input: number, output: number): Shapes => [[input, output], [output]];
+const norm = (width: number): Shapes => [[width], [width]];
+
+/** Shapes of the parameters of BERT-Base with both heads of its pre-training (Devlin et al. 2018), whose word scores share the embedding. */
+export const bertBase = (): Shapes => [
+  [768, 30_522],
+  [768, 512],
+  [768, 2],
+  ...norm(768),
+  ...Array.from({ length: 12 }, () => [
+    ...linear(768, 768),
+    ...linear(768, 768),
+    ...linear(768, 768),
+    ...linear(768, 768),
+    ...norm(768),
+    ...linear(768, 3072),
+    ...linear(3072, 768),
+    ...norm(768),
+  ]).flat(),
+  ...linear(768, 768),
+  ...linear(768, 768),
+  ...norm(768),
+  [30_522],
+  ...linear(768, 2),
+];

@@ -1,0 +1,57 @@
+import { byteLength, eliminateDeadCode, type Graph, type Node, type TensorSpec } from "@skein/tensor-core";
+
+const isRagged = ({ op }: Node): boolean => op.startsWith("ragged-");
+
+/** Share of its operand that a rank sends, averaged over ranks, by the algorithm that sends least. */
+const sentShare = ({ op, params }: Node): number | undefined => {
+  const numRanks = params["axisSize"] as number;
+  switch (op) {
+    case "all-reduce":
+      return (2 * (numRanks - 1)) / numRanks;
+    case "all-gather":
+    case "ragged-all-gather":
+      return numRanks - 1;
+    case "reduce-scatter":
+    case "all-to-all":
+    case "ragged-all-to-all":
+    case "broadcast":
+      return (numRanks - 1) / numRanks;
+    case "send-receive":
+      return (params["pairs"] as readonly (readonly [number, number])[]).filter(([from, to]) => from !== to).length / numRanks;
+    default:
+      return undefined;
+  }
+};
+
+/** Nodes that move bytes. */
+export const collectiveNodes = (graph: Graph): Node[] => graph.nodes.filter((node) => sentShare(node) !== undefined);
+
+const operandOf = ({ nodes }: Graph, { inputs }: Node): TensorSpec => nodes[inputs[0]!.node]!.specs[inputs[0]!.output]!;
+
+const sentBy = (graph: Graph, counts: (node: Node) => boolean): number =>
+  graph.nodes.reduce((sum, node) => {
+    const share = sentShare(node);
+    return share === undefined || !counts(node) ? sum : sum + share * byteLength(operandOf(graph, node));
+  }, 0);
+
+/**
+ * Bytes that a rank sends when it runs this graph, averaged over ranks; of ragged collectives, the most. Ragged collectives also tell every
+ * rank how many rows come, 4 (P − 1) bytes each; that is not counted here, as headers of messages are not.
+ */
+export const collectiveBytes = (graph: Graph): number => sentBy(eliminateDeadCode(graph), () => true);
+
+/** The same without ragged collectives. */
+export const fixedBytes = (graph: Graph): number => sentBy(eliminateDeadCode(graph), (node) => !isRagged(node));
+
+export const raggedNodes = (graph: Graph): Node[] => graph.nodes.filter(isRagged);
+
+/** Bytes of rows that the rank at one place of its axis sends by a ragged collective. @param rows its second operand. */
+export const raggedSent = (graph: Graph, node: Node, rows: ArrayLike<number>, rank: number): number => {
+  const { dtype, shape } = operandOf(graph, node);
+  const bytesPerRow = byteLength({ dtype, shape: shape.slice(1) });
+  const toOthers =
+    node.op === "ragged-all-gather"
+      ? rows[0]! * ((node.params["axisSize"] as number) - 1)
+      : Array.from(rows).reduce((sum, count, to) => sum + (to === rank ? 0 : count), 0);
+  return toOthers * bytesPerRow;
+};

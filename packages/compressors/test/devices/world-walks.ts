@@ -1,0 +1,76 @@
+import type { WorldConnection } from "@skein/collectives/node";
+import { type DType, NdArray, type Shape } from "@skein/tensor-core";
+import { normal } from "@skein/testing";
+import { type Bucket, lengthOf } from "../../src/index.ts";
+import { cycleOf } from "../laws/law.ts";
+import type { Row } from "../rows/row.ts";
+import { type Stepper, stepperOf } from "../stepper.ts";
+import { rows } from "../table.ts";
+import { sizedBuckets } from "./sized-buckets.ts";
+
+// What ranks on threads run, and the reference after them: both make it from the table, since aggregators cannot be posted.
+
+/** What a rank's thread is started with. */
+export interface RankData {
+  readonly connection: WorldConnection;
+  readonly module: WebAssembly.Module;
+}
+
+/** An array as it is posted. */
+export interface PostedArray {
+  readonly dtype: DType;
+  readonly shape: Shape;
+  readonly values: readonly number[];
+}
+
+export interface PostedStep {
+  readonly mean: PostedArray;
+  readonly sent: PostedArray;
+  readonly state: readonly PostedArray[];
+  /** Counted by the communicator. */
+  readonly bytesSent: number;
+}
+
+/** Steps of one row on one bucket, one after another, and the mean of one more, in which the last rank has a NaN. */
+export interface PostedWalk {
+  readonly first: readonly PostedArray[];
+  readonly steps: readonly PostedStep[];
+  readonly poisonedMean: PostedArray;
+}
+
+export type Answer = { readonly walks: readonly PostedWalk[] } | { readonly error: string };
+
+export const seed = 11;
+export const numSteps = 2;
+
+/** One row on one bucket. */
+export interface WorldWalk {
+  readonly row: Row;
+  readonly bucket: Bucket;
+  readonly inHalves: boolean;
+}
+
+/** What all ranks of a world run, in this order. */
+export const worldWalks: readonly WorldWalk[] = rows.flatMap((row) => [
+  ...[sizedBuckets[1], sizedBuckets[33], sizedBuckets[1000]].map((bucket) => ({ row, bucket, inHalves: false })),
+  ...(row.aggregator.halves === undefined ? [] : [{ row, bucket: sizedBuckets[33], inHalves: true }]),
+]);
+
+/**
+ * Of one rank at one step. At the first, whole numbers of quarters, so that many magnitudes are tied, within a rank and between ranks; at the second,
+ * nothing but zeros on rank 1.
+ */
+export const gradientOf = (bucket: Bucket, rank: number, number: number): NdArray => {
+  const values = normal([lengthOf(bucket)], 100 * number + rank).toNumbers();
+  if (number === 0) return NdArray.from(values.map((value) => Math.round(4 * value) / 4));
+  return NdArray.from(number === 1 && rank === 1 ? values.map(() => 0) : values);
+};
+
+export const steppersOf = ({ row, bucket, inHalves }: WorldWalk, worldSize: number): Stepper[] =>
+  cycleOf(row).map((aggregator) =>
+    stepperOf(aggregator, bucket, worldSize, { axes: row.axes?.(worldSize), keyed: row.randomised, inHalves }),
+  );
+
+export const toPosted = (array: NdArray): PostedArray => ({ dtype: array.dtype, shape: array.shape, values: array.toNumbers() });
+
+export const fromPosted = ({ dtype, shape, values }: PostedArray): NdArray => NdArray.from(values, shape, dtype);

@@ -1,0 +1,36 @@
+import fc from "fast-check";
+import { type Aggregator, type Bucket, bucketOf } from "../src/index.ts";
+import { stepperOf } from "./stepper.ts";
+
+/** What one rank got, and what of its gradient went into it. */
+export interface RankStep {
+  readonly mean: number[];
+  readonly sent: number[];
+}
+
+/** The first step of an aggregator; one gradient per rank, with a key of this seed. */
+export const stepOnce = (
+  aggregator: Aggregator,
+  gradients: readonly (readonly number[])[],
+  {
+    seed = 0,
+    bucket = bucketOf([{ path: "flat", shape: [gradients[0]!.length] }]),
+  }: { readonly seed?: number; readonly bucket?: Bucket } = {},
+): RankStep[] => {
+  const stepper = stepperOf(aggregator, bucket, gradients.length, { keyed: true });
+  const { mean, sent } = stepper.step(gradients, stepper.init(), seed);
+  return mean.map((values, rank) => ({ mean: [...values], sent: [...sent[rank]!] }));
+};
+
+// A step of a grid over subnormal numbers is below the least of them.
+const withoutSubnormal = (v: number): number => (Math.abs(v) < 1e-30 ? 0 : v);
+
+/** f32 gradients of 1 to `most` ranks, of one length. Few distinct values among them, so that ties are common. */
+export const worldGradients = (most = 5, longest = 80): fc.Arbitrary<number[][]> => {
+  const value = fc.oneof(fc.constantFrom(0, -0, 1, -1, 2), fc.float({ noNaN: true, min: -100, max: 100 }).map(withoutSubnormal));
+  return fc
+    .tuple(fc.integer({ min: 1, max: most }), fc.integer({ min: 0, max: longest }))
+    .chain(([numRanks, n]) => fc.array(fc.array(value, { minLength: n, maxLength: n }), { minLength: numRanks, maxLength: numRanks }));
+};
+
+export const squares = (values: readonly number[]): number => values.reduce((sum, v) => sum + v * v, 0);

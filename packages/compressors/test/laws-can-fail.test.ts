@@ -1,0 +1,265 @@
+import {
+  absolute,
+  add,
+  allReduce,
+  axisIndex,
+  axisSize,
+  cast,
+  clip,
+  divide,
+  greaterEqual,
+  isFinite,
+  maximum,
+  multiply,
+  pad,
+  reduceMax,
+  reduceMin,
+  round,
+  slice,
+  subtract,
+  type Tensor,
+  where,
+  zerosLike,
+} from "@skein/tensor-core";
+import { describe, expect, it } from "vitest";
+import { type Aggregator, type Compressor, identityCompressor, lengthOf, topKCompressor, withErrorFeedback } from "../src/index.ts";
+import { thresholdCompressor } from "../src/threshold.ts";
+import { laws } from "./laws/table.ts";
+import { basicRows } from "./rows/basics.ts";
+import type { Row } from "./rows/row.ts";
+
+const [identity] = basicRows as [Row];
+
+const kept = (density: number, n: number): number => Math.min(n, Math.max(1, Math.floor(density * n)));
+const topKOf = (density: number, name: string): Row => ({
+  ...identity,
+  name,
+  aggregator: topKCompressor({ density }),
+  bytes: (bucket, worldSize) => 8 * kept(density, lengthOf(bucket)) * (worldSize - 1),
+  contraction: (bucket) => kept(density, lengthOf(bucket)) / Math.max(1, lengthOf(bucket)),
+  dense: topKCompressor({ density: 1 }),
+});
+const topK = topKOf(0.1, "top-k");
+const threshold: Row = { ...topK, aggregator: thresholdCompressor({ threshold: 0.5, capacity: 0.5 }), bytesAreMost: true };
+const topKWithFeedback: Row = {
+  ...topKOf(0.25, "top-k with error feedback"),
+  aggregator: withErrorFeedback(topKCompressor({ density: 0.25 })),
+};
+
+/** Dense all-reduce of what a function makes of each rank's gradient, and says that it sent. */
+const sending = (change: (gradient: Tensor) => Tensor, said: (gradient: Tensor) => Tensor = change): Aggregator => ({
+  ...identityCompressor(),
+  aggregate: (gradient, state, _, { axis }) => ({
+    mean: multiply(allReduce(change(gradient), axis), 1 / axisSize(axis)),
+    sent: said(gradient),
+    state,
+  }),
+});
+
+/** A row whose aggregator does something else to gradient, mean or state. */
+const wrong = (row: Row, aggregate: (aggregator: Aggregator) => Aggregator["aggregate"]): Row => ({
+  ...row,
+  aggregator: { ...row.aggregator, aggregate: aggregate(row.aggregator) },
+});
+
+const ofIdentity = (aggregator: Aggregator): Row => ({ ...identity, aggregator });
+
+const signs = (gradient: Tensor): Tensor => where(greaterEqual(gradient, 0), zerosLike(gradient), -1);
+
+/** For every law, aggregators that break it. */
+const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
+  [
+    "sends exactly the bytes that it declares",
+    "says that it sends 4 bytes less",
+    { ...topK, aggregator: { ...topK.aggregator, bytesSent: (bucket, P) => topK.aggregator.bytesSent(bucket, P) - 4 } },
+  ],
+  [
+    "sends exactly the bytes that it declares",
+    "counts as another formula",
+    { ...topK, bytes: (bucket, P) => 8 * lengthOf(bucket) * (P - 1) },
+  ],
+  [
+    "sends exactly the bytes that it declares",
+    "sends twice",
+    wrong(identity, (own) => (gradient, state, bucket, context) => {
+      const { mean, sent } = own.aggregate(gradient, state, bucket, context);
+      return { mean: multiply(add(mean, allReduce(mean, "data", "max")), 0.5), sent, state };
+    }),
+  ],
+  [
+    "never sends more than the most",
+    "declares half of what may be sent",
+    { ...threshold, aggregator: { ...threshold.aggregator, bytesSent: (bucket, P) => threshold.aggregator.bytesSent(bucket, P) / 2 } },
+  ],
+  [
+    "never sends more than the most",
+    "declares more than there is room for",
+    { ...threshold, aggregator: { ...threshold.aggregator, bytesSent: (bucket, P) => threshold.aggregator.bytesSent(bucket, P) * 2 } },
+  ],
+  [
+    "hands the priority",
+    "hands nothing on",
+    wrong(
+      identity,
+      (own) =>
+        (g, state, bucket, { axis }) =>
+          own.aggregate(g, state, bucket, { axis }),
+    ),
+  ],
+  [
+    "a step leaves a state of the same structure",
+    "adds a leaf",
+    wrong(identity, (own) => (gradient, state, bucket, context) => ({
+      ...own.aggregate(gradient, state, bucket, context),
+      state: { last: gradient },
+    })),
+  ],
+  [
+    "to begin and to finish is to aggregate",
+    "forgets 1/P",
+    {
+      ...identity,
+      aggregator: {
+        ...identity.aggregator,
+        halves: {
+          ...identity.aggregator.halves!,
+          finish: (pending, bucket, context) => multiply(identity.aggregator.halves!.finish(pending, bucket, context), axisSize("data")),
+        },
+      },
+    },
+  ],
+  [
+    "what all ranks sent adds up",
+    "says that all was sent",
+    wrong(topK, (own) => (g, ...rest) => ({ ...own.aggregate(g, ...rest), sent: g })),
+  ],
+  [
+    "what all ranks sent adds up",
+    "sums without 1/P",
+    ofIdentity(
+      sending(
+        (g) => multiply(g, axisSize("data")),
+        (g) => g,
+      ),
+    ),
+  ],
+  [
+    "all ranks have the same bits",
+    "adds the rank to the mean",
+    wrong(identity, (own) => (g, ...rest) => {
+      const { mean, ...others } = own.aggregate(g, ...rest);
+      return { ...others, mean: add(mean, multiply(cast(axisIndex("data"), "f32"), 2 ** -20)) };
+    }),
+  ],
+  [
+    "a residual and what was sent add up",
+    "halves the residual",
+    wrong(topKWithFeedback, (own) => (g, ...rest) => {
+      const { mean, sent, state } = own.aggregate(g, ...rest) as {
+        mean: Tensor;
+        sent: Tensor;
+        state: { residual: Tensor; inner: unknown };
+      };
+      return { mean, sent, state: { ...state, residual: multiply(state.residual, 0.5) } };
+    }),
+  ],
+  [
+    "with error feedback, the means of all steps",
+    "drops what is below 1",
+    ofIdentity(
+      sending(
+        (g) => where(greaterEqual(absolute(g), 1), g, 0),
+        (g) => g,
+      ),
+    ),
+  ],
+  ["contracts as it declares", "keeps less than it says", { ...topK, contraction: () => 0.5 }],
+  ["contracts as it declares", "overshoots", ofIdentity(sending((g) => multiply(g, 1.001)))],
+  ["permuted gradients", "sends the first half", ofIdentity(sending((g) => firstHalf(g)))],
+  [
+    "gradients times a power of two",
+    "sends what is above a threshold",
+    ofIdentity(sending((g) => where(greaterEqual(absolute(g), 0.5), g, 0))),
+  ],
+  ["negated gradients", "sends what is positive", ofIdentity(sending((g) => maximum(g, 0)))],
+  ["zeros stay zeros", "has no sign for zero", ofIdentity(sending((g) => add(signs(g), 1)))],
+  ["gradients of equal elements", "divides by the range", ofIdentity(sending((g) => divide(g, subtract(reduceMax(g), reduceMin(g)))))],
+  ["a NaN or an infinity on one rank", "leaves out what is not finite", ofIdentity(sending((g) => where(isFinite(g), g, 0)))],
+  ["a NaN or an infinity on one rank", "clips", ofIdentity(sending((g) => clip(g, -1e30, 1e30)))],
+  [
+    "huge and tiny gradients",
+    "clips, and says that all was sent",
+    ofIdentity(
+      sending(
+        (g) => clip(g, -1e6, 1e6),
+        (g) => g,
+      ),
+    ),
+  ],
+  ["set to send everything", "sends half", { ...topK, dense: topKCompressor({ density: 0.5 }) }],
+  ["the same key gives the same bits", "draws while it traces", ofIdentity(sending((g) => multiply(g, Math.random())))],
+  ["another key gives another draw", "heeds no key", { ...topK, randomised: true }],
+  ["sends the gradient on average", "says that top-k is unbiased", { ...topK, aggregator: { ...topK.aggregator, biased: false } }],
+  [
+    "sends the gradient on average",
+    "rounds to nearest",
+    { ...ofIdentity(sending((g) => divide(round(multiply(g, 4)), 4))), randomised: true },
+  ],
+  [
+    "payloads of several ranks decode",
+    "adds one rank twice",
+    {
+      ...topK,
+      aggregator: {
+        ...topK.aggregator,
+        decodeSum: (payloads, _, bucket) => multiply(compressorOf(topK).decodeSum!(payloads, 1, bucket), 2),
+      } as Compressor,
+    },
+  ],
+  [
+    "a payload has the bytes",
+    "declares 4 bytes more",
+    { ...topK, aggregator: { ...topK.aggregator, payloadBytes: (bucket) => compressorOf(topK).payloadBytes(bucket) + 4 } as Compressor },
+  ],
+  ["SGD comes to the optimum", "keeps no residual", { ...topK, descent: { errorFeedback: false } }],
+  [
+    "SGD comes to the optimum",
+    "loses a tenth of the residual",
+    wrong(topKWithFeedback, (own) => (g, ...rest) => {
+      const { mean, sent, state } = own.aggregate(g, ...rest) as {
+        mean: Tensor;
+        sent: Tensor;
+        state: { residual: Tensor; inner: unknown };
+      };
+      return { mean, sent, state: { ...state, residual: multiply(state.residual, 0.9) } };
+    }),
+  ],
+];
+
+const compressorOf = ({ aggregator }: Row): Compressor => aggregator as Compressor;
+
+const firstHalf = (g: Tensor): Tensor => {
+  const n = g.shape[0]!;
+  const half = Math.ceil(n / 2);
+  return pad(slice(g, [0], [half]), [[0, n - half]]);
+};
+
+describe.each(laws.map((law) => [law.name, law] as const))("the law that %s", (name, law) => {
+  const own = breakers.filter(([begin]) => name.startsWith(begin));
+  it("is broken by some aggregator", () => expect(own.length).toBeGreaterThan(0));
+  it.each(own.map(([, what, row]) => [what, row] as const))("is broken by one that %s", (_, row) => {
+    expect(law.appliesTo(row)).toBe(true);
+    let failure: unknown;
+    try {
+      law.check(row);
+    } catch (error) {
+      failure = (error as Error).cause ?? error;
+    }
+    // The law's own words, not those of an aggregator that cannot even be traced.
+    expect((failure as Error | undefined)?.constructor).toBe(Error);
+  });
+});
+
+it.each([identity, topK, topKWithFeedback])("the honest $name, of which they are made, breaks none", (row) => {
+  for (const law of laws) if (law.appliesTo(row)) law.check(row);
+});

@@ -1,0 +1,4 @@
+import { checkLaws } from "./laws/check.ts";
+import { quantizerRows } from "./rows/quantizers.ts";
+
+checkLaws(quantizerRows);

@@ -1,0 +1,187 @@
+import type { ReferenceArray } from "@skein/tensor-core";
+import { type Aggregator, bucketOf, withErrorFeedback } from "../../src/index.ts";
+import type { Stepped, Stepper } from "../stepper.ts";
+import {
+  always,
+  buckets,
+  cycleOf,
+  drawn,
+  expectNear,
+  expectSameBits,
+  greatest,
+  holds,
+  type Law,
+  meanOf,
+  smallestNormal,
+  squares,
+  worldsOf,
+} from "./law.ts";
+
+const numSteps = 3;
+
+/** Σ sent over the ranks, times 1/P, in f32: rank by rank, and rounded once; an all-reduce may do either. */
+const meansOfSent = (sent: readonly Float64Array[]): readonly number[][] => {
+  const share = Math.fround(1 / sent.length);
+  const scaled = (sum: readonly number[]): number[] => sum.map((value) => Math.fround(Math.fround(value) * share));
+  const length = sent[0]!.length;
+  const sums = [Math.fround, (v: number) => v].map((rounded) =>
+    Array.from({ length }, (_, i) => sent.reduce((sum, own) => rounded(sum + own[i]!), 0)),
+  );
+  return sums.map(scaled);
+};
+
+const checkConserves = ({ mean, sent }: Stepped, conservation: number, scale: number): void => {
+  const candidates = meansOfSent(sent);
+  if (conservation === 0) {
+    mean[0]!.forEach((value, i) => {
+      if (!candidates.some((candidate) => candidate[i] === value))
+        throw new Error(
+          `element ${i} of the mean is ${value}, but the mean of what was sent is ${candidates.map((own) => own[i]).join(" or ")}`,
+        );
+    });
+  } else {
+    const total = mean[0]!.map((value) => value * sent.length);
+    const sums = Array.from(total, (_, i) => sent.reduce((sum, own) => sum + own[i]!, 0));
+    expectNear(sums, total, conservation * scale + 8 * smallestNormal, "Σ sent beside P · mean");
+  }
+};
+
+/** Several steps of a row's round; each of gradients turned about, so that steps differ. */
+const walk = (
+  cycle: readonly Stepper[],
+  gradients: readonly (readonly number[])[],
+  seed: number,
+  visit: (stepped: Stepped, own: readonly (readonly number[])[], before: readonly (readonly ReferenceArray[])[], step: number) => void,
+): void => {
+  let state = cycle[0]!.init();
+  for (let step = 0; step < numSteps; step++) {
+    const own = gradients.map((gradient) =>
+      gradient.map((_, i) => Math.fround(gradient[(i + 5 * step) % gradient.length]! * (step % 2 === 0 ? 1 : -0.5))),
+    );
+    const stepped = cycle[step % cycle.length]!.step(own, state, seed, step);
+    visit(stepped, own, state, step);
+    state = stepped.state as ReferenceArray[][];
+  }
+};
+
+const sums: Law = {
+  name: "what all ranks sent adds up to P times the mean, step by step",
+  appliesTo: always,
+  check: (row) => {
+    const worlds = worldsOf(row, cycleOf(row));
+    holds(drawn(), ({ bucket, numRanks, gradients, seed }) => {
+      let most = 0;
+      walk(worlds(bucket, numRanks), gradients, seed, (stepped, own) => {
+        most += greatest(...own);
+        checkConserves(stepped, row.conservation, most);
+      });
+    });
+  },
+};
+
+const sameBits: Law = {
+  name: "all ranks have the same bits",
+  appliesTo: always,
+  check: (row) => {
+    const worlds = worldsOf(row, cycleOf(row));
+    holds(drawn({ ranks: [2, 3, 4, 6] }), ({ bucket, numRanks, gradients, seed }) =>
+      walk(worlds(bucket, numRanks), gradients, seed, ({ mean }) => {
+        for (const own of mean) expectSameBits(own, mean[0]!, "the mean of another rank");
+      }),
+    );
+  },
+};
+
+const residuals: Law = {
+  name: "a residual and what was sent add up to what had accumulated",
+  appliesTo: (row) => worldsOf(row, cycleOf(row))(buckets.scalar, 1)[0]!.paths.includes("residual"),
+  check: (row) => {
+    const worlds = worldsOf(row, cycleOf(row));
+    holds(drawn(), ({ bucket, numRanks, gradients, seed }) => {
+      const cycle = worlds(bucket, numRanks);
+      const at = cycle[0]!.paths.indexOf("residual");
+      let most = 0;
+      walk(cycle, gradients, seed, ({ sent, state }, own, before) => {
+        most += greatest(...own);
+        own.forEach((gradient, rank) => {
+          const accumulated = gradient.map((value, i) => Math.fround(value + before[rank]![at]!.data[i]!));
+          const total = sent[rank]!.map((value, i) => Math.fround(value + state[rank]![at]!.data[i]!));
+          expectNear(
+            total,
+            accumulated,
+            row.conservation * most + (row.conservation > 0 ? 8 * smallestNormal : 0),
+            `residual + sent of rank ${rank}`,
+          );
+        });
+      });
+    });
+  },
+};
+
+const telescopes: Law = {
+  name: "with error feedback, the means of all steps and the residuals add up to the mean gradients",
+  appliesTo: always,
+  check: (row) => {
+    // Wrapped once more where it keeps a residual already: nothing is lost then either.
+    const worlds = worldsOf(
+      row,
+      cycleOf(row, (aggregator) => withErrorFeedback(aggregator as Aggregator)),
+    );
+    holds(drawn(), ({ bucket, numRanks, gradients, seed }) => {
+      const cycle = worlds(bucket, numRanks);
+      const residual = cycle[0]!.paths.indexOf("residual");
+      const got = new Float64Array(gradients[0]!.length);
+      const due = new Float64Array(gradients[0]!.length);
+      let most = 0;
+      walk(cycle, gradients, seed, ({ mean, state }, own) => {
+        most += greatest(...own, mean[0]!); // a vote may be larger than what was voted on
+        mean[0]!.forEach((value, i) => (got[i]! += value));
+        meanOf(own).forEach((value, i) => (due[i]! += value));
+        const kept = meanOf(state.map((leaves) => leaves[residual]!.data));
+        const margin = Math.max(row.conservation, numSteps * 2 ** -22) * most + 8 * smallestNormal;
+        expectNear(
+          got.map((value, i) => value + kept[i]!),
+          due,
+          margin,
+          "Σ mean + residual",
+        );
+      });
+    });
+  },
+};
+
+const contraction: Law = {
+  name: "contracts as it declares",
+  appliesTo: ({ contraction: declared }) => declared !== undefined,
+  check: (row) => {
+    const numDraws = row.randomised ? 200 : 1;
+    const { aggregator } = row;
+    for (const lengths of [[1], [33], [5, 100, 1000]]) {
+      const bucket = bucketOf(lengths.map((length, i) => ({ path: `t${i}`, shape: [length] })));
+      const declared = aggregator.contraction?.(bucket);
+      const expected = row.contraction!(bucket);
+      if (declared !== undefined && !(Math.abs(declared - Math.max(0, expected)) <= 1e-3))
+        throw new Error(`δ of ${bucket.shape[0]} entries is declared to be ${declared}, but the law table says ${expected}`);
+    }
+    const worlds = worldsOf(row, cycleOf(row));
+    holds(
+      drawn({ ranks: [1] }),
+      ({ bucket, gradients, seed }) => {
+        const [world] = worlds(bucket, 1);
+        const [u] = gradients;
+        const state = world!.init();
+        const lost = Array.from({ length: numDraws }, (_, draw) => {
+          const { sent } = world!.step(gradients, state, seed + draw);
+          return squares(u!.map((value, i) => value - sent[0]![i]!));
+        });
+        const average = lost.reduce((sum, one) => sum + one, 0) / numDraws;
+        const deviation = Math.sqrt(lost.reduce((sum, one) => sum + (one - average) ** 2, 0) / numDraws);
+        const most = (1 - row.contraction!(bucket)) * squares(u!) + (5 * deviation) / Math.sqrt(numDraws);
+        if (!(average <= most * (1 + 1e-6) + 1e-12 * squares(u!))) throw new Error(`‖u − C(u)‖² is ${average}, above ${most}`);
+      },
+      row.randomised ? 8 : 40,
+    );
+  },
+};
+
+export const conservationLaws: readonly Law[] = [sums, sameBits, residuals, telescopes, contraction];

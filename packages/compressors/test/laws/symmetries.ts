@@ -1,0 +1,49 @@
+import { lengthOf } from "../../src/index.ts";
+import { cycleOf, drawn, buckets, expectEqual, expectNear, greatest, holds, type Law, smoothGradient, worldsOf } from "./law.ts";
+
+const { scalar, pair, vector, matrix, mixed } = buckets;
+
+const permutation: Law = {
+  name: "permuted gradients give the permuted mean",
+  appliesTo: (row) => row.permutation,
+  check: (row) => {
+    const worlds = worldsOf(row, cycleOf(row));
+    holds(drawn({ among: [pair, vector], ranks: [1, 3], gradient: smoothGradient }), ({ bucket, numRanks, gradients, seed }) => {
+      const [world] = worlds(bucket, numRanks);
+      const n = lengthOf(bucket);
+      const moved = (values: ArrayLike<number>): number[] => Array.from({ length: n }, (_, i) => values[(5 * i + 3) % n]!);
+      const straight = world!.step(gradients, world!.init(), seed);
+      const permuted = world!.step(gradients.map(moved), world!.init(), seed);
+      // Sums in another order round otherwise.
+      const tolerance = 2 ** -20 * greatest(...gradients);
+      expectNear(permuted.mean[0]!, moved(straight.mean[0]!), tolerance, "mean");
+      straight.sent.forEach((sent, rank) => expectNear(permuted.sent[rank]!, moved(sent), tolerance, `sent by rank ${rank}`));
+    });
+  },
+};
+
+/** C(cu) = cC(u) to the bit. */
+const commutesWith = (name: string, appliesTo: Law["appliesTo"], factors: readonly number[]): Law => ({
+  name,
+  appliesTo,
+  check: (row) => {
+    const worlds = worldsOf(row, cycleOf(row));
+    const gradient = smoothGradient;
+    holds(drawn({ among: [scalar, pair, vector, matrix, mixed], ranks: [1, 4], gradient }), ({ bucket, numRanks, gradients, seed }) => {
+      const [world] = worlds(bucket, numRanks);
+      const straight = world!.step(gradients, world!.init(), seed);
+      for (const factor of factors) {
+        const times = (values: ArrayLike<number>): number[] => Array.from(values, (value) => value * factor);
+        const scaled = world!.step(gradients.map(times), world!.init(), seed);
+        expectEqual(scaled.mean[0]!, times(straight.mean[0]!), `mean of gradients times ${factor}`);
+        straight.sent.forEach((sent, rank) => expectEqual(scaled.sent[rank]!, times(sent), `sent by rank ${rank} times ${factor}`));
+      }
+    });
+  },
+});
+
+export const symmetryLaws: readonly Law[] = [
+  permutation,
+  commutesWith("gradients times a power of two give as many times the mean", (row) => row.scale, [2, 0.25, 2 ** 20, 2 ** -20]),
+  commutesWith("negated gradients give the negated mean", (row) => row.odd, [-1]),
+];

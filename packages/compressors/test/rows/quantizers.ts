@@ -1,0 +1,165 @@
+import { type Bucket, lengthOf } from "../../src/index.ts";
+import { agoqAggregator } from "../../src/agoq.ts";
+import { eightBitCompressor } from "../../src/eight-bit.ts";
+import { majorityVoteAggregator } from "../../src/majority-vote.ts";
+import { oneBitCompressor } from "../../src/one-bit.ts";
+import { qsgdCompressor } from "../../src/qsgd.ts";
+import { scaledSignCompressor, scaledSignPerTensorAggregator } from "../../src/scaled-sign.ts";
+import { ternGradAggregator } from "../../src/tern-grad.ts";
+import type { Row } from "./row.ts";
+
+/** What one rank sends when each sends `bytes` to all others. */
+const gathered = (bytes: number, worldSize: number): number => bytes * (worldSize - 1);
+
+/** u32 words that hold one bit each of `count` things. */
+const words = (count: number): number => Math.ceil(count / 32);
+
+/** As few blocks of at most `most` as possible, of one size, as small as possible. */
+const blocks = (count: number, most: number): readonly [rows: number, size: number] => {
+  const rows = Math.ceil(count / most);
+  return [rows, Math.ceil(count / Math.max(1, rows))];
+};
+
+const plain = { conservation: 2e-6, permutation: false, scale: true, odd: false, randomised: false } as const;
+
+// Of three levels only: their variance is that of the gradient several times over.
+const noisy = { learningRate: 0.05, margin: 0.08 } as const;
+
+const qsgdBytes =
+  (bits: number, bucketSize: number) =>
+  (bucket: Bucket, worldSize: number): number => {
+    const [rows, size] = blocks(lengthOf(bucket), bucketSize);
+    return gathered((bits === 8 ? rows * size : bits * 4 * words(rows * size)) + 4 * rows, worldSize);
+  };
+
+const eightBitBytes =
+  (blockSize: number) =>
+  (bucket: Bucket, worldSize: number): number => {
+    const [rows, size] = blocks(lengthOf(bucket), blockSize);
+    return gathered(rows * size + 4 * rows, worldSize);
+  };
+
+/** All-to-all of two bits, all-gather of as many as 2P needs, all-reduce of one f32. */
+const ternGradBytes = (bucket: Bucket, worldSize: number): number => {
+  const shard = Math.ceil(words(lengthOf(bucket)) / worldSize);
+  return (worldSize - 1) * (2 + Math.ceil(Math.log2(2 * worldSize + 1))) * 4 * shard + (2 * 4 * (worldSize - 1)) / worldSize;
+};
+
+// A step of 8 bits is max|u|/127, an error half of that: (1/254)² of max|u|² ≤ ‖u‖², for each entry of a block.
+const eightBitContraction =
+  (blockSize: number) =>
+  (bucket: Bucket): number =>
+    1 - (1.001 * Math.min(blockSize, lengthOf(bucket))) / 254 ** 2;
+
+export const quantizerRows: readonly Row[] = [
+  {
+    ...plain,
+    name: "majority-vote",
+    aggregator: majorityVoteAggregator(),
+    // All-to-all and all-gather, each of one bit per entry of a shard and one word.
+    bytes: (bucket, worldSize) => 2 * (worldSize - 1) * 4 * (Math.ceil(words(lengthOf(bucket)) / worldSize) + 1),
+    permutation: true,
+    scale: false,
+    ofZero: 1,
+    // Votes lead to the median of the ranks' optima, not to that of their mean.
+    descent: { errorFeedback: false, margin: 0.6 },
+  },
+  {
+    ...plain,
+    name: "scaled-sign",
+    aggregator: scaledSignCompressor(),
+    bytes: (bucket, worldSize) => gathered(4 * words(lengthOf(bucket)) + 4, worldSize),
+    contraction: (bucket) => 1 / Math.max(1, lengthOf(bucket)),
+    permutation: true,
+  },
+  {
+    ...plain,
+    name: "scaled-sign per tensor",
+    aggregator: scaledSignPerTensorAggregator(),
+    bytes: (bucket, worldSize) => gathered(4 * words(lengthOf(bucket)) + 4 * bucket.tensors.length, worldSize),
+    contraction: (bucket) => 1 / Math.max(1, lengthOf(bucket)),
+  },
+  {
+    ...plain,
+    name: "one-bit",
+    aggregator: oneBitCompressor({ blockSize: 8 }),
+    bytes: (bucket, worldSize) => {
+      const [rows, size] = blocks(lengthOf(bucket), 8);
+      return gathered(4 * words(rows * size) + 8 * rows, worldSize);
+    },
+    contraction: () => 1 / 8,
+  },
+  {
+    ...plain,
+    name: "qsgd",
+    aggregator: qsgdCompressor(),
+    bytes: qsgdBytes(8, 128),
+    odd: true,
+    randomised: true,
+  },
+  {
+    ...plain,
+    name: "qsgd of 4 bits",
+    aggregator: qsgdCompressor({ levels: 7, bucketSize: 8 }),
+    bytes: qsgdBytes(4, 8),
+    odd: true,
+    randomised: true,
+  },
+  {
+    ...plain,
+    name: "qsgd of 2 bits",
+    aggregator: qsgdCompressor({ levels: 1, bucketSize: 4 }),
+    bytes: qsgdBytes(2, 4),
+    odd: true,
+    randomised: true,
+    descent: noisy,
+  },
+  {
+    ...plain,
+    name: "tern-grad",
+    aggregator: ternGradAggregator(),
+    bytes: ternGradBytes,
+    odd: true,
+    randomised: true,
+    descent: noisy,
+  },
+  {
+    ...plain,
+    name: "tern-grad without clipping",
+    aggregator: ternGradAggregator({ clip: Infinity }),
+    bytes: ternGradBytes,
+    odd: true,
+    randomised: true,
+    descent: noisy,
+  },
+  {
+    ...plain,
+    name: "eight-bit",
+    aggregator: eightBitCompressor({ blockSize: 16 }),
+    bytes: eightBitBytes(16),
+    contraction: eightBitContraction(16),
+    dense: eightBitCompressor(),
+    denseTolerance: 1 / 253,
+    odd: true,
+  },
+  {
+    ...plain,
+    name: "eight-bit, stochastic",
+    aggregator: eightBitCompressor({ rounding: "stochastic" }),
+    bytes: eightBitBytes(256),
+    randomised: true,
+  },
+  {
+    ...plain,
+    name: "agoq",
+    aggregator: agoqAggregator({ blockSize: 16 }),
+    bytes: (bucket, worldSize) => {
+      const [rows, size] = blocks(Math.ceil(lengthOf(bucket) / worldSize), 16);
+      return 2 * (worldSize - 1) * rows * (size + 4);
+    },
+    contraction: eightBitContraction(16),
+    dense: agoqAggregator(),
+    denseTolerance: 2 / 253,
+    odd: true,
+  },
+];

@@ -1,0 +1,17 @@
+import { basicRows } from "./rows/basics.ts";
+import { lowRankRows } from "./rows/low-rank.ts";
+import { quantizerRows } from "./rows/quantizers.ts";
+import type { Row } from "./rows/row.ts";
+import { sparseExchangeRows } from "./rows/sparse-exchanges.ts";
+import { sparsifierRows } from "./rows/sparsifiers.ts";
+import { wrapperRows } from "./rows/wrappers.ts";
+
+/** Every aggregator of this package earns its place by a row. */
+export const rows: readonly Row[] = [
+  ...basicRows,
+  ...sparsifierRows,
+  ...sparseExchangeRows,
+  ...quantizerRows,
+  ...lowRankRows,
+  ...wrapperRows,
+];

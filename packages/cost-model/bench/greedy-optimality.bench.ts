@@ -1,0 +1,34 @@
+// How often is the published greedy merge optimal, and what does it cost where it is not? Run: node bench/greedy-optimality.bench.ts
+import { randomKey, threefryWord } from "@skein/tensor-core";
+import { allInOne, type BucketPlan, mergeGreedy, mergeOptimally, onePerTensor, timelineOf } from "../src/index.ts";
+
+const numProfiles = 2000;
+const key = randomKey(1).data;
+let drawn = 0;
+const uniform = (): number => threefryWord(key, drawn++) / 2 ** 32;
+
+const counts = { optimal: 0, slowerThanOnePerTensor: 0, slowerThanAllInOne: 0, moreBucketsForMoreStartup: 0 };
+let worst = 1;
+for (let i = 0; i < numProfiles; i++) {
+  const heaviness = 10 ** (2 * uniform() - 1);
+  const tensors = Array.from({ length: 2 + Math.floor(8 * uniform()) }, (_, tensor) => ({
+    path: `t${tensor}`,
+    bytes: heaviness * Math.exp(3 * uniform()),
+    backwardSeconds: Math.exp(3 * uniform()),
+  }));
+  const profile = { tensors };
+  const model = { startupSeconds: Math.exp(4 * uniform() - 1), secondsPerByte: 1 };
+  const end = (plan: BucketPlan): number => timelineOf(profile, plan, model).communicationEndSeconds;
+  const slower = (a: number, b: number): boolean => a > b * (1 + 1e-12);
+  const greedy = end(mergeGreedy(profile, model));
+  const plan = mergeOptimally(profile, model);
+  worst = Math.max(worst, greedy / end(plan));
+  if (!slower(greedy, end(plan))) counts.optimal++;
+  if (slower(greedy, end(onePerTensor(profile)))) counts.slowerThanOnePerTensor++;
+  if (slower(greedy, end(allInOne(profile)))) counts.slowerThanAllInOne++;
+  const dearer = { ...model, startupSeconds: 1.5 * model.startupSeconds };
+  if (mergeOptimally(profile, dearer).length > plan.length) counts.moreBucketsForMoreStartup++;
+}
+console.log(`${numProfiles} random profiles of 2 to 9 tensors`);
+for (const [name, count] of Object.entries(counts)) console.log(`${name.padEnd(28)} ${count}`);
+console.log(`worst end, greedy / optimal   ${worst.toFixed(3)}`);

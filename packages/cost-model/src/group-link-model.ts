@@ -1,0 +1,38 @@
+import { algorithmSelector, ethernetLinks, type GroupSituation, predictedSeconds } from "@skein/collectives";
+import type { CollectiveKind } from "@skein/tensor-core";
+import type { LinkPiece, PiecewiseLinkModel } from "./link-model.ts";
+
+/** 2³⁴ bytes: more than any bucket. */
+const mostDoublings = 34;
+
+/**
+ * Model a collective of a group whose links were measured, but not the collective itself: at each power of two what the chosen algorithm takes in the
+ * α–β–γ model (`predictedSeconds` of the collectives), straight lines between. Pieces that continue one another are one.
+ *
+ * Cost: 35 choices of an algorithm.
+ *
+ * @param group its size, hosts and links; `linkCosts(parseLinkFile(…))` of the collectives gives the links.
+ * @throws InvariantError when no algorithm fits.
+ */
+export const linkModelOfGroup = (group: GroupSituation, kind: CollectiveKind = "all-reduce"): PiecewiseLinkModel => {
+  const choose = algorithmSelector(group);
+  const secondsOf = (byteLength: number): number => {
+    const { algorithm, segments } = choose(kind, byteLength);
+    const { worldSize, hosts, link } = group;
+    return predictedSeconds(algorithm, { worldSize, byteLength, segments, ...(hosts && { hosts }) }, link ?? ethernetLinks);
+  };
+  const pieces: LinkPiece[] = [];
+  let before = secondsOf(1);
+  for (let doubling = 0; doubling < mostDoublings; doubling++) {
+    const bytes = 2 ** doubling;
+    const after = secondsOf(2 * bytes);
+    const secondsPerByte = (after - before) / bytes;
+    const last = pieces.at(-1);
+    // What rounding alone sets apart is one line.
+    const continued = last !== undefined && Math.abs(last.startupSeconds + last.secondsPerByte * 2 * bytes - after) <= 1e-9 * after;
+    if (!continued)
+      pieces.push({ fromBytes: doubling === 0 ? 0 : bytes, startupSeconds: Math.max(0, before - secondsPerByte * bytes), secondsPerByte });
+    before = after;
+  }
+  return { pieces };
+};

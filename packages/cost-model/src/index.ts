@@ -1,0 +1,43 @@
+export { fitLinkModel, type FittedLinkModel, fitPiecewiseLinkModel, type PiecewiseFitOptions } from "./fit-link-model.ts";
+export {
+  allInOne,
+  backwardSeconds,
+  type BucketPlan,
+  checkProfile,
+  forwardSeconds,
+  type GradientProfile,
+  onePerTensor,
+  type PlannedBucket,
+  plannedBuckets,
+  type ProfiledTensor,
+  readySeconds,
+} from "./gradient-profile.ts";
+export { linkModelOfGroup } from "./group-link-model.ts";
+export {
+  type CollectiveModel,
+  collectiveSeconds,
+  halfOf,
+  lineAt,
+  type LinkModel,
+  type LinkPiece,
+  type PiecewiseLinkModel,
+} from "./link-model.ts";
+export { adaTopKDensities, adaTopKRatios } from "./planners/ada-top-k.ts";
+export { planSimultaneous } from "./planners/asc.ts";
+export {
+  bestTrial,
+  dearSearch,
+  type Observation,
+  type SearchBound,
+  suggest,
+  type SuggestOptions,
+} from "./planners/bayesian-optimisation.ts";
+export { type ByteSchedulerOptions, partitionsOfSize, planByteScheduler } from "./planners/byte-scheduler.ts";
+export { dearTimeline, type DearTimelineOptions, type HalvesModel, halvesOf, planDear } from "./planners/dear.ts";
+export { type LagsOptions, planLags, type TensorDensity } from "./planners/lags.ts";
+export { mergeOptimally } from "./planners/mg-wfbp-exact.ts";
+export { mergeGreedy } from "./planners/mg-wfbp.ts";
+export { type Partition, type PartitionPlan, priorityTimeline } from "./priority-timeline.ts";
+export { type Slowdown, simultaneousTimeline, twoAtOnce } from "./simultaneous-timeline.ts";
+export { type CollectiveSpan, overlapBound, type Timeline, timelineOf } from "./timeline.ts";
+export { gigabitsPerSecond, kibibytes, mebibytes, microseconds, milliseconds } from "./units.ts";

@@ -1,0 +1,64 @@
+import { allInOne, type BucketPlan, checkProfile, type GradientProfile, onePerTensor, readySeconds } from "../gradient-profile.ts";
+import type { CollectiveModel } from "../link-model.ts";
+import { simultaneously, type Slowdown, twoAtOnce } from "../simultaneous-timeline.ts";
+import { mergeOptimally } from "./mg-wfbp-exact.ts";
+
+/** Whether a bucket ends after each tensor in ready order; after the last one always does. */
+type Cuts = readonly boolean[];
+
+/** First and last + 1 of each bucket's tensors. */
+const rangesOf = (cuts: Cuts): readonly (readonly [begin: number, end: number])[] => {
+  const ends = [...cuts.keys()].filter((i) => cuts[i]).map((i) => i + 1);
+  return ends.map((end, bucket) => [ends[bucket - 1] ?? 0, end] as const);
+};
+
+const cutsOf = (plan: BucketPlan): Cuts => plan.flatMap((bucket) => bucket.map((_, i) => i === bucket.length - 1));
+
+/** What a cut at `i` more or less, or moved on by a tensor, makes of `cuts`. */
+const changesAt = (cuts: Cuts, i: number): readonly Cuts[] => {
+  const [here, next] = [cuts[i]!, cuts[i + 1]!];
+  const toggled = cuts.with(i, !here);
+  return i + 2 < cuts.length && here !== next ? [toggled, cuts.with(i, next).with(i + 1, here)] : [toggled];
+};
+
+/**
+ * Choose buckets for collectives that may be under way at once (ASC-WFBP): merging saves start-ups, and a second message fills what one alone leaves
+ * of the link, so that fewer merges pay. From `mergeOptimally`, from one per tensor and from all in one it descends, in sweeps over the tensors: a cut is
+ * added, taken away or moved on by one tensor where `simultaneousTimeline` then ends earlier, until a sweep finds nothing; the best end is returned.
+ *
+ * Never slower than those three. Not exact: on random profiles of up to eight tensors it found the optimum in more than nine of ten.
+ *
+ * Cost: O(tensors²) per sweep, and a few sweeps.
+ *
+ * @throws ArgumentError for a model, profile or slowdown with impossible figures.
+ *
+ * Source: the model of Shi, Chu and Li, INFOCOM 2021; their own rule was not reachable, the search is ours.
+ */
+export const planSimultaneous = (profile: GradientProfile, model: CollectiveModel, slowdown: Slowdown = twoAtOnce): BucketPlan => {
+  checkProfile(profile);
+  const ready = readySeconds(profile);
+  const bytesBefore = [0];
+  for (const [i, { bytes }] of profile.tensors.entries()) bytesBefore.push(bytesBefore[i]! + bytes);
+  const endOf = (cuts: Cuts): number => {
+    const buckets = rangesOf(cuts).map(([begin, end]) => ({
+      bytes: bytesBefore[end]! - bytesBefore[begin]!,
+      readySeconds: ready[end - 1]!,
+    }));
+    return Math.max(0, ...simultaneously(buckets, model, slowdown).map(({ endSeconds }) => endSeconds));
+  };
+  const descend = (from: Cuts): { readonly cuts: Cuts; readonly end: number } => {
+    let best = { cuts: from, end: endOf(from) };
+    for (let before = Infinity; best.end < before; ) {
+      before = best.end;
+      for (let i = 0; i < profile.tensors.length - 1; i++)
+        for (const cuts of changesAt(best.cuts, i)) {
+          const end = endOf(cuts);
+          if (end < best.end) best = { cuts, end };
+        }
+    }
+    return best;
+  };
+  const ends = [mergeOptimally(profile, model), onePerTensor(profile), allInOne(profile)].map((plan) => descend(cutsOf(plan)));
+  const { cuts } = ends.reduce((best, other) => (other.end < best.end ? other : best));
+  return rangesOf(cuts).map(([begin, end]) => profile.tensors.slice(begin, end).map(({ path }) => path));
+};

@@ -1,0 +1,90 @@
+import {
+  backwardSeconds,
+  type BucketPlan,
+  checkProfile,
+  forwardSeconds,
+  type GradientProfile,
+  type PlannedBucket,
+  plannedBuckets,
+} from "./gradient-profile.ts";
+import { type CollectiveModel, collectiveSeconds } from "./link-model.ts";
+
+/** One collective on the network. */
+export interface CollectiveSpan {
+  readonly kind: "all-reduce" | "reduce-scatter" | "all-gather";
+  /** Index of the bucket in its plan. */
+  readonly bucket: number;
+  readonly bytes: number;
+  readonly startSeconds: number;
+  readonly endSeconds: number;
+}
+
+/** One iteration under a model. Time 0 is the begin of the backward pass; the iteration ends with the forward pass that follows. */
+export interface Timeline {
+  /** In the order in which they start. */
+  readonly collectives: readonly CollectiveSpan[];
+  readonly backwardEndSeconds: number;
+  /** When the last collective ends; 0 where there is none. */
+  readonly communicationEndSeconds: number;
+  /** What communication adds to the iteration: `iterationSeconds` less both passes. */
+  readonly exposedSeconds: number;
+  readonly iterationSeconds: number;
+}
+
+/** The timeline in which the forward pass waits for all collectives. */
+export const barrierTimeline = (profile: GradientProfile, collectives: readonly CollectiveSpan[]): Timeline => {
+  const backwardEndSeconds = backwardSeconds(profile);
+  const communicationEndSeconds = Math.max(0, ...collectives.map(({ endSeconds }) => endSeconds));
+  const exposedSeconds = Math.max(0, communicationEndSeconds - backwardEndSeconds);
+  return {
+    collectives,
+    backwardEndSeconds,
+    communicationEndSeconds,
+    exposedSeconds,
+    iterationSeconds: Math.max(communicationEndSeconds, backwardEndSeconds) + forwardSeconds(profile),
+  };
+};
+
+/** Collectives one at a time, in the order of the plan, each as soon as it is ready: start(k) = max(end(k − 1), ready(k)). */
+export const inTurn = (
+  kind: CollectiveSpan["kind"],
+  buckets: readonly PlannedBucket[],
+  model: CollectiveModel,
+): readonly CollectiveSpan[] => {
+  let end = 0;
+  return buckets.map(({ bytes, readySeconds }, bucket) => {
+    const startSeconds = Math.max(end, readySeconds);
+    end = startSeconds + collectiveSeconds(model, bytes);
+    return { kind, bucket, bytes, startSeconds, endSeconds: end };
+  });
+};
+
+/**
+ * Simulate wait-free backpropagation with a bucket plan: each bucket is all-reduced as soon as its last gradient is ready and the network is
+ * free, and the next forward pass waits for all of them.
+ *
+ *     start(k) = max(start(k − 1) + T(M(k − 1)), ready(k)),   T_iter = t_f + max(t_b, end of the last)
+ *
+ * @throws ArgumentError for a plan that does not fit the profile, or a model or profile with impossible figures.
+ *
+ * Source: Shi et al. 2018, arXiv 1805.03812 (S-SGD as a DAG); Zhang et al. 2017, arXiv 1706.03292 (wait-free backpropagation).
+ */
+export const timelineOf = (profile: GradientProfile, plan: BucketPlan, model: CollectiveModel): Timeline =>
+  barrierTimeline(profile, inTurn("all-reduce", plannedBuckets(profile, plan), model));
+
+/**
+ * Bound what overlap can gain over an iteration without any: S_max = 1 + min(t_b, t_c) / (t_f + max(t_b, t_c)).
+ *
+ * With r = t_c / t_b that is 1 + 1 / (t_f / min(t_c, t_b) + max(r, 1/r)), as published. It is reached where the collectives can be cut to
+ * fit the backward pass, and is largest at r = 1.
+ *
+ * @param communicationSeconds t_c, all collectives of the plan one after the other.
+ *
+ * Source: the bound by which Shi et al. normalise their plots (MG-WFBP, arXiv 1912.09268).
+ */
+export const overlapBound = (profile: GradientProfile, communicationSeconds: number): number => {
+  checkProfile(profile);
+  const backward = backwardSeconds(profile);
+  const longest = forwardSeconds(profile) + Math.max(backward, communicationSeconds);
+  return longest === 0 ? 1 : 1 + Math.min(backward, communicationSeconds) / longest;
+};

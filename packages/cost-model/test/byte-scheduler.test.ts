@@ -1,0 +1,126 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  backwardSeconds,
+  forwardSeconds,
+  type GradientProfile,
+  mebibytes,
+  onePerTensor,
+  partitionsOfSize,
+  planByteScheduler,
+  priorityTimeline,
+  readySeconds,
+  timelineOf,
+} from "../src/index.ts";
+import { models, profileOf, profiles } from "./profiles.ts";
+import { googLeNet } from "./traces/b-caffe.ts";
+
+/**
+ * What no schedule can beat, and preemption in order of forward reaches (Jackson's rule): for every set of tensors ready from r on and with q of forward
+ * left from them on, r + their transfers + q.
+ */
+const shortest = (profile: GradientProfile): number => {
+  const ready = readySeconds(profile);
+  let left = 0;
+  const tails = profile.tensors.map((tensor) => (left += tensor.forwardSeconds ?? 0));
+  let bound = backwardSeconds(profile) + forwardSeconds(profile);
+  for (const r of ready)
+    for (const q of tails) {
+      const members = profile.tensors.filter((_, i) => ready[i]! >= r && tails[i]! >= q);
+      if (members.length > 0) bound = Math.max(bound, r + q + members.reduce((sum, { bytes }) => sum + bytes, 0));
+    }
+  return bound;
+};
+
+describe("priorityTimeline", () => {
+  test("lets what forward needs first overtake, piece by piece", () => {
+    const profile = profileOf([
+      { bytes: 4, backwardSeconds: 0, forwardSeconds: 1 },
+      { bytes: 2, backwardSeconds: 1, forwardSeconds: 1 },
+    ]);
+    const { collectives, iterationSeconds } = priorityTimeline(profile, partitionsOfSize(profile, 1), {
+      startupSeconds: 0,
+      secondsPerByte: 1,
+    });
+    expect(collectives.map(({ bucket, startSeconds }) => [bucket, startSeconds])).toEqual([
+      [0, 0],
+      [4, 1],
+      [5, 2],
+      [1, 3],
+      [2, 4],
+      [3, 5],
+    ]);
+    // t1 runs from 3 to 4, t0 from 6 to 7.
+    expect(iterationSeconds).toBe(7);
+  });
+
+  test("with free start-ups and pieces of one unit it takes the least time that any order can", () => {
+    fc.assert(
+      fc.property(profiles({ least: 1 }), (drawn) => {
+        const profile = { tensors: drawn.tensors.map((tensor) => ({ ...tensor, bytes: tensor.bytes + 1 })) };
+        const plan = partitionsOfSize(profile, 1);
+        expect(priorityTimeline(profile, plan, { startupSeconds: 0, secondsPerByte: 1 }).iterationSeconds).toBe(shortest(profile));
+      }),
+    );
+  });
+
+  test("in ready order, without cuts, it sends what wait-free backpropagation sends, and ends no later: there is no barrier", () => {
+    fc.assert(
+      fc.property(profiles({ least: 1 }), models, (profile, model) => {
+        const inReadyOrder = partitionsOfSize(profile, Infinity).map((partition, i) => ({ ...partition, priority: i }));
+        const timeline = priorityTimeline(profile, inReadyOrder, model);
+        const barrier = timelineOf(profile, onePerTensor(profile), model);
+        expect(timeline.collectives).toEqual(barrier.collectives);
+        expect(timeline.iterationSeconds).toBeLessThanOrEqual(barrier.iterationSeconds);
+      }),
+    );
+  });
+
+  test("a plan that does not hold each byte once is refused", () => {
+    const profile = profileOf([{ bytes: 4, backwardSeconds: 0 }]);
+    const model = { startupSeconds: 0, secondsPerByte: 1 };
+    expect(() => priorityTimeline(profile, [{ path: "t0", bytes: 3, priority: 0 }], model)).toThrow('"t0" hold 3 of its 4 bytes');
+    expect(() => priorityTimeline(profile, [{ path: "t1", bytes: 4, priority: 0 }], model)).toThrow('"t1"');
+    expect(() => priorityTimeline(profileOf([{ bytes: 0, backwardSeconds: 0 }]), [], model)).toThrow("hold 0 of its 0 bytes");
+    expect(() => partitionsOfSize(profile, 0)).toThrow("partitions of 0 bytes");
+  });
+});
+
+describe("planByteScheduler", () => {
+  test("partitions hold every byte once, and are no larger than asked", () => {
+    fc.assert(
+      fc.property(profiles(), fc.integer({ min: 1, max: 50 }), (profile, size) => {
+        const plan = partitionsOfSize(profile, size);
+        for (const [i, { path, bytes }] of profile.tensors.entries()) {
+          const own = plan.filter((partition) => partition.path === path);
+          expect(own.reduce((sum, partition) => sum + partition.bytes, 0)).toBe(bytes);
+          for (const partition of own) {
+            expect(partition.bytes).toBeLessThanOrEqual(size);
+            expect(partition.priority).toBe(profile.tensors.length - 1 - i);
+          }
+        }
+      }),
+    );
+  });
+
+  test("is the best of its sizes, and not cutting is one of them", () => {
+    fc.assert(
+      fc.property(profiles({ least: 1 }), models, (profile, model) => {
+        const seconds = (size: number): number => priorityTimeline(profile, partitionsOfSize(profile, size), model).iterationSeconds;
+        const plan = planByteScheduler(profile, model, { partitionBytes: [1, 4, 16] });
+        expect(priorityTimeline(profile, plan, model).iterationSeconds).toBe(Math.min(...[1, 4, 16, Infinity].map(seconds)));
+      }),
+    );
+  });
+
+  test("cuts the large tensors of a traced network, and not where a start-up costs more than it saves", () => {
+    const slow = { startupSeconds: 1e-6, secondsPerByte: 1.5e-8 };
+    const plan = planByteScheduler(googLeNet, slow);
+    expect(Math.max(...plan.map(({ bytes }) => bytes))).toBeLessThan(mebibytes(8));
+    const uncut = partitionsOfSize(googLeNet, Infinity);
+    expect(priorityTimeline(googLeNet, plan, slow).iterationSeconds).toBeLessThan(
+      priorityTimeline(googLeNet, uncut, slow).iterationSeconds,
+    );
+    expect(planByteScheduler(googLeNet, { startupSeconds: 0.1, secondsPerByte: 1e-12 })).toHaveLength(64);
+  });
+});

@@ -1,0 +1,150 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { adaTopKDensities, adaTopKRatios, collectiveSeconds, type LagsOptions, planLags, timelineOf } from "../src/index.ts";
+import { profileOf } from "./profiles.ts";
+import { googLeNet } from "./traces/b-caffe.ts";
+
+const ethernet: LagsOptions = {
+  worldSize: 8,
+  allReduce: { startupSeconds: 831.5e-6, secondsPerByte: 3.336e-9 },
+  allGather: { startupSeconds: 415e-6, secondsPerByte: 1.668e-9 },
+};
+
+const sparseSeconds = ({ worldSize, allGather }: LagsOptions, bytes: number, density: number): number =>
+  collectiveSeconds(allGather, 8 * worldSize * Math.max(1, Math.floor((density * bytes) / 4)));
+
+describe("planLags", () => {
+  const rows = planLags(googLeNet, ethernet);
+
+  test("densities differ by layer, unlike those of the released function", () => {
+    expect(rows.map(({ path }) => path)).toEqual(googLeNet.tensors.map(({ path }) => path));
+    expect(new Set(rows.map(({ density }) => density)).size).toBeGreaterThan(10);
+    expect(rows.at(-1)!.density).toBe(0.001);
+  });
+
+  test("each exchange hides behind the next gradient's backward unless it is at the least density; none could be denser", () => {
+    for (const [i, { density }] of rows.entries()) {
+      const { bytes } = googLeNet.tensors[i]!;
+      const budget = googLeNet.tensors[i + 1]?.backwardSeconds ?? 0;
+      const dense = collectiveSeconds(ethernet.allReduce, bytes);
+      if (density > 0.001)
+        expect(Math.min(sparseSeconds(ethernet, bytes, density), density === 1 ? dense : Infinity)).toBeLessThanOrEqual(budget);
+      // One entry more would not fit.
+      if (density < 1) expect(Math.min(dense, sparseSeconds(ethernet, bytes, density + 4.01 / bytes))).toBeGreaterThan(budget);
+    }
+  });
+
+  test("exposes no more than the least density does beyond the last exchange", () => {
+    const replay = (densities: readonly number[]): number => {
+      const sent = {
+        tensors: googLeNet.tensors.map((tensor, i) => ({
+          ...tensor,
+          bytes:
+            densities[i] === 1
+              ? Math.min(collectiveSeconds(ethernet.allReduce, tensor.bytes), sparseSeconds(ethernet, tensor.bytes, 1))
+              : sparseSeconds(ethernet, tensor.bytes, densities[i]!),
+        })),
+      };
+      return timelineOf(
+        sent,
+        sent.tensors.map(({ path }) => [path]),
+        { startupSeconds: 0, secondsPerByte: 1 },
+      ).exposedSeconds;
+    };
+    const least = replay(rows.map(() => 0.001));
+    expect(replay(rows.map(({ density }) => density))).toBeCloseTo(least, 9);
+  });
+
+  test("densities fall with a, b and the cost of selection, and rise with backward", () => {
+    const figures = fc.record({
+      bytes: fc.integer({ min: 4, max: 4e6 }).map((n) => n - (n % 4)),
+      startup: fc.double({ min: 0, max: 0.01, noNaN: true }),
+      perByte: fc.double({ min: 0, max: 1e-7, noNaN: true }),
+      next: fc.double({ min: 0, max: 0.02, noNaN: true }),
+      selection: fc.double({ min: 0, max: 0.01, noNaN: true }),
+    });
+    fc.assert(
+      fc.property(figures, ({ bytes, startup, perByte, next, selection }) => {
+        const density = (scale: { a?: number; b?: number; next?: number; selection?: number }): number => {
+          const model = { startupSeconds: startup * (scale.a ?? 1), secondsPerByte: perByte * (scale.b ?? 1) };
+          const profile = profileOf([
+            { bytes, backwardSeconds: 0 },
+            { bytes: 4, backwardSeconds: next * (scale.next ?? 1) },
+          ]);
+          const selectionSeconds = (): number => selection * (scale.selection ?? 1);
+          return planLags(profile, { worldSize: 4, allReduce: model, allGather: model, selectionSeconds })[0]!.density;
+        };
+        const usual = density({});
+        expect(usual).toBeGreaterThanOrEqual(0.001);
+        expect(usual).toBeLessThanOrEqual(1);
+        expect(density({ a: 2 })).toBeLessThanOrEqual(usual);
+        expect(density({ b: 2 })).toBeLessThanOrEqual(usual);
+        expect(density({ selection: 2 })).toBeLessThanOrEqual(usual);
+        expect(density({ next: 2 })).toBeGreaterThanOrEqual(usual);
+      }),
+    );
+  });
+
+  test("is the closed form where all is linear: k = (t_b − t_select − a) / (8 · P · b)", () => {
+    const profile = profileOf([
+      { bytes: 4000, backwardSeconds: 0 },
+      { bytes: 4, backwardSeconds: 0.65 },
+    ]);
+    const [allReduce, allGather] = [
+      { startupSeconds: 1, secondsPerByte: 0 },
+      { startupSeconds: 0.11, secondsPerByte: 1e-3 },
+    ];
+    const density = (selectionSeconds: (numElements: number) => number): number =>
+      planLags(profile, { worldSize: 4, allReduce, allGather, selectionSeconds })[0]!.density;
+    // 0.54 s hold 16.9 entries of 0.032 s; with 0.1 s of selection 13.8.
+    expect(Math.floor(1000 * density(() => 0))).toBe(16);
+    expect(Math.floor(1000 * density((numElements) => 1e-4 * numElements))).toBe(13);
+    expect(density(() => 0.7)).toBe(0.001);
+  });
+
+  test("settings out of range are refused", () => {
+    expect(() => planLags(googLeNet, { ...ethernet, worldSize: 0 })).toThrow("a world of 0 ranks");
+    expect(() => planLags(googLeNet, { ...ethernet, leastDensity: 0 })).toThrow("a least density of 0");
+    expect(() => planLags(googLeNet, { ...ethernet, entryBytes: 0 })).toThrow("entries of 0 bytes");
+  });
+});
+
+describe("AdaTopK", () => {
+  const links = fc.array(fc.double({ min: 0, max: 1e3, noNaN: true }), { minLength: 1, maxLength: 12 });
+  const ratios = fc.double({ min: 1, max: 1000, noNaN: true });
+
+  test("the slowest link gets 3r, faster ones less in proportion, none below 1", () => {
+    expect(adaTopKRatios([1, 4, 8, 0], 10)).toEqual([3.75, 15, 30, 1]);
+    fc.assert(
+      fc.property(links, ratios, (seconds, ratio) => {
+        const got = adaTopKRatios(seconds, ratio);
+        const slowest = Math.max(...seconds);
+        for (const [i, own] of got.entries()) {
+          expect(own).toBeGreaterThanOrEqual(1);
+          if (seconds[i] === slowest && slowest > 0) expect(own).toBe(3 * ratio);
+          for (const [j, other] of got.entries()) if (seconds[i]! <= seconds[j]!) expect(own).toBeLessThanOrEqual(other);
+        }
+      }),
+    );
+  });
+
+  test("no compressed message takes longer than the slowest link's, nor than it takes dense", () => {
+    fc.assert(
+      fc.property(links, ratios, (seconds, ratio) => {
+        const slowest = Math.max(...seconds);
+        for (const [i, density] of adaTopKDensities(seconds, ratio).entries()) {
+          const compressed = density === 1 ? seconds[i]! : 3 * density * seconds[i]!;
+          expect(compressed).toBeLessThanOrEqual(Math.min(seconds[i]!, slowest / ratio) * (1 + 1e-12));
+        }
+      }),
+    );
+  });
+
+  test("equal links and links that take nothing", () => {
+    expect(adaTopKDensities([0, 0], 10)).toEqual([1, 1]);
+    expect(adaTopKDensities([2, 2], 1)).toEqual([1, 1]);
+    expect(adaTopKDensities([], 5)).toEqual([]);
+    expect(() => adaTopKRatios([1], 0.5)).toThrow("a ratio of 0.5");
+    expect(() => adaTopKRatios([1, Number.NaN], 2)).toThrow("a link takes NaN s");
+  });
+});

@@ -1,0 +1,128 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  allInOne,
+  type BucketPlan,
+  type CollectiveModel,
+  type GradientProfile,
+  mergeGreedy,
+  mergeOptimally,
+  onePerTensor,
+  timelineOf,
+} from "../src/index.ts";
+import { groupings, models, profileOf, profiles } from "./profiles.ts";
+
+const endOf = (profile: GradientProfile, plan: BucketPlan, model: CollectiveModel): number =>
+  timelineOf(profile, plan, model).communicationEndSeconds;
+const bestEnd = (profile: GradientProfile, model: CollectiveModel): number =>
+  Math.min(...[...groupings(profile)].map((plan) => endOf(profile, plan, model)));
+
+/** A rise of the start-up at 20 bytes, and cheaper bytes from there. */
+const pieces: CollectiveModel = {
+  pieces: [
+    { fromBytes: 0, startupSeconds: 2, secondsPerByte: 3 },
+    { fromBytes: 20, startupSeconds: 30, secondsPerByte: 1 },
+  ],
+};
+
+describe("mergeOptimally", () => {
+  test("ends as early as the best of all groupings, whatever the model", () => {
+    fc.assert(
+      fc.property(profiles({ most: 10 }), fc.oneof(models, fc.constant(pieces)), (profile, model) => {
+        const plan = mergeOptimally(profile, model);
+        expect(plan.flat()).toEqual(profile.tensors.map(({ path }) => path));
+        expect(endOf(profile, plan, model)).toBe(bestEnd(profile, model));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("is no slower than one per tensor, all in one, and greedy, also with many tensors", () => {
+    fc.assert(
+      fc.property(profiles({ most: 60 }), models, (profile, model) => {
+        const best = endOf(profile, mergeOptimally(profile, model), model);
+        for (const plan of [onePerTensor(profile), allInOne(profile), mergeGreedy(profile, model)])
+          expect(best).toBeLessThanOrEqual(endOf(profile, plan, model));
+      }),
+    );
+  });
+
+  test("without start-up nothing beats one per tensor; with an endless one all go together", () => {
+    fc.assert(
+      fc.property(profiles({ least: 1 }), models, (profile, { secondsPerByte }) => {
+        const noStartup = { startupSeconds: 0, secondsPerByte };
+        expect(endOf(profile, mergeOptimally(profile, noStartup), noStartup)).toBe(endOf(profile, onePerTensor(profile), noStartup));
+        const endless = { startupSeconds: 1e9, secondsPerByte };
+        expect(mergeOptimally(profile, endless)).toHaveLength(1);
+        expect(mergeGreedy(profile, endless)).toHaveLength(1);
+      }),
+    );
+  });
+
+  test("of equal ends it takes the larger last bucket", () => {
+    const profile = profileOf([1, 1, 1].map((bytes) => ({ bytes, backwardSeconds: 1 })));
+    expect(mergeOptimally(profile, { startupSeconds: 0, secondsPerByte: 0 })).toEqual([["t0", "t1", "t2"]]);
+  });
+
+  test("where bytes cost nothing, only ready times and the number of buckets count", () => {
+    fc.assert(
+      fc.property(profiles({ least: 1 }), fc.nat(12), (profile, startupSeconds) => {
+        const model = { startupSeconds, secondsPerByte: 0 };
+        const heavier = { tensors: profile.tensors.map((tensor) => ({ ...tensor, bytes: 7 * tensor.bytes + 1 })) };
+        expect(mergeOptimally(heavier, model)).toEqual(mergeOptimally(profile, model));
+        // Whatever is done, the last gradient is ready at the end of backward and one start-up follows.
+        const last = timelineOf(profile, mergeOptimally(profile, model), model);
+        expect(last.exposedSeconds).toBe(startupSeconds);
+      }),
+    );
+  });
+
+  test("its end grows with a, b and every figure of the profile", () => {
+    fc.assert(
+      fc.property(profiles({ least: 1 }), models, fc.nat(9), (profile, model, at) => {
+        const end = (p: GradientProfile, m: CollectiveModel): number => endOf(p, mergeOptimally(p, m), m);
+        const before = end(profile, model);
+        expect(end(profile, { ...model, startupSeconds: model.startupSeconds + 2 })).toBeGreaterThanOrEqual(before);
+        expect(end(profile, { ...model, secondsPerByte: model.secondsPerByte + 1 })).toBeGreaterThanOrEqual(before);
+        for (const key of ["bytes", "backwardSeconds"] as const) {
+          const more = { tensors: profile.tensors.map((t, i) => (i === at % profile.tensors.length ? { ...t, [key]: t[key] + 5 } : t)) };
+          expect(end(more, model)).toBeGreaterThanOrEqual(before);
+        }
+      }),
+    );
+  });
+
+  test("all figures twice as large choose the same plan", () => {
+    fc.assert(
+      fc.property(profiles(), models, (profile, { startupSeconds, secondsPerByte }) => {
+        const twice = { tensors: profile.tensors.map((t) => ({ ...t, backwardSeconds: 2 * t.backwardSeconds })) };
+        const twiceModel = { startupSeconds: 2 * startupSeconds, secondsPerByte: 2 * secondsPerByte };
+        expect(mergeOptimally(twice, twiceModel)).toEqual(mergeOptimally(profile, { startupSeconds, secondsPerByte }));
+        expect(mergeGreedy(twice, twiceModel)).toEqual(mergeGreedy(profile, { startupSeconds, secondsPerByte }));
+      }),
+    );
+  });
+});
+
+describe("mergeGreedy", () => {
+  test("is not optimal: it ends at 9 where the optimum ends at 8", () => {
+    const profile = profileOf([
+      { bytes: 1, backwardSeconds: 1 },
+      { bytes: 1, backwardSeconds: 1 },
+      { bytes: 1, backwardSeconds: 2 },
+    ]);
+    const model = { startupSeconds: 2, secondsPerByte: 1 };
+    expect(mergeGreedy(profile, model)).toEqual([["t0", "t1"], ["t2"]]);
+    expect(endOf(profile, mergeGreedy(profile, model), model)).toBe(9);
+    expect(mergeOptimally(profile, model)).toEqual([["t0"], ["t1", "t2"]]);
+    expect(endOf(profile, mergeOptimally(profile, model), model)).toBe(8);
+  });
+
+  test("names every tensor once, in ready order", () => {
+    fc.assert(
+      fc.property(profiles(), models, (profile, model) => {
+        expect(mergeGreedy(profile, model).flat()).toEqual(profile.tensors.map(({ path }) => path));
+      }),
+    );
+  });
+});

@@ -1,0 +1,49 @@
+// Positions of the bools that hold.
+
+/** Positions of the first `capacity` of `n` bools that hold, 0 behind them; their number in `count`. */
+export function nonzero(mask: usize, indices: usize, count: usize, n: i32, capacity: i32): void {
+  const end = indices + ((<usize>capacity) << 2);
+  let to = indices;
+  let i = 0;
+  if (ASC_FEATURE_SIMD) {
+    const zero = i8x16.splat(0);
+    for (; i + 64 <= n && to < end; i += 64) {
+      const at = mask + <usize>i;
+      const a = v128.load(at);
+      const b = v128.load(at, 16);
+      const c = v128.load(at, 32);
+      const d = v128.load(at, 48);
+      if (!v128.any_true(v128.or(v128.or(a, b), v128.or(c, d)))) continue;
+      let held: u64 = <u64>(<u32>(i8x16.bitmask(i8x16.ne(a, zero)) | (i8x16.bitmask(i8x16.ne(b, zero)) << 16)));
+      held |= (<u64>(<u32>(i8x16.bitmask(i8x16.ne(c, zero)) | (i8x16.bitmask(i8x16.ne(d, zero)) << 16)))) << 32;
+      // Without room for 64 more the loop asks each time.
+      if (<usize>(end - to) >= 256) {
+        for (; held != 0; held &= held - 1) {
+          store<i32>(to, i + <i32>ctz(held));
+          to += 4;
+        }
+      } else {
+        for (; held != 0 && to < end; held &= held - 1) {
+          store<i32>(to, i + <i32>ctz(held));
+          to += 4;
+        }
+      }
+    }
+  } else {
+    for (; i + 8 <= n && to < end; i += 8) {
+      // Bytes are 0 or 1: the product moves them side by side to the top.
+      let held = <u32>((load<u64>(mask + <usize>i) * 0x0102040810204080) >> 56);
+      for (; held != 0 && to < end; held &= held - 1) {
+        store<i32>(to, i + <i32>ctz(held));
+        to += 4;
+      }
+    }
+  }
+  for (; i < n && to < end; i++) {
+    if (!load<u8>(mask + <usize>i)) continue;
+    store<i32>(to, i);
+    to += 4;
+  }
+  store<i32>(count, <i32>((to - indices) >> 2));
+  memory.fill(to, 0, end - to);
+}

@@ -1,0 +1,80 @@
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { DataError } from "../errors.ts";
+import { mnistFiles, mnistRecords, type NamedBytes } from "../mnist.ts";
+import type { Records } from "../records.ts";
+import { readShared } from "./read-shared.ts";
+
+/** Where Debian's package `dataset-fashion-mnist` puts the files, each compressed. */
+export const fashionMnistFolder = "/usr/share/datasets/fashion-mnist";
+
+const packageCure = "install it with: apt-get install dataset-fashion-mnist";
+
+/** SHA-256 of the files as they were published, uncompressed. */
+const published: Readonly<Record<string, string>> = {
+  [mnistFiles.train.images]: "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+  [mnistFiles.train.labels]: "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+  [mnistFiles.test.images]: "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+  [mnistFiles.test.labels]: "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+};
+
+const unpack = (path: string, cure: string): NamedBytes => {
+  let plain: Uint8Array;
+  try {
+    plain = gunzipSync(readFileSync(path));
+  } catch (cause) {
+    throw new DataError(`${path} cannot be unpacked (${cause instanceof Error ? cause.message : String(cause)}); ${cure}`, { cause });
+  }
+  const bytes = new Uint8Array(new SharedArrayBuffer(plain.byteLength));
+  bytes.set(plain);
+  return { name: path, bytes };
+};
+
+/** @throws DataError when a file, named as it was published, differs from the published one. */
+export const requirePublished = (file: string, { name, bytes }: NamedBytes): void => {
+  const expected = published[file]!;
+  const actual = createHash("sha256").update(bytes).digest("hex");
+  if (actual !== expected)
+    throw new DataError(
+      `${name} has SHA-256 ${actual.slice(0, 16)}…, but the published file has ${expected.slice(0, 16)}…; it was altered: install it again with: apt-get install --reinstall dataset-fashion-mnist`,
+    );
+};
+
+/**
+ * The 60,000 training and 10,000 test images of Fashion-MNIST: clothes of ten classes in 28×28 shades of grey, fields as of `mnistRecords`, in shared
+ * memory. From Debian's package `dataset-fashion-mnist`, checked against the published files, or from another folder with the four IDX files, plain or
+ * with `.gz` at the end, in which only the form is checked.
+ *
+ * @throws DataError when a file is missing, truncated or altered.
+ * Source: Xiao, Rasul and Vollgraf, Fashion-MNIST: a novel image dataset for benchmarking machine learning algorithms, arXiv 1708.07747.
+ */
+export const loadFashionMnist = ({
+  folder,
+}: {
+  readonly folder?: string | undefined;
+} = {}): {
+  readonly train: Records;
+  readonly test: Records;
+} => {
+  const place = folder ?? fashionMnistFolder;
+  const cure =
+    folder === undefined
+      ? packageCure
+      : `the folder must hold the four IDX files of Fashion-MNIST; leave the folder out to use ${fashionMnistFolder}`;
+  if (folder === undefined && !existsSync(place))
+    throw new DataError(
+      `data set fashion-mnist was not found: there is no ${place}; ${packageCure}, or name a folder with its four IDX files`,
+    );
+  const read = (file: string): NamedBytes => {
+    const path = join(place, file);
+    const packed = `${path}.gz`;
+    const found = !existsSync(path) && existsSync(packed) ? unpack(packed, cure) : readShared(path, cure);
+    if (folder === undefined) requirePublished(file, found);
+    return found;
+  };
+  const pair = ({ images, labels }: { readonly images: string; readonly labels: string }): Records =>
+    mnistRecords(read(images), read(labels));
+  return { train: pair(mnistFiles.train), test: pair(mnistFiles.test) };
+};

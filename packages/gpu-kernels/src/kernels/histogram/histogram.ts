@@ -1,0 +1,153 @@
+import type { BindingSource, DeviceFacts, Pass } from "../../kernel.ts";
+import { workgroupsWanted } from "../reduce/rows.ts";
+import type { ScratchBlocks } from "../scratch-blocks.ts";
+
+const lanes = 256;
+
+/** Vectors of four that an invocation loads before it counts the first. */
+const turn = 4;
+
+/** Bins that every device holds in the memory of a workgroup. More are counted where they lie. */
+export const mostLocalBins = 4096;
+
+/** Copies of a bin, so that neighbours that fall into one do not wait for each other: the banks of workgroup memory. */
+const mostCopies = 32;
+
+/** `x: low, y: high, z: scale` as bits of f32; `w: 0` where nothing counts, `1` for bins, `2` where all that is inside lies in the last bin. */
+const rangeBinding = (source: BindingSource, access: "read" | "write") =>
+  ({ name: "range", type: "array<vec4<u32>>", source, access }) as const;
+
+/** What is nearer to 0 than 2⁻¹²⁶ as 0. By its bits, as devices may read it either way. */
+const flushText = `fn flush_bits(bits: u32) -> u32 { return select(bits, 0u, (bits & 0x7fffffffu) < 0x00800000u); }
+`;
+
+/**
+ * Clear the bins, and find `scale = bins / width` to the last bit, which the division of a device need not do: 25 digits of the quotient of
+ * the mantissas, then rounding, ties to even.
+ */
+const rangePass = (bins: number, range: BindingSource): Pass => ({
+  label: "histogram, range",
+  bindings: [
+    { name: "low", type: "array<u32>", source: { input: 1 }, access: "read" },
+    { name: "high", type: "array<u32>", source: { input: 2 }, access: "read" },
+    { name: "counts", type: "array<u32>", source: { output: 0 }, access: "write" },
+    rangeBinding(range, "write"),
+  ],
+  workgroupSize: lanes,
+  groups: Math.ceil(bins / lanes),
+  sizes: { bins },
+  code: `${flushText}fn scale_bits(width: u32) -> u32 {
+  let top = firstLeadingBit(sizes.bins);
+  let divisor = (width & 0x7fffffu) | 0x800000u;
+  var rest = sizes.bins << (23u - top);
+  var exponent = i32(top) + 254 - i32(width >> 23u);
+  if (rest < divisor) { rest <<= 1u; exponent--; }
+  var digits = 0u;
+  for (var i = 0u; i < 25u; i++) {
+    digits <<= 1u;
+    if (rest >= divisor) { rest -= divisor; digits |= 1u; }
+    rest <<= 1u;
+  }
+  let even = (digits >> 1u) & 1u;
+  let up = select(0u, 1u, (digits & 1u) == 1u && (rest != 0u || even == 1u));
+  if (exponent >= 255) { return 0x7f800000u; }
+  return min((u32(exponent - 1) << 23u) + (digits >> 1u) + up, 0x7f800000u);
+}
+fn main(group: u32, lane: u32) {
+  let bin = group * ${lanes}u + lane;
+  if (bin < sizes.bins) { counts[bin] = 0u; }
+  if (bin > 0u) { return; }
+  let least = flush_bits(low[0]);
+  let greatest = flush_bits(high[0]);
+  let finite = max(least & 0x7fffffffu, greatest & 0x7fffffffu) < 0x7f800000u;
+  let width = flush_bits(bitcast<u32>(bitcast<f32>(greatest) - bitcast<f32>(least)));
+  // Not below 0, and below 2^126.
+  if (!finite || width >= 0x7e800000u) { range[0] = vec4<u32>(); return; }
+  var scale = 0x7f800000u;
+  if (width > 0u) { scale = scale_bits(width); }
+  range[0] = vec4<u32>(least, greatest, scale, select(1u, 2u, scale == 0x7f800000u));
+}
+`,
+});
+
+/** `fn order_of(bits: u32) -> i32`: numbers in their order, NaN outside all. `fn bin_of(x: u32, at: u32) -> u32`: `sizes.bins` outside. */
+const binText = `${flushText}fn order_of(bits: u32) -> i32 { return bitcast<i32>(bits ^ ((bits >> 31u) * 0x7fffffffu)); }
+fn bin_of(bits: u32, at: u32, edges: vec4<u32>) -> u32 {
+  let own = flush_bits(bits);
+  let order = order_of(own);
+  let inside = at < sizes.count && order >= order_of(edges.x) && order <= order_of(edges.y);
+  let difference = bitcast<f32>(flush_bits(bitcast<u32>(bitcast<f32>(own) - bitcast<f32>(edges.x))));
+  let bin = select(min(u32(difference * bitcast<f32>(edges.z)), sizes.bins - 1u), sizes.bins - 1u, edges.w == 2u);
+  return select(sizes.bins, bin, inside);
+}
+`;
+
+const countPass = (count: number, bins: number, range: BindingSource, facts: DeviceFacts): Pass => {
+  const local = bins <= mostLocalBins;
+  let copies = 1;
+  while (copies < mostCopies && 2 * copies * bins <= mostLocalBins) copies *= 2;
+  const vectors = Math.ceil(count / 4);
+  const each = lanes * turn;
+  // At least eight vectors for each invocation, so that bins are filled more often than they are emptied.
+  const parts = Math.max(1, Math.min(workgroupsWanted(facts), Math.floor(vectors / (2 * each))));
+  const chunk = Math.ceil(vectors / parts);
+  const js = Array.from({ length: turn }, (_, j) => j);
+  const tally = (j: number): string =>
+    [..."xyzw"]
+      .map((lane, i) => `    count(bin_of(x${j}.${lane}, select(sizes.count, 4u * v${j} + ${i}u, v${j} < stop), edges), lane);`)
+      .join("\n");
+  return {
+    label: `histogram, ${local ? `${copies} copies` : "no copies"}`,
+    bindings: [
+      { name: "x", type: "array<vec4<u32>>", source: { input: 0 }, access: "read" },
+      { name: "counts", type: "array<atomic<u32>>", source: { output: 0 }, access: "write" },
+      rangeBinding(range, "read"),
+    ],
+    workgroupSize: lanes,
+    groups: Math.ceil(vectors / chunk),
+    sizes: { count, vectors, chunk, bins },
+    code: `${binText}${
+      local
+        ? `var<workgroup> local: array<atomic<u32>, ${copies * bins}>;
+fn count(bin: u32, lane: u32) { if (bin < sizes.bins) { atomicAdd(&local[bin * ${copies}u + lane % ${copies}u], 1u); } }
+`
+        : `fn count(bin: u32, lane: u32) { if (bin < sizes.bins) { atomicAdd(&counts[bin], 1u); } }
+`
+    }fn main(group: u32, lane: u32) {
+  let edges = range[0];
+${local ? `  for (var i = lane; i < ${copies * bins}u; i += ${lanes}u) { atomicStore(&local[i], 0u); }\n  workgroupBarrier();` : ""}
+  let begin = group * sizes.chunk;
+  let stop = select(min(begin + sizes.chunk, sizes.vectors), begin, edges.w == 0u);
+  for (var v0 = begin + lane; v0 < stop; v0 += ${each}u) {
+${js
+  .slice(1)
+  .map((j) => `    let v${j} = v0 + ${j * lanes}u;`)
+  .join("\n")}
+${js.map((j) => `    let x${j} = x[min(v${j}, sizes.vectors - 1u)];`).join("\n")}
+${js.map(tally).join("\n")}
+  }
+${
+  local
+    ? `  workgroupBarrier();
+  for (var bin = lane; bin < sizes.bins; bin += ${lanes}u) {
+    var found = 0u;
+    for (var i = 0u; i < ${copies}u; i++) { found += atomicLoad(&local[bin * ${copies}u + i]); }
+    if (found > 0u) { atomicAdd(&counts[bin], found); }
+  }`
+    : ""
+}
+}
+`,
+  };
+};
+
+/**
+ * Counts of `count` values by bins of equal width: in the memory of each workgroup, then added to the result. Integers add up to the same in
+ * any order.
+ *
+ * Bytes: the values once, and 4·bins for each workgroup.
+ */
+export const histogramPasses = (count: number, bins: number, blocks: ScratchBlocks, facts: DeviceFacts): readonly Pass[] => {
+  const range = blocks.take(4);
+  return [rangePass(bins, range), ...(count === 0 ? [] : [countPass(count, bins, range, facts)])];
+};

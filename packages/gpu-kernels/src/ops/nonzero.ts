@@ -1,0 +1,12 @@
+import type { Kernel } from "../kernel.ts";
+import { nonzeroPasses } from "../kernels/bits/nonzero.ts";
+import { ScratchBlocks } from "../kernels/scratch-blocks.ts";
+
+export const nonzeroKernel: Kernel = {
+  op: "nonzero",
+  plan: ({ inputs: [mask], params }) => {
+    const blocks = new ScratchBlocks();
+    const passes = nonzeroPasses(mask!.shape[0]!, params["capacity"] as number, blocks);
+    return { scratch: blocks.bytes, passes };
+  },
+};

@@ -1,0 +1,40 @@
+import { bytesPerElement, type DType, hostArrayType } from "../dtype.ts";
+import { ShapeError } from "../errors.ts";
+import { defineOperator, type Operator } from "../graph/operator.ts";
+import { formatSpec } from "../shape.ts";
+import { elementwise } from "./elementwise.ts";
+
+const words: readonly DType[] = ["f32", "i32", "u32"];
+
+const scratch: ArrayBuffer = new ArrayBuffer(4);
+
+const reinterpret = (value: number, from: DType, to: DType): number => {
+  new hostArrayType[from](scratch)[0] = value;
+  return new hostArrayType[to](scratch)[0]!;
+};
+
+const rule: Operator = elementwise<{ dtype: DType }>({
+  name: "bitcast",
+  arity: 1,
+  dtypes: words,
+  result: (_, { dtype }) => dtype,
+  flops: 0,
+  scalar: ([x], { dtype }, from) => reinterpret(x!, from, dtype),
+});
+
+/**
+ * The same 32 bits under another dtype. The reference rounds to f32 before it looks at the bits, and holds one NaN only: where the bits are
+ * those of another one, backends keep them and it does not.
+ */
+export const bitcastOperator: Operator = defineOperator({
+  ...rule,
+  infer: (inputs, params) => {
+    const { dtype } = params as { dtype: DType };
+    if (!words.includes(dtype))
+      throw new ShapeError(
+        "bitcast",
+        `${formatSpec(inputs[0]!)} cannot be read as ${dtype}, an element of which has ${bytesPerElement[dtype] ?? "no"} bytes; use ${words.join(", ")}, or cast the values`,
+      );
+    return rule.infer(inputs, params);
+  },
+});
