@@ -46,7 +46,7 @@ export interface Aggregator<State = unknown> {
   /** State before the first step; traced. */
   init(bucket: Bucket): State;
   aggregate(gradient: Tensor, state: State, bucket: Bucket, context: AggregateContext): Aggregated<State>;
-  /** The same in two halves, where the second is worth carrying over the end of a step. */
+  /** The same in two halves, where the second is worth carrying over the end of a step. They may send up to P more elements than `bytesSent` says, to fill shards. */
   readonly halves?: AggregationHalves<State>;
   /** Exact bytes that a rank sends in one step, averaged over the ranks; of those whose length is known at run time only, the most. */
   bytesSent(bucket: Bucket, worldSize: number): number;

@@ -4,7 +4,7 @@ import type { ScratchBlocks } from "../scratch-blocks.ts";
 
 const lanes = 256;
 
-/** Vectors of four that an invocation loads before it counts the first. */
+/** Vectors of four that an invocation loads before it counts the first. They are counted in a loop: to compile copies of its body, drivers on processors need gigabytes. */
 const turn = 4;
 
 /** Bins that every device holds in the memory of a workgroup. More are counted where they lie. */
@@ -92,10 +92,6 @@ const countPass = (count: number, bins: number, range: BindingSource, facts: Dev
   const parts = Math.max(1, Math.min(workgroupsWanted(facts), Math.floor(vectors / (2 * each))));
   const chunk = Math.ceil(vectors / parts);
   const js = Array.from({ length: turn }, (_, j) => j);
-  const tally = (j: number): string =>
-    [..."xyzw"]
-      .map((lane, i) => `    count(bin_of(x${j}.${lane}, select(sizes.count, 4u * v${j} + ${i}u, v${j} < stop), edges), lane);`)
-      .join("\n");
   return {
     label: `histogram, ${local ? `${copies} copies` : "no copies"}`,
     bindings: [
@@ -119,12 +115,12 @@ ${local ? `  for (var i = lane; i < ${copies * bins}u; i += ${lanes}u) { atomicS
   let begin = group * sizes.chunk;
   let stop = select(min(begin + sizes.chunk, sizes.vectors), begin, edges.w == 0u);
   for (var v0 = begin + lane; v0 < stop; v0 += ${each}u) {
-${js
-  .slice(1)
-  .map((j) => `    let v${j} = v0 + ${j * lanes}u;`)
-  .join("\n")}
-${js.map((j) => `    let x${j} = x[min(v${j}, sizes.vectors - 1u)];`).join("\n")}
-${js.map(tally).join("\n")}
+    var taken: array<vec4<u32>, ${turn}>;
+${js.map((j) => `    taken[${j}] = x[min(v0 + ${j * lanes}u, sizes.vectors - 1u)];`).join("\n")}
+    for (var i = 0u; i < ${4 * turn}u; i++) {
+      let v = v0 + (i >> 2u) * ${lanes}u;
+      count(bin_of(taken[i >> 2u][i & 3u], select(sizes.count, 4u * v + (i & 3u), v < stop), edges), lane);
+    }
   }
 ${
   local
