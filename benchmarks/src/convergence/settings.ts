@@ -104,7 +104,7 @@ export const settings: readonly Setting[] = [
   },
   {
     name: "scaled-sign",
-    compression: { kind: "scaled-sign" },
+    compression: { kind: "scaled-sign", perTensor: true },
     jobOf: momentum,
     beside: "identity-momentum",
     margin: close,
@@ -112,7 +112,7 @@ export const settings: readonly Setting[] = [
   },
   {
     name: "one-bit",
-    compression: { kind: "one-bit" },
+    compression: { kind: "one-bit", warmupSteps: 100 },
     jobOf: momentum,
     beside: "identity-momentum",
     margin: close,

@@ -6,6 +6,8 @@ export interface Method {
   readonly job: JobFile;
   /** First steps that count in no median, where a plan is still sought in them. */
   readonly warmUpSteps?: number;
+  /** Numbers of ranks that it is run with. Default: all. */
+  readonly ranks?: readonly number[];
 }
 
 /** The method that others are set beside: all gradients in one message once all of them are ready. */
@@ -14,7 +16,31 @@ export const baseline = "bsp";
 const oneBucket: JobFile = { kind: "fixed-size", bytes: 2 ** 30 };
 /** Several buckets even of small models. */
 const buckets: JobFile = { kind: "fixed-size", bytes: 2 ** 19 };
-const topK: JobFile = { kind: "top-k", density: 0.01 };
+/** Compressors at the settings of the convergence study, by name. */
+const compressions: readonly (readonly [name: string, compression: JobFile, job?: JobFile])[] = [
+  ["top-k", { kind: "top-k", density: 0.01 }],
+  ["random-k", { kind: "random-k", density: 0.01 }],
+  ["threshold", { kind: "threshold", threshold: 0.001, capacity: 0.01 }],
+  ["gaussian-k", { kind: "gaussian-k", density: 0.01 }],
+  ["ms-top-k", { kind: "ms-top-k", density: 0.01 }],
+  ["dgc", { kind: "dgc", density: 0.01 }, { optimizer: { kind: "sgd" } }],
+  ["ef21", { kind: "ef21", density: 0.01 }],
+  ["g-top-k", { kind: "g-top-k", density: 0.01 }],
+  ["hierarchical-top-k", { kind: "hierarchical-top-k", density: 0.01, ranksPerHost: 2 }],
+  ["ok-top-k", { kind: "ok-top-k", density: 0.01 }],
+  ["majority-vote", { kind: "majority-vote" }],
+  ["scaled-sign", { kind: "scaled-sign", perTensor: true }],
+  ["one-bit", { kind: "one-bit" }],
+  ["qsgd", { kind: "qsgd" }],
+  ["tern-grad", { kind: "tern-grad" }],
+  ["eight-bit", { kind: "eight-bit" }],
+  ["agoq", { kind: "agoq" }],
+  ["power-sgd", { kind: "power-sgd", rank: 4 }],
+  ["acp-sgd", { kind: "acp-sgd", rank: 4 }],
+];
+
+/** Those that are looked at with more ranks than cores, too. */
+const ofEight = new Set(["top-k", "g-top-k", "agoq", "power-sgd", "acp-sgd"]);
 
 /** Every method of this study. A key or kind that the trainer does not know becomes a row that says so. */
 export const methods: readonly Method[] = [
@@ -24,7 +50,10 @@ export const methods: readonly Method[] = [
   { name: "wait-free-512-kib", job: { overlap: "wait-free", buckets } },
   { name: "mg-wfbp-greedy", job: { overlap: "wait-free", buckets: { kind: "mg-wfbp", plan: "greedy" } } },
   { name: "mg-wfbp-exact", job: { overlap: "wait-free", buckets: { kind: "mg-wfbp", plan: "exact" } } },
+  { name: "asc", job: { overlap: "wait-free", buckets: { kind: "mg-wfbp", plan: "simultaneous" }, priorities: "spread" } },
+  { name: "dear-per-tensor", job: { overlap: "dear", buckets: { kind: "per-tensor" } } },
   { name: "dear-512-kib", job: { overlap: "dear", buckets } },
+  { name: "dear-mg-wfbp", job: { overlap: "dear", buckets: { kind: "mg-wfbp" } } },
   { name: "dear-tuned", job: { overlap: "dear", buckets: { kind: "tuned", trials: 8, stepsEach: 3 } }, warmUpSteps: 26 },
   {
     name: "byte-scheduler",
@@ -35,14 +64,18 @@ export const methods: readonly Method[] = [
       compression: { kind: "identity", chunkBytes: 2 ** 18 },
     },
   },
-  { name: "wait-free-spread", job: { overlap: "wait-free", buckets, priorities: "spread" } },
-  { name: "bsp-top-k", job: { overlap: "none", buckets: oneBucket, compression: topK } },
-  { name: "wait-free-top-k", job: { overlap: "wait-free", buckets, compression: topK } },
-  { name: "bsp-g-top-k", job: { overlap: "none", buckets: oneBucket, compression: { kind: "g-top-k", density: 0.01 } } },
-  { name: "bsp-power-sgd", job: { overlap: "none", buckets: oneBucket, compression: { kind: "power-sgd", rank: 4 } } },
-  { name: "wait-free-power-sgd", job: { overlap: "wait-free", buckets, compression: { kind: "power-sgd", rank: 4 } } },
-  { name: "bsp-acp-sgd", job: { overlap: "none", buckets: oneBucket, compression: { kind: "acp-sgd", rank: 4 } } },
-  { name: "wait-free-acp-sgd", job: { overlap: "wait-free", buckets, compression: { kind: "acp-sgd", rank: 4 } } },
-  { name: "bsp-agoq", job: { overlap: "none", buckets: oneBucket, compression: { kind: "agoq" } } },
+  ...compressions.flatMap(([name, compression, job]): Method[] => [
+    {
+      name: `bsp-${name}`,
+      job: { ...job, overlap: "none", buckets: oneBucket, compression },
+      ...(!ofEight.has(name) && { ranks: [4] }),
+    },
+    {
+      name: `wait-free-${name}`,
+      job: { ...job, overlap: "wait-free", buckets, compression },
+      ...(!ofEight.has(name) && { ranks: [4] }),
+    },
+  ]),
+  { name: "wait-free-lags", job: { overlap: "wait-free", buckets: { kind: "per-tensor" }, compression: { kind: "lags" } }, ranks: [4] },
   { name: "dear-agoq", job: { overlap: "dear", buckets, compression: { kind: "agoq" } } },
 ];

@@ -36,12 +36,12 @@ export const speedModels: readonly SpeedModel[] = [
     },
   },
   {
-    name: "mlp",
-    title: "MLP of 784–1024–1024–1024–10",
-    batchPerRank: 32,
+    name: "cnn",
+    title: "a CNN of 32 and 64 channels, 128 hidden",
+    batchPerRank: 16,
     job: {
       data: digits,
-      model: { kind: "mlp", hidden: [1024, 1024, 1024] },
+      model: { kind: "cnn" },
       optimizer: { kind: "momentum" },
       learningRate: { peak: 0.01 },
     },

@@ -13,7 +13,7 @@ export interface SlowLinksRun extends Run {
 }
 
 /** Steps that count, after those that warm up. */
-const countedSteps = 20;
+const countedSteps = 12;
 const defaultWarmUp = 5;
 
 const stepsOf = ({ warmUpSteps = defaultWarmUp }: Method, quick: boolean): { readonly steps: number; readonly warmUpSteps: number } =>
@@ -24,26 +24,35 @@ export const planSlowLinks = ({ quick, seeds }: { readonly quick: boolean; reado
   networks.flatMap((network) =>
     [4, 8].flatMap((ranks) =>
       speedModels.flatMap((model) =>
-        methods.flatMap((method) =>
-          seeds.map(
-            (seed): SlowLinksRun => ({
-              name: `${network.name}/${ranks}-ranks/${model.name}/${method.name}${seeds.length > 1 ? `/seed-${seed}` : ""}`,
-              job: layJobs(
-                { name: "slow-links", seed, ranks, backend: "cpu", batch: model.batchPerRank * ranks, steps: stepsOf(method, quick).steps },
-                { evaluation: { batch: 4 * ranks }, ...model.job },
-                networkJob(network),
-                method.job,
-              ),
-              files: { "links.json": linkFileOf(network, ranks) },
-              warmUpSteps: stepsOf(method, quick).warmUpSteps,
-              minutes: quick ? 2 : 10,
-              network,
-              ranks,
-              model,
-              method,
-            }),
+        methods
+          .filter((method) => method.ranks?.includes(ranks) ?? true)
+          .flatMap((method) =>
+            seeds.map(
+              (seed): SlowLinksRun => ({
+                name: `${network.name}/${ranks}-ranks/${model.name}/${method.name}${seeds.length > 1 ? `/seed-${seed}` : ""}`,
+                job: layJobs(
+                  {
+                    name: "slow-links",
+                    seed,
+                    ranks,
+                    backend: "cpu",
+                    batch: model.batchPerRank * ranks,
+                    steps: stepsOf(method, quick).steps,
+                  },
+                  { evaluation: { batch: 4 * ranks }, ...model.job },
+                  networkJob(network),
+                  method.job,
+                ),
+                files: { "links.json": linkFileOf(network, ranks) },
+                warmUpSteps: stepsOf(method, quick).warmUpSteps,
+                minutes: quick ? 2 : 10,
+                network,
+                ranks,
+                model,
+                method,
+              }),
+            ),
           ),
-        ),
       ),
     ),
   );
