@@ -1,6 +1,7 @@
 import {
   acpSgdCycle,
   type Aggregator,
+  aggregatorAt,
   agoqAggregator,
   type BucketPlan,
   bucketPerTensor,
@@ -13,6 +14,7 @@ import {
   hasAtLeast,
   hierarchicalTopKAggregator,
   identityCompressor,
+  inPhases,
   isMatrix,
   majorityVoteAggregator,
   msTopKCompressor,
@@ -37,12 +39,6 @@ import type { BucketsJob, CompressionJob, DensityWarmup } from "./job.ts";
 /** Mesh axes of ranks that share a host, and of those that stand in the same place on each. */
 export const insideHostsAxis = "inside-hosts";
 export const acrossHostsAxis = "across-hosts";
-
-/** Compressors that take turns from a step on. */
-interface Turns {
-  readonly fromStep: number;
-  readonly cycle: readonly Aggregator[];
-}
 
 /** What compresses the tensors that are compressed: in turns, one after another; mostly one alone. */
 const buildCycle = (job: CompressionJob, density: number, plan: ExchangePlan | undefined): readonly Aggregator[] => {
@@ -109,27 +105,21 @@ const besideDense = (job: CompressionJob, aggregator: Aggregator): Aggregator =>
   return partition([{ when: (tensor) => isLarge(tensor) && (isMatrix(tensor) || !job.denseVectors), aggregator }]) as Aggregator;
 };
 
-const turnsOf = (job: CompressionJob, plan: ExchangePlan | undefined): readonly Turns[] => {
-  const cycle = (density: number): readonly Aggregator[] => buildCycle(job, density, plan).map((one) => besideDense(job, one));
-  const last = cycle("density" in job ? job.density : 1);
-  if (job.kind === "identity") return [{ fromStep: 0, cycle: last }];
-  const { warmupSteps } = job;
-  const { densities, stepsEach }: DensityWarmup = ("densityWarmup" in job && job.densityWarmup) || { densities: [], stepsEach: 0 };
-  const turns = [
-    ...densities.map((density, i) => ({ fromStep: warmupSteps + i * stepsEach, cycle: cycle(density) })),
-    { fromStep: warmupSteps + densities.length * stepsEach, cycle: last },
-  ];
-  const dense = denseUntil(warmupSteps, turns[0]!.cycle[0]!).slice(0, -1);
-  return [...dense.map(({ fromStep, aggregator }) => ({ fromStep, cycle: [aggregator] })), ...turns];
-};
-
-/** The compressor of each step, counted from 0. All keep the same state. */
+/** The compressor of each step, counted from 0: dense at first, then by rising or falling density, then for good. All keep the same state. */
 export const buildCompression = (job: CompressionJob, plan: ExchangePlan | undefined): ((step: number) => Aggregator) => {
-  const turns = turnsOf(job, plan);
-  return (step) => {
-    const { fromStep, cycle } = turns.findLast((one) => one.fromStep <= step)!;
-    return cycle[(step - fromStep) % cycle.length]!;
-  };
+  const warmupSteps = job.kind === "identity" ? 0 : job.warmupSteps;
+  const { densities, stepsEach }: DensityWarmup = ("densityWarmup" in job && job.densityWarmup) || { densities: [], stepsEach: 0 };
+  const cycles = [...densities, "density" in job ? job.density : 1].map((density) =>
+    buildCycle(job, density, plan).map((one) => besideDense(job, one)),
+  );
+  // Those that take turns are followed side by side, each through all phases.
+  const turns = cycles[0]!.map((first, turn) =>
+    inPhases([
+      ...denseUntil(warmupSteps, first).slice(0, -1),
+      ...cycles.map((cycle, i) => ({ fromStep: warmupSteps + i * stepsEach, aggregator: cycle[turn]! })),
+    ]),
+  );
+  return (step) => aggregatorAt(turns[Math.max(0, step - warmupSteps) % turns.length]!, step);
 };
 
 /** Where the search for a bucket size begins. */

@@ -1,18 +1,13 @@
-import type { Aggregator, ExchangeOptions } from "@skein/compressors";
+import { type Aggregator, type ExchangeOptions, fusedMean } from "@skein/compressors";
 import type { LabelledBatch } from "@skein/models";
 import {
-  allReduceMean,
   axisIndex,
-  concat,
   divide,
-  elementCount,
   flattenTree,
   foldIn,
   type LossScaleState,
   multiply,
-  reshape,
   scope,
-  split,
   type Tensor,
   unflattenTree,
   valueAndGradWithAux,
@@ -67,11 +62,5 @@ export const lossAndGradients = (
 /** Means of all leaves over the ranks, in one message: it is the number of messages that small tensors cost. */
 const meanOverRanks = <T>(tree: T): T => {
   const { leaves, structure } = flattenTree<Tensor>(tree);
-  const sizes = leaves.map(({ shape }) => elementCount(shape));
-  const flat = leaves.map((leaf, i) => reshape(leaf, [sizes[i]!]));
-  const means = split(allReduceMean(concat(flat), dataAxis), sizes);
-  return unflattenTree(
-    structure,
-    means.map((mean, i) => reshape(mean, leaves[i]!.shape)),
-  );
+  return unflattenTree(structure, fusedMean(leaves, { axis: dataAxis }));
 };

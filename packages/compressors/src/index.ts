@@ -23,6 +23,7 @@ export { chainCompressors, type ChainPayload, type ChainState } from "./chain.ts
 export { dgcAggregator, type DgcAggregatorOptions } from "./dgc.ts";
 export { type Ef21State, withEf21 } from "./ef21.ts";
 export { eightBitCompressor, type EightBitOptions, type EightBitPayload } from "./eight-bit.ts";
+export { fusedMean } from "./fused-mean.ts";
 export { gaussianKCompressor, type GaussianKCompressorOptions } from "./gaussian-k.ts";
 export { gTopKAggregator, type GTopKOptions } from "./g-top-k.ts";
 export { hierarchicalTopKAggregator, type HierarchicalTopKOptions } from "./hierarchical-top-k.ts";

@@ -1,20 +1,7 @@
-import {
-  arange,
-  elementCount,
-  flatten,
-  full,
-  notEqual,
-  reduceMax,
-  reshape,
-  scatterAdd,
-  type Shape,
-  type Tensor,
-  where,
-  zeros,
-  add,
-} from "@skein/tensor-core";
+import { arange, elementCount, flatten, full, notEqual, reduceMax, reshape, type Shape, type Tensor, where, add } from "@skein/tensor-core";
 import type { EncodeContext } from "./context.ts";
 import { type Codec, type Compressor, defineCompressor } from "./compressor.ts";
+import { densify } from "./sparse-entries.ts";
 import { packSparse, type SparsePayload, unpackSparse } from "./sparse-payload.ts";
 
 export interface SparsifierRule {
@@ -30,8 +17,7 @@ export interface SparsifierRule {
   select(flat: Tensor, context: EncodeContext): SparsePayload;
 }
 
-const scatter = ({ values, indices }: SparsePayload, shape: Shape): Tensor =>
-  reshape(scatterAdd(zeros([elementCount(shape)]), indices, values), shape);
+const scatter = (entries: SparsePayload, shape: Shape): Tensor => reshape(densify(entries, elementCount(shape)), shape);
 
 /** Up to the last entry that is not 0. By its place, not by counting: a device may take a subnormal value for 0. */
 const validRows = ({ values }: SparsePayload): Tensor => {

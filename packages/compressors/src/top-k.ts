@@ -1,7 +1,8 @@
-import { ArgumentError, topK } from "@skein/tensor-core";
+import { ArgumentError } from "@skein/tensor-core";
 import type { Compressor } from "./compressor.ts";
 import { checkDensity, keptEntries, keptShare } from "./density.ts";
 import type { SparsePayload } from "./sparse-payload.ts";
+import { largestEntries } from "./sparse-entries.ts";
 import { defineSparsifier } from "./sparsifier.ts";
 
 export type { SparsePayload } from "./sparse-payload.ts";
@@ -30,9 +31,6 @@ export const topKCompressor = ({ density, k }: TopKCompressorOptions): Compresso
     name: density === undefined ? `top-${k}` : `top-k ${density}`,
     capacity,
     contraction: (n) => keptShare(capacity(n), n),
-    select: (flat) => {
-      const [values, indices] = topK(flat, capacity(flat.shape[0]!), { by: "magnitude", sorted: false });
-      return { values, indices };
-    },
+    select: (flat) => largestEntries(flat, capacity(flat.shape[0]!)),
   });
 };

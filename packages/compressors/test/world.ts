@@ -39,10 +39,13 @@ export const runWorld = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,
   ranks: readonly { [K in keyof Args]: ArrayTree<Args[K]> }[],
   axes?: Axes,
+  table: OperatorTable = operators,
 ): MapTree<Result, Tensor, NdArray>[] => {
   const { graph, outputs } = trace(fn, ranks[0]! as never, { mesh: meshOf(ranks.length, axes) });
   const inputs = ranks.map((args) => flattenTree<NdArray>(args).leaves.map(toReference));
-  return interpretWorld(graph, inputs, groupsOf(ranks.length, axes)).map((results) => unflattenTree(outputs, results.map(fromReference)));
+  return interpretWorld(graph, inputs, groupsOf(ranks.length, axes), table).map((results) =>
+    unflattenTree(outputs, results.map(fromReference)),
+  );
 };
 
 /** In place: what an operator gives is its own, or an operand that was rounded when it was made. */

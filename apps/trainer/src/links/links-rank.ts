@@ -3,14 +3,13 @@ import { type Preference, wasmArithmetic } from "@skein/collectives";
 import { type BlockingCommunicator, joinWorld } from "@skein/collectives/node";
 import { Arena } from "@skein/cpu-kernels";
 import { describeError } from "../errors.ts";
+import { median } from "../median.ts";
 import type { LinksRankInput, MeasuredLinks, PairSamples, RankMessage } from "../messages.ts";
 
 // Entry of a rank's thread that measures the links of all pairs: messages there and back, timed by the rank that begins.
 
 /** Enough for a median; large messages take long, and vary less. */
 const repeatsOf = (bytes: number): number => (bytes < 100_000 ? 41 : bytes < 1_000_000 ? 15 : 7);
-
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
 class Meter {
   private readonly communicator: BlockingCommunicator;

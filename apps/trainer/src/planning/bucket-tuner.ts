@@ -1,8 +1,7 @@
 import { bestTrial, type Observation, type SearchBound, suggest } from "@skein/cost-model";
 import type { BucketsJob } from "../job.ts";
+import { median } from "../median.ts";
 import type { Agree } from "./agree.ts";
-
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
 /**
  * Searches for the bucket size with the shortest steps while training runs, by Bayesian optimisation: some steps with each size, whose first is not

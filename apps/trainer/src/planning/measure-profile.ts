@@ -14,6 +14,7 @@ import {
 } from "@skein/tensor-core";
 import { CompiledSteps } from "../compiled-steps.ts";
 import type { Job } from "../job.ts";
+import { median } from "../median.ts";
 import { type DeviceState, initState, type Parts } from "../train-state.ts";
 
 /** Steps before times are believed: the first compiles, the second meets cold caches. */
@@ -27,11 +28,6 @@ export interface ProfileInput {
   readonly rank: number;
   readonly train: Records;
 }
-
-const median = (values: readonly number[]): number => {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)]!;
-};
 
 /** When the collective of each bucket was started in one step, in seconds after the loss of all ranks was asked for: the end of the forward pass. */
 const startsOf = (spans: readonly Span[], numBuckets: number): readonly number[] | undefined => {
@@ -82,16 +78,13 @@ export const measureProfile = async ({ job, parts, backend, communicators, rank,
   for (const leaf of flattenTree<DeviceArray>(state).leaves) backend.free(leaf);
 
   const ready = plan.map((_, i) => (starts.length === 0 ? 0 : median(starts.map((one) => one[i]!))));
-  const tensors = bucketsOf(paramSpecs(state), plan)
+  const tensors = bucketsOf(state.params, plan)
     .map(({ tensors: [tensor], shape }, i) => ({ path: tensor!.path, bytes: 4 * shape[0]!, ready: ready[i]! }))
     .sort((a, b) => a.ready - b.ready);
   return {
     tensors: tensors.map(({ path, bytes, ready: at }, i) => ({ path, bytes, backwardSeconds: at - (tensors[i - 1]?.ready ?? 0) })),
   };
 };
-
-/** Parameters keep their specs when their memory is gone. */
-const paramSpecs = ({ params }: DeviceState): unknown => params;
 
 /** Paths of a profile as numbers, so that ranks may agree upon it. */
 export const profileNumbers = (profile: GradientProfile, params: unknown): number[] => {

@@ -2,6 +2,7 @@ import { type Aggregator, bucketOf, type BucketPlan, specsByPath } from "@skein/
 import {
   fitLinkModel,
   type GradientProfile,
+  type LagsOptions,
   type LinkModel,
   mergeGreedy,
   mergeOptimally,
@@ -31,17 +32,11 @@ const asAllReduce = (compressor: Aggregator, path: string, params: unknown, worl
 };
 
 const densitiesOf = (
-  compression: CompressionJob,
+  { leastDensity, mostDensity }: CompressionJob & { readonly kind: "lags" },
   profile: GradientProfile,
-  { ranks }: Job,
-  links: { readonly allReduce: LinkModel; readonly allGather: LinkModel },
-): ExchangePlan["densities"] => {
-  if (compression.kind !== "lags") return undefined;
-  const { leastDensity, mostDensity } = compression;
-  return Object.fromEntries(
-    planLags(profile, { worldSize: ranks, ...links, leastDensity }).map(({ path, density }) => [path, Math.min(density, mostDensity)]),
-  );
-};
+  options: Omit<LagsOptions, "leastDensity">,
+): ExchangePlan["densities"] =>
+  Object.fromEntries(planLags(profile, { ...options, leastDensity }).map(({ path, density }) => [path, Math.min(density, mostDensity)]));
 
 const milliseconds = (seconds: number): string => `${(seconds * 1000).toPrecision(3)} ms`;
 
@@ -63,9 +58,10 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
       return { startupSeconds: startupSeconds!, secondsPerByte: secondsPerByte! };
     };
     const allReduce = await fit("all-reduce");
+    const { compression, ranks } = job;
     const densities =
-      job.compression.kind === "lags"
-        ? densitiesOf(job.compression, dense, job, { allReduce, allGather: await fit("all-gather") })
+      compression.kind === "lags"
+        ? densitiesOf(compression, dense, { worldSize: ranks, allReduce, allGather: await fit("all-gather") })
         : undefined;
     const compressor = parts.compressorAt(Number.MAX_SAFE_INTEGER);
     const profile = {
