@@ -56,6 +56,12 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
     expectClose(await run("webgpu", ...args, "--set", "backend=webgpu"), onCpu, 1e-3);
   });
 
+  test("refuses buckets planned from times that it does not record", async () => {
+    const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", ...set("backend=webgpu", "buckets={kind: mg-wfbp}"));
+    expect(stderr).toContain("need to see when collectives start, which backend: webgpu does not record; use backend: cpu");
+    expect(code).toBe(2);
+  });
+
   test("is the same bit for bit when run again, and when resumed", async () => {
     const args = ["--set", "backend=webgpu", "--set", "checkpoint.keep=10"];
     await run("whole", ...args);

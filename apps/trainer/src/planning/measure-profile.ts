@@ -13,6 +13,7 @@ import {
   SpanRecorder,
 } from "@skein/tensor-core";
 import { CompiledSteps } from "../compiled-steps.ts";
+import { ConfigError } from "../errors.ts";
 import type { Job } from "../job.ts";
 import { median } from "../median.ts";
 import { type DeviceState, initState, type Parts } from "../train-state.ts";
@@ -43,6 +44,7 @@ const startsOf = (spans: readonly Span[], numBuckets: number): readonly number[]
  * All ranks call it together; their figures differ.
  *
  * @returns tensors in the order in which their gradients become ready; bytes are dense.
+ * @throws ConfigError where the backend does not record when collectives start: WebGPU.
  */
 export const measureProfile = async ({ job, parts, backend, communicators, rank, train }: ProfileInput): Promise<GradientProfile> => {
   const identity = identityCompressor();
@@ -77,7 +79,11 @@ export const measureProfile = async ({ job, parts, backend, communicators, rank,
   steps.release();
   for (const leaf of flattenTree<DeviceArray>(state).leaves) backend.free(leaf);
 
-  const ready = plan.map((_, i) => (starts.length === 0 ? 0 : median(starts.map((one) => one[i]!))));
+  if (starts.length === 0)
+    throw new ConfigError([
+      `buckets and densities that follow from measurements need to see when collectives start, which backend: ${job.backend} does not record; use backend: cpu, or buckets: {kind: fixed-size}`,
+    ]);
+  const ready = plan.map((_, i) => median(starts.map((one) => one[i]!)));
   const tensors = bucketsOf(state.params, plan)
     .map(({ tensors: [tensor], shape }, i) => ({ path: tensor!.path, bytes: 4 * shape[0]!, ready: ready[i]! }))
     .sort((a, b) => a.ready - b.ready);
