@@ -1,7 +1,7 @@
 // How near do emulated links come to their setting, on real time over TCP between two processes? Run: node bench/emulation.bench.ts
 import { median } from "@skein/measuring";
 import { emulatedLinks } from "../src/network/emulated-links.ts";
-import { fineClock } from "../src/network/fine-clock.ts";
+import { openFineClock } from "../src/network/fine-clock.ts";
 import type { NetworkWorld } from "../src/network/network-transport.ts";
 import { headerBytes } from "../src/wire/frame.ts";
 import { exchange, hangUp, openPair, type PairOptions, rank } from "./two-processes.ts";
@@ -38,7 +38,8 @@ const thereAndBack = async ({ transports }: NetworkWorld, size: number, samples 
   return median(times);
 };
 
-const plain = await openPair({ ...pair, wrap: (links) => emulatedLinks(links, { direction: () => ({}), clock: fineClock }) });
+const clock = openFineClock();
+const plain = await openPair({ ...pair, wrap: (links) => emulatedLinks(links, { direction: () => ({}), clock }) });
 await thereAndBack(plain, 0, 2000); // until it is compiled
 const measured = (await thereAndBack(plain, 0, 200)) / 2;
 const told = await exchange(measured);
@@ -51,7 +52,7 @@ let outside = 0;
 for (const setting of settings) {
   const world = await openPair({
     ...pair,
-    wrap: (links) => emulatedLinks(links, { direction: () => setting, clock: fineClock, ownLatencySeconds }),
+    wrap: (links) => emulatedLinks(links, { direction: () => setting, clock, ownLatencySeconds }),
   });
   for (const size of sizes) {
     const seen = await thereAndBack(world, size);
@@ -68,4 +69,5 @@ for (const setting of settings) {
   await exchange("closed");
 }
 if (rank === 0) console.log(`${outside} of ${settings.length * sizes.length} are off by more than ${100 * allowed} %`);
+await clock.close();
 hangUp();

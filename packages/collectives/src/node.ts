@@ -1,4 +1,4 @@
-export { fineClock } from "./network/fine-clock.ts";
+export { type FineClock, openFineClock } from "./network/fine-clock.ts";
 export type { LinkListener } from "./network/link-listener.ts";
 export type { LinkOptions, Refusal } from "./network/link-options.ts";
 export { listenByTcp } from "./network/tcp.ts";

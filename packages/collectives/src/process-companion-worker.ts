@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { ErrorKind } from "@skein/tensor-core";
 import { wasmMessageMemory } from "./message-memory.ts";
-import { fineClock } from "./network/fine-clock.ts";
+import { openFineClock } from "./network/fine-clock.ts";
 import { codesThatPay, frameCodec } from "./network/frame-codec.ts";
 import { defaultFlow } from "./network/flow.ts";
 import type { LinkCodec } from "./network/link.ts";
@@ -88,11 +88,12 @@ const run = async (input: CompanionInput): Promise<void> => {
   if (order === undefined) return listener.close();
   const links = await listener.connect(order.peers);
   const turn = hasOwnCore(order.preference, rank) ? (call: () => void): void => void setImmediate(call) : undefined;
+  const clock = emulate && openFineClock();
   const world = networkWorld({
     rank,
     worldSize,
     lanes: laneCount,
-    links: emulate === undefined ? links : emulatedLinks(links, { direction: () => emulate, seed: rank, clock: fineClock }),
+    links: clock === undefined ? links : emulatedLinks(links, { direction: () => emulate, seed: rank, clock }),
     memory: messages,
     timeoutMilliseconds,
     codec: codecOf(input, order.preference, kernels),
@@ -116,6 +117,7 @@ const run = async (input: CompanionInput): Promise<void> => {
     );
   } finally {
     await world.close();
+    await clock?.close();
   }
 };
 

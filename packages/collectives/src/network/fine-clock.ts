@@ -1,23 +1,93 @@
+import { Worker } from "node:worker_threads";
+import { ownFlags } from "../own-flags.ts";
+import { alarmWords, bellAt, dueAt, rungAt } from "./alarm.ts";
 import type { Clock } from "./clock.ts";
 
-// Timers of Node ring up to this much late; the rest is waited for by turning the event loop.
-const timerMilliseconds = 2;
+/** A clock that holds a thread until it is closed. */
+export interface FineClock extends Clock {
+  /** Nothing is called any more. */
+  close(): Promise<void>;
+}
 
-/** Real time in steps of some ten microseconds, for emulated links. Keeps a core busy for two milliseconds before each call. */
-export const fineClock: Clock = {
-  now: () => performance.now(),
-  after: (milliseconds, call) => {
-    const due = performance.now() + milliseconds;
-    let over = false;
-    const turn = (): void => {
-      if (over) return;
-      if (performance.now() >= due) call();
-      else setImmediate(turn);
-    };
-    if (milliseconds > timerMilliseconds) setTimeout(turn, milliseconds - timerMilliseconds).unref();
-    else setImmediate(turn);
-    return () => {
-      over = true;
-    };
-  },
+// The build rewrites this to the .js file beside it.
+const alarmFile = new URL("./alarm-worker.ts", import.meta.url);
+
+/** The alarm rings so much before a call is due, since it rings about so late; the rest is waited for by turning the event loop. */
+const earlyMilliseconds = 0.12;
+/** An alarm set for later is set again: times of alarms are 32-bit numbers of microseconds. */
+const longestMilliseconds = 600_000;
+
+interface Timer {
+  readonly due: number;
+  readonly call: () => void;
+}
+
+/**
+ * Open real time in steps of about 0.1 ms, for emulated links. Timers of Node ring up to 1 ms late; a thread that sleeps on an atomic wakes
+ * within the slack of the kernel's timers, and takes no core that somebody computes on.
+ */
+export const openFineClock = (): FineClock => {
+  const words = new Int32Array(new SharedArrayBuffer(alarmWords * Int32Array.BYTES_PER_ELEMENT));
+  const alarm = new Worker(alarmFile, { workerData: words, ...ownFlags(), name: "alarm" });
+  alarm.unref();
+  const timers: Timer[] = []; // by time; as many as there are lines, so no heap
+  let closed = false;
+  let turning = false;
+  let setFor = Infinity;
+
+  const set = (due: number): void => {
+    if (due >= setFor) return; // rings before, and is set again then
+    setFor = due;
+    const milliseconds = Math.min(due - earlyMilliseconds - performance.now(), longestMilliseconds);
+    Atomics.store(words, dueAt, Math.round((performance.timeOrigin + performance.now() + milliseconds) * 1000) | 0);
+    Atomics.add(words, bellAt, 1);
+    Atomics.notify(words, bellAt);
+  };
+  const arm = (): void => {
+    const first = timers[0];
+    if (first === undefined || turning || closed) return;
+    if (first.due - performance.now() > earlyMilliseconds) return set(first.due);
+    turning = true;
+    setImmediate(() => {
+      turning = false;
+      fire();
+    });
+  };
+  const fire = (): void => {
+    const now = performance.now();
+    while (timers.length > 0 && timers[0]!.due <= now && !closed) timers.shift()!.call();
+    arm();
+  };
+  const listen = async (): Promise<void> => {
+    let seen = 0;
+    while (!closed) {
+      const { async, value } = Atomics.waitAsync(words, rungAt, seen);
+      if (async) await value;
+      seen = Atomics.load(words, rungAt); // before `fire`, which may set an alarm that rings while it runs
+      setFor = Infinity;
+      fire();
+    }
+  };
+  void listen();
+
+  return {
+    now: () => performance.now(),
+    after: (milliseconds, call) => {
+      const timer: Timer = { due: performance.now() + milliseconds, call };
+      const at = timers.findLastIndex(({ due }) => due <= timer.due);
+      timers.splice(at + 1, 0, timer);
+      arm();
+      return () => {
+        const index = timers.indexOf(timer);
+        if (index >= 0) timers.splice(index, 1);
+      };
+    },
+    close: async () => {
+      closed = true;
+      timers.length = 0;
+      Atomics.add(words, rungAt, 1);
+      Atomics.notify(words, rungAt);
+      await alarm.terminate();
+    },
+  };
 };
