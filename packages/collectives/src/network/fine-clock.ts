@@ -55,24 +55,23 @@ export const openFineClock = (): FineClock => {
   };
   const fire = (): void => {
     const now = performance.now();
-    while (timers.length > 0 && timers[0]!.due <= now && !closed) timers.shift()!.call();
+    while (timers.length > 0 && timers[0]!.due <= now) timers.shift()!.call();
     arm();
   };
-  const listen = async (): Promise<void> => {
-    let seen = 0;
-    while (!closed) {
-      const { async, value } = Atomics.waitAsync(words, rungAt, seen);
-      if (async) await value;
-      seen = Atomics.load(words, rungAt); // before `fire`, which may set an alarm that rings while it runs
-      setFor = Infinity;
-      fire();
-    }
+  const listen = async (seen: number): Promise<void> => {
+    const { async, value } = Atomics.waitAsync(words, rungAt, seen);
+    if (async) await value;
+    if (closed) return;
+    void listen(Atomics.load(words, rungAt)); // before `fire`, which may set an alarm that rings while it runs
+    setFor = Infinity;
+    fire();
   };
-  void listen();
+  void listen(0);
 
   return {
     now: () => performance.now(),
     after: (milliseconds, call) => {
+      if (closed) return () => undefined;
       const timer: Timer = { due: performance.now() + milliseconds, call };
       const at = timers.findLastIndex(({ due }) => due <= timer.due);
       timers.splice(at + 1, 0, timer);
