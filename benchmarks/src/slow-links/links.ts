@@ -7,12 +7,16 @@ export interface EmulatedNetwork {
   readonly title: string;
   readonly bytesPerSecond: number;
   readonly latencySeconds: number;
+  /** Steps that count, after those that warm up: fewer where each takes seconds and so little of it is noise. */
+  readonly countedSteps: number;
+  /** Numbers of ranks to run. Two have a core each to communicate on, four and eight do not. */
+  readonly ranks: readonly number[];
 }
 
 export const networks: readonly EmulatedNetwork[] = [
-  { name: "10-gbps", title: "10 Gbit/s, 50 µs", bytesPerSecond: 1.25e9, latencySeconds: 50e-6 },
-  { name: "1-gbps", title: "1 Gbit/s, 50 µs", bytesPerSecond: 125e6, latencySeconds: 50e-6 },
-  { name: "100-mbps", title: "100 Mbit/s, 20 ms", bytesPerSecond: 12.5e6, latencySeconds: 0.02 },
+  { name: "10-gbps", title: "10 Gbit/s, 50 µs", bytesPerSecond: 1.25e9, latencySeconds: 50e-6, countedSteps: 12, ranks: [4, 8] },
+  { name: "1-gbps", title: "1 Gbit/s, 50 µs", bytesPerSecond: 125e6, latencySeconds: 50e-6, countedSteps: 12, ranks: [2, 4, 8] },
+  { name: "100-mbps", title: "100 Mbit/s, 20 ms", bytesPerSecond: 12.5e6, latencySeconds: 0.02, countedSteps: 8, ranks: [4, 8] },
 ];
 
 /** What a message takes beside the emulation, on loopback (docs/network-emulation.md). */

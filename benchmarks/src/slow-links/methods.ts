@@ -39,8 +39,8 @@ const compressions: readonly (readonly [name: string, compression: JobFile, job?
   ["acp-sgd", { kind: "acp-sgd", rank: 4 }],
 ];
 
-/** Those that are looked at with more ranks than cores, too. */
-const ofEight = new Set(["top-k", "g-top-k", "agoq", "power-sgd", "acp-sgd"]);
+/** Those that are looked at with other numbers of ranks than four, too. */
+const ofAllSizes = new Set(["top-k", "g-top-k", "agoq", "power-sgd", "acp-sgd"]);
 
 /** Every method of this study. A key or kind that the trainer does not know becomes a row that says so. */
 export const methods: readonly Method[] = [
@@ -68,12 +68,12 @@ export const methods: readonly Method[] = [
     {
       name: `bsp-${name}`,
       job: { ...job, overlap: "none", buckets: oneBucket, compression },
-      ...(!ofEight.has(name) && { ranks: [4] }),
+      ...(!ofAllSizes.has(name) && { ranks: [4] }),
     },
     {
       name: `wait-free-${name}`,
       job: { ...job, overlap: "wait-free", buckets, compression },
-      ...(!ofEight.has(name) && { ranks: [4] }),
+      ...(!ofAllSizes.has(name) && { ranks: [4] }),
     },
   ]),
   { name: "wait-free-lags", job: { overlap: "wait-free", buckets: { kind: "per-tensor" }, compression: { kind: "lags" } }, ranks: [4] },

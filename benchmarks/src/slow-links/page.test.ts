@@ -2,6 +2,9 @@ import { linkCosts, parseLinkFile } from "@skein/collectives";
 import { expect, test } from "vitest";
 import type { Outcome } from "../studies/outcome.ts";
 import { linkFileOf, networks } from "./links.ts";
+import { methods } from "./methods.ts";
+import { orderings } from "./orderings.ts";
+import { orderingsTable } from "./orderings-page.ts";
 import { slowLinksPage } from "./page.ts";
 import { planSlowLinks, type SlowLinksRun } from "./plan.ts";
 
@@ -30,6 +33,7 @@ test("a method stands beside the exchange after the backward pass of its own net
   expect(page.match(/^## .*$/gm)).toEqual([
     "## 1 Gbit/s, 50 µs, 4 ranks: GPT of 4 layers and 128 features, windows of 128 bytes",
     "## 1 Gbit/s, 50 µs, 8 ranks: GPT of 4 layers and 128 features, windows of 128 bytes",
+    "## What the papers say",
     "## What fell short",
   ]);
   const rows = page
@@ -41,6 +45,26 @@ test("a method stands beside the exchange after the backward pass of its own net
     ["100 ± 10.0 (15)", "640", "–", "25.0", "3.0"],
   ]);
   expect(page).toContain("- 1-gbps/4-ranks/gpt/bsp-agoq: refused: no such kind.");
+});
+
+test("an ordering holds, is even within what medians waver by, or does not hold", () => {
+  const runs = planSlowLinks({ quick: false, seeds: [1] }).filter(({ network, ranks }) => network.name === "1-gbps" && ranks === 4);
+  const overlapped: Readonly<Record<string, number>> = { resnet: 0.3, gpt: 0.37, cnn: 0.8 };
+  const outcomeOf = ({ model, method }: SlowLinksRun): Outcome | undefined =>
+    method.name === "bsp" ? done(0.4) : method.name === "wait-free-512-kib" ? done(overlapped[model.name]!) : undefined;
+  const row = orderingsTable(runs, outcomeOf).split("\n").at(-1)!;
+  const cells = row.split("|").map((cell) => cell.trim());
+  expect(cells.slice(1, 5)).toEqual(["overlap beats none", "wait-free-512-kib / bsp", "1.33, 1.08, 0.50 ✗", "2 / 0 / 1"]);
+  const wavering = (run: SlowLinksRun): Outcome | undefined => {
+    const outcome = outcomeOf(run);
+    return outcome?.kind === "done" ? { ...outcome, stepSeconds: { ...outcome.stepSeconds, mad: 0.02 } } : outcome;
+  };
+  expect(orderingsTable(runs, wavering)).toContain("1.33, 1.08 =, 0.50 ✗");
+});
+
+test("every ordering is between two methods of the study", () => {
+  const names = methods.map(({ name }) => name);
+  for (const { faster, slower } of orderings) expect(names).toEqual(expect.arrayContaining([faster, slower]));
 });
 
 test("runs have names of their own and batches that divide among their ranks", () => {

@@ -2,6 +2,7 @@ import { alignColumns } from "../report/align-columns.ts";
 import type { Outcome } from "../studies/outcome.ts";
 import type { ResultOf } from "../studies/study.ts";
 import { baseline } from "./methods.ts";
+import { orderingsTable } from "./orderings-page.ts";
 import type { SlowLinksRun } from "./plan.ts";
 
 const header = ["method", "ms per step", "samples/s", `beside ${baseline}`, "exposed ms", "KiB per step", "note"];
@@ -42,11 +43,19 @@ export const slowLinksPage = (runs: readonly SlowLinksRun[], resultOf: ResultOf)
   const numMissing = runs.filter((run) => outcomeOf(run) === undefined).length;
   return `Ranks are processes that reach each other by TCP through emulated links; messages, checksums and sums are real, the time that a cable
 would take is added. Algorithms are chosen by the emulated links' α and β (\`sumOrder: any\`); lossless coding is off. All ranks share the cores of one
-machine, and the emulation keeps a core busy before each arrival: with more ranks than cores, times of computing are those of a slower machine.
+machine. Each rank has a thread that computes and one that communicates: two ranks have four cores for that, as ranks on machines of their own have; of four
+ranks, what communicates takes its time from what computes; and of eight, times of computing are those of a slower machine.
 ${header[3]} is how many times as fast as \`${baseline}\`, which sends all gradients in one message after the backward pass. Times are medians ± median absolute deviation
 (steps) after a warm-up; exposed is the part of a step in which rank 0 waited for a collective instead of computing, slower ranks included. KiB per step are what one rank sends.
 
 ${groups.length === 0 ? "Nothing was run yet.\n" : groups.map(([title, own]) => `## ${title}\n\n${table(own)}\n`).join("\n")}
+## What the papers say
+
+How many times as fast the first method is as the second, for ${[...new Set(runs.map(({ model }) => model.name))].join(", ")} in this order. An ordering holds where the first is faster by more than 3 % and by more than both medians
+waver (the sum of their median absolute deviations); = stands where neither is faster by so much, ✗ where the second is.
+
+${orderingsTable(runs, outcomeOf)}
+
 ## What fell short
 
 ${bad.length === 0 ? "Nothing that was run." : bad.join("\n")}

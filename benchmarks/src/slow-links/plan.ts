@@ -12,17 +12,19 @@ export interface SlowLinksRun extends Run {
   readonly method: Method;
 }
 
-/** Steps that count, after those that warm up. */
-const countedSteps = 12;
 const defaultWarmUp = 5;
 
-const stepsOf = ({ warmUpSteps = defaultWarmUp }: Method, quick: boolean): { readonly steps: number; readonly warmUpSteps: number } =>
+const stepsOf = (
+  { warmUpSteps = defaultWarmUp }: Method,
+  { countedSteps }: EmulatedNetwork,
+  quick: boolean,
+): { readonly steps: number; readonly warmUpSteps: number } =>
   quick ? { steps: 4, warmUpSteps: 1 } : { steps: warmUpSteps + countedSteps, warmUpSteps };
 
 /** Every network, number of ranks, model and method. */
 export const planSlowLinks = ({ quick, seeds }: { readonly quick: boolean; readonly seeds: readonly number[] }): SlowLinksRun[] =>
   networks.flatMap((network) =>
-    [4, 8].flatMap((ranks) =>
+    network.ranks.flatMap((ranks) =>
       speedModels.flatMap((model) =>
         methods
           .filter((method) => method.ranks?.includes(ranks) ?? true)
@@ -37,14 +39,14 @@ export const planSlowLinks = ({ quick, seeds }: { readonly quick: boolean; reado
                     ranks,
                     backend: "cpu",
                     batch: model.batchPerRank * ranks,
-                    steps: stepsOf(method, quick).steps,
+                    steps: stepsOf(method, network, quick).steps,
                   },
                   { evaluation: { batch: 4 * ranks }, ...model.job },
                   networkJob(network),
                   method.job,
                 ),
                 files: { "links.json": linkFileOf(network, ranks) },
-                warmUpSteps: stepsOf(method, quick).warmUpSteps,
+                warmUpSteps: stepsOf(method, network, quick).warmUpSteps,
                 minutes: quick ? 2 : 10,
                 network,
                 ranks,
