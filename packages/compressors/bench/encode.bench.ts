@@ -1,7 +1,11 @@
-// How many copies of a gradient do encoding, decoding and a whole aggregation cost on one core? Run: node bench/encode.bench.ts [part of a name] [--elements 25e6]
-import { type DeviceArray, flattenTree, jit, NdArray, type Tensor } from "@skein/tensor-core";
+// How many copies of a gradient do encoding, decoding and a whole aggregation cost on one core, or on a device?
+// Run: node bench/encode.bench.ts [part of a name] [--elements 25e6] [--backend cpu | webgpu]
+import { parseArgs } from "node:util";
+import { type Backend, type DeviceArray, flattenTree, jit, NdArray, type Tensor, UnsupportedError } from "@skein/tensor-core";
 import { createCpuBackend } from "@skein/cpu-kernels";
-import { measure, printMeasurement } from "@skein/measuring";
+import { createWebGpuBackend, DeviceMemoryError } from "@skein/gpu-kernels";
+import { openNodeGpu } from "@skein/gpu-kernels/node";
+import { type Measurement, measure, printMeasurement, summarize } from "@skein/measuring";
 import { normal } from "@skein/testing";
 import {
   acpSgdAggregator,
@@ -30,9 +34,12 @@ import {
   withErrorFeedback,
 } from "../src/index.ts";
 
-const { argv } = process;
-const elements = Number(argv[argv.indexOf("--elements") + 1] ?? NaN) || 25e6;
-const only = argv.slice(2).find((argument, i, all) => !argument.startsWith("--") && all[i - 1] !== "--elements");
+const { values: options, positionals } = parseArgs({
+  options: { elements: { type: "string", default: "25e6" }, backend: { type: "string", default: "cpu" } },
+  allowPositionals: true,
+});
+const elements = Number(options.elements);
+const only = positionals[0];
 
 // A matrix, for those that factor; all others see it flat.
 const side = Math.floor(Math.sqrt(elements));
@@ -68,35 +75,108 @@ const aggregators: { readonly [name: string]: Aggregator } = {
   "acp-sgd with error feedback": withErrorFeedback(acpSgdAggregator({ rank: 4, compute: "p" })),
 };
 
-const backend = await createCpuBackend();
 const block = normal([1_000_000], 7).data as Float32Array;
 const host = Float32Array.from({ length: count }, (_, i) => block[i % block.length]! * (1 + i * 1e-9));
+
+/** What calls run on, and how they are timed. */
+interface Bench {
+  readonly name: string;
+  readonly backend: Backend;
+  /** Milliseconds of a call until its results are there. What is compiled, or only bound, when first called is left out. */
+  readonly measureCall: (call: () => Promise<unknown>) => Promise<Measurement>;
+  /** Milliseconds of copying the gradient. */
+  readonly measureCopy: () => Promise<Measurement>;
+  close(): void;
+}
+
+const requireCopy = (copied: Float32Array): void => {
+  if (copied.some((value, i) => value !== host[i])) throw new Error("the copy is not one");
+};
+
+const openCpu = async (): Promise<Bench> => ({
+  name: "one core",
+  backend: await createCpuBackend(),
+  measureCall: (call) => measure(call, { samples: 7 }),
+  measureCopy: async () => {
+    const copied = new Float32Array(count);
+    const measured = await measure(() => copied.set(host));
+    requireCopy(copied);
+    return measured;
+  },
+  close: () => undefined,
+});
+
+/** A device has caches to warm, but no compiler that watches; a software one takes seconds for a call. */
+const deviceTrials = { least: 3, most: 21, milliseconds: 5000 };
+
+const openDevice = async (): Promise<Bench> => {
+  const backend = await createWebGpuBackend({ gpu: await openNodeGpu() });
+  const { gpu } = backend.device;
+  const measureCall = async (call: () => Promise<unknown>): Promise<Measurement> => {
+    const run = async (): Promise<number> => {
+      const began = performance.now();
+      await call();
+      await backend.device.settle(gpu.queue.onSubmittedWorkDone());
+      return performance.now() - began;
+    };
+    await run(); // compiles pipelines
+    const times: number[] = [];
+    const spent = (): number => times.reduce((sum, time) => sum + time, 0);
+    while (times.length < deviceTrials.least || (times.length < deviceTrials.most && spent() < deviceTrials.milliseconds))
+      times.push(await run());
+    return { ...summarize(times), best: Math.min(...times) };
+  };
+  return {
+    name: backend.facts.adapter,
+    backend,
+    measureCall,
+    measureCopy: async () => {
+      const usage = 0x80 | 0x04 | 0x08; // STORAGE | COPY_SRC | COPY_DST
+      const [from, to] = [0, 1].map(() => gpu.createBuffer({ size: 4 * count, usage })) as [GPUBuffer, GPUBuffer];
+      const staging = gpu.createBuffer({ size: 4 * count, usage: 0x01 | 0x08 }); // MAP_READ | COPY_DST
+      const submitCopy = async (target: GPUBuffer, source: GPUBuffer): Promise<void> => {
+        const encoder = gpu.createCommandEncoder();
+        encoder.copyBufferToBuffer(source, 0, target, 0, 4 * count);
+        gpu.queue.submit([encoder.finish()]);
+      };
+      gpu.queue.writeBuffer(from, 0, host);
+      const measured = await measureCall(() => submitCopy(to, from));
+      await submitCopy(staging, to);
+      await backend.device.settle(staging.mapAsync(1)); // MAP_READ
+      requireCopy(new Float32Array(staging.getMappedRange()));
+      for (const buffer of [from, to, staging]) buffer.destroy();
+      return measured;
+    },
+    close: () => backend.close(),
+  };
+};
+
+const benches: { readonly [backend: string]: () => Promise<Bench> } = { cpu: openCpu, webgpu: openDevice };
+const open = benches[options.backend];
+if (open === undefined || !(elements >= 1)) throw new Error("--backend is cpu or webgpu, --elements a number of 1 or more");
+const { name: machine, backend, measureCall, measureCopy, close } = await open();
+console.log(machine);
 const gradient = backend.upload(new NdArray("f32", [count], host));
 const key = backend.upload(NdArray.from([1, 2], [2], "u32"));
 const rank = backend.upload(NdArray.scalar(0, "i32"));
 const step = backend.upload(NdArray.scalar(1, "u32"));
 const mesh = { data: 1 };
 
-const copied = new Float32Array(count);
-const copy = await measure(() => copied.set(host));
-if (copied.some((value, i) => value !== host[i])) throw new Error("the copy is not one");
+const copy = await measureCopy();
 printMeasurement(`copy of ${(count / 1e6).toFixed(1)}M f32`, copy, { amount: 4 * count, unit: "B" });
 
 const context = (k: Tensor, r: Tensor, s: Tensor): AggregateContext => ({ axis: "data", key: k, rank: r, step: s });
 const free = (tree: unknown): void => flattenTree<DeviceArray>(tree).leaves.forEach((leaf) => backend.free(leaf));
 
 const time = async (name: string, call: () => Promise<unknown>): Promise<void> => {
-  const measured = await measure(async () => free(await call()), { samples: 7 });
+  const measured = await measureCall(async () => free(await call()));
   printMeasurement(`${name} (${(measured.median / copy.median).toFixed(1)} copies)`, measured, { amount: 4 * count, unit: "B" });
 };
 
 const isCompressor = (aggregator: Aggregator): aggregator is Compressor => "encode" in aggregator;
 
-for (const [name, aggregator] of Object.entries(aggregators)) {
-  if (only !== undefined && !name.includes(only)) continue;
-  const init = jit(() => aggregator.init(bucket), backend, { mesh });
-  const state = await init();
-
+/** Check that the mean over one rank alone is what it sent. */
+const checkMean = async (name: string, aggregator: Aggregator, state: unknown): Promise<void> => {
   const aggregate = jit(
     (g: Tensor, own: unknown, k: Tensor, r: Tensor, s: Tensor) => {
       const { mean, sent, state: next } = aggregator.aggregate(g, own, bucket, context(k, r, s));
@@ -105,14 +185,15 @@ for (const [name, aggregator] of Object.entries(aggregators)) {
     backend,
     { mesh },
   );
-  // Of one rank alone, the mean is what it sent.
-  const first = (await aggregate(gradient, state, key, rank, step)) as { readonly mean: DeviceArray; readonly sent: DeviceArray };
+  const first = (await aggregate(gradient, state as never, key, rank, step)) as { readonly mean: DeviceArray; readonly sent: DeviceArray };
   const [mean, sent] = [(await backend.download(first.mean)).data, (await backend.download(first.sent)).data];
   const wrong = mean.findIndex((value, i) => !(Math.abs((value as number) - (sent[i] as number)) <= 1e-5));
   if (wrong !== -1) throw new Error(`${name} is not timed: element ${wrong} of the mean is ${mean[wrong]}, but ${sent[wrong]} was sent`);
   free(first);
   aggregate.release();
+};
 
+const timeAggregate = async (name: string, aggregator: Aggregator, state: unknown): Promise<void> => {
   const run = jit(
     (g: Tensor, own: unknown, k: Tensor, r: Tensor, s: Tensor) => {
       const { mean: result, state: next } = aggregator.aggregate(g, own, bucket, context(k, r, s));
@@ -121,27 +202,45 @@ for (const [name, aggregator] of Object.entries(aggregators)) {
     backend,
     { mesh },
   );
-  await time(`${name}: aggregate`, () => run(gradient, state, key, rank, step));
+  await time(`${name}: aggregate`, () => run(gradient, state as never, key, rank, step));
   run.release();
+};
 
-  if (isCompressor(aggregator)) {
-    const encode = jit((g: Tensor, own: unknown, k: Tensor, r: Tensor, s: Tensor) => aggregator.encode(g, own, context(k, r, s)), backend, {
-      mesh,
-    });
-    const encoded = await encode(gradient, state, key, rank, step);
-    await time(`${name}: encode`, () => encode(gradient, state, key, rank, step));
-    encode.release();
-    const decode = jit(
-      (payload: unknown, k: Tensor, r: Tensor, s: Tensor) => aggregator.decode(payload, bucket, context(k, r, s)),
-      backend,
-      {
-        mesh,
-      },
-    );
-    await time(`${name}: decode`, () => decode(encoded.payload as never, key, rank, step));
-    decode.release();
-    free(encoded);
+const timeCodec = async (name: string, compressor: Compressor, state: unknown): Promise<void> => {
+  const encode = jit((g: Tensor, own: unknown, k: Tensor, r: Tensor, s: Tensor) => compressor.encode(g, own, context(k, r, s)), backend, {
+    mesh,
+  });
+  const encoded = await encode(gradient, state as never, key, rank, step);
+  await time(`${name}: encode`, () => encode(gradient, state as never, key, rank, step));
+  encode.release();
+  const decode = jit((payload: unknown, k: Tensor, r: Tensor, s: Tensor) => compressor.decode(payload, bucket, context(k, r, s)), backend, {
+    mesh,
+  });
+  await time(`${name}: decode`, () => decode(encoded.payload as never, key, rank, step));
+  decode.release();
+  free(encoded);
+};
+
+/** A device that may not bind so much, or has no room for it, refuses: that is a result too. */
+const orRefusal = async (name: string, work: () => Promise<void>): Promise<void> => {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof UnsupportedError || error instanceof DeviceMemoryError)) throw error;
+    console.log(`${name}: not timed: ${error.message.replaceAll(/\s*\n\s*/g, " ")}`);
   }
-  free(state);
-  init.release();
+};
+
+for (const [name, aggregator] of Object.entries(aggregators)) {
+  if (only !== undefined && !name.includes(only)) continue;
+  await orRefusal(name, async () => {
+    const init = jit(() => aggregator.init(bucket), backend, { mesh });
+    const state = await init();
+    init.release();
+    await checkMean(name, aggregator, state);
+    await timeAggregate(name, aggregator, state);
+    if (isCompressor(aggregator)) await timeCodec(name, aggregator, state);
+    free(state);
+  });
 }
+close();

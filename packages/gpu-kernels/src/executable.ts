@@ -61,16 +61,29 @@ const maxBindGroups = 8;
 /** Commands of so many runs may wait on the device: enough that it never idles, few enough that memory stays bounded. */
 const maxRunsAhead = 2;
 
+/** A collective that its communicator has. */
+interface Begun {
+  readonly handle: CollectiveHandle | undefined;
+  /** When it was handed over, on the tracer's clock. */
+  readonly seconds: number;
+}
+
 /** A collective under way: its request is handed over as soon as the operands have been read back. */
 interface Exchange {
-  readonly started: Promise<CollectiveHandle | undefined>;
+  readonly started: Promise<Begun>;
   readonly outputs: readonly Uint8Array[];
   readonly staging: readonly GPUBuffer[];
   /** Give the host memory back, once. */
   readonly release: () => void;
 }
 
-/** A graph bound to one device: pipelines and bind groups over fixed buffers, recorded anew each run. */
+/**
+ * A graph bound to one device: pipelines and bind groups over fixed buffers, recorded anew each run.
+ *
+ * What was recorded before a collective is submitted there, and the operands are read back and handed to the communicator while the device goes on
+ * with what follows. With a tracer, kernels are spans of the stream "compute", by the device's clock; a collective is one of "communication", from
+ * when it was handed over until its result was there; and the time for which the host waited for it one of "host", since the device may work on.
+ */
 export class WebGpuExecutable implements Executable {
   readonly workspaceBytes: number;
   private readonly parts: ExecutableParts;
@@ -162,7 +175,7 @@ export class WebGpuExecutable implements Executable {
     const { device, tracer, plan } = this.parts;
     const arrays = this.claim(inputs);
     await this.prepare();
-    const timer = tracer !== undefined && device.facts.timestamps ? new StepTimer(device) : undefined;
+    const timer = tracer !== undefined && device.facts.timestamps ? new StepTimer(device, () => tracer.now()) : undefined;
     const began = tracer?.now() ?? 0;
     const recorder = new Recorder(device, timer);
     const fresh: GPUBuffer[] = [];
@@ -204,6 +217,9 @@ export class WebGpuExecutable implements Executable {
           exchanges.set(index, exchange);
         } else {
           recorder.submit();
+          // Waiting may block this thread, and what is read back meanwhile would lie here. The device works in order: it reaches none of the results
+          // before it has done all that was submitted, so nothing is lost by handing everything over first.
+          await order;
           await this.finishExchange(step.start, exchanges, communicators);
         }
       }
@@ -212,7 +228,7 @@ export class WebGpuExecutable implements Executable {
       for (const { staging, started, release } of exchanges.values()) {
         for (const buffer of staging) this.parts.pool.release(buffer, "staging");
         // Of a request that nobody waited for, the communicator may still write the result: that memory is lost with the group.
-        await started.then((handle) => handle ?? release(), release);
+        await started.then(({ handle }) => handle ?? release(), release);
       }
     }
   }
@@ -260,7 +276,7 @@ export class WebGpuExecutable implements Executable {
     communicators: Communicators,
     order: Promise<unknown>,
   ): Exchange {
-    const { device, pool, hostMemory } = this.parts;
+    const { device, pool, hostMemory, tracer } = this.parts;
     const { plan } = step;
     const inPlace = plan.inputBytes[0] === plan.outputBytes[0] && (plan.request.kind === "all-reduce" || plan.request.kind === "broadcast");
     const inputs = plan.inputBytes.map((bytes) => hostMemory.allocate(bytes));
@@ -272,7 +288,8 @@ export class WebGpuExecutable implements Executable {
     const started = (async () => {
       await order;
       await reads;
-      return beginCollective(plan, inputs, outputs, communicators);
+      const seconds = tracer?.now() ?? 0;
+      return { handle: beginCollective(plan, inputs, outputs, communicators), seconds };
     })();
     started.catch(() => undefined); // told where it is awaited
     let held = true;
@@ -285,13 +302,15 @@ export class WebGpuExecutable implements Executable {
   }
 
   private async finishExchange(start: number, exchanges: Map<number, Exchange>, communicators: Communicators): Promise<void> {
-    const { device } = this.parts;
+    const { device, tracer } = this.parts;
     const step = this.steps[start] as LoweredStep & { readonly kind: "start" };
     const { started, outputs, release } = exchanges.get(start)!;
-    const handle = await started;
+    const { handle, seconds } = await started;
+    const reached = tracer?.now() ?? 0;
     try {
       if (handle !== undefined) await communicators[step.plan.axis]!.wait(handle);
       device.check();
+      if (tracer !== undefined) recordCollective(tracer, step, seconds, reached);
       step.outputs.forEach((result, i) => {
         const bytes = outputs[i]!;
         if (bytes.byteLength > 0) device.gpu.queue.writeBuffer(this.buffer(result), result.offset, padded(bytes));
@@ -312,7 +331,7 @@ export class WebGpuExecutable implements Executable {
     }
     for (const { owner, begin, end } of await timer.read()) {
       const { op, scope } = graph.nodes[owner]!;
-      span(scope === "" ? op : `${op} ${scope}`, began + begin, end - begin);
+      span(labelOf(op, scope), begin, end - begin);
     }
   }
 
@@ -363,6 +382,30 @@ export class WebGpuExecutable implements Executable {
     });
   }
 }
+
+const labelOf = (op: string, scope: string): string => (scope === "" ? op : `${op} ${scope}`);
+
+/** Record a collective whose result has just come: `begun` when it was handed over, waited for since the host had `reached` its done. Seconds. */
+const recordCollective = (
+  tracer: Tracer,
+  { node, plan }: LoweredStep & { readonly kind: "start" },
+  begun: number,
+  reached: number,
+): void => {
+  const ended = tracer.now();
+  const { kind } = plan.request;
+  const span = (op: string, stream: string, from: number): void =>
+    tracer.record({
+      name: labelOf(op, node.scope),
+      category: "communication",
+      rank: 0,
+      stream,
+      startSeconds: from,
+      durationSeconds: ended - from,
+    });
+  span(`wait ${kind}`, "host", reached);
+  span(kind, "communication", begun);
+};
 
 /** Bytes as `writeBuffer` wants them: a multiple of 4. */
 export const padded = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => {

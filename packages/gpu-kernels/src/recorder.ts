@@ -45,6 +45,7 @@ export class Recorder {
   submit(): void {
     this.endPass();
     if (this.encoder === undefined) return;
+    this.timer?.submitting();
     this.device.gpu.queue.submit([this.encoder.finish()]);
     this.encoder = undefined;
   }

@@ -77,7 +77,7 @@ const secondsOf = async ({ device, pipelines, x, y }: Timed, pass: Pass, repeats
     entries: [x, y].map((buffer, binding) => ({ binding, resource: { buffer } })),
   });
   const once = async (): Promise<number> => {
-    const timer = facts.timestamps ? new StepTimer(device) : undefined;
+    const timer = facts.timestamps ? new StepTimer(device, () => performance.now() / 1000) : undefined;
     const encoder = gpu.createCommandEncoder();
     const timestampWrites = timer?.writes(0);
     const commands = encoder.beginComputePass(timestampWrites && { timestampWrites });
@@ -86,6 +86,7 @@ const secondsOf = async ({ device, pipelines, x, y }: Timed, pass: Pass, repeats
     for (let i = 0; i < repeats; i++) commands.dispatchWorkgroups(...grid);
     commands.end();
     timer?.resolve(encoder);
+    timer?.submitting();
     const began = performance.now();
     gpu.queue.submit([encoder.finish()]);
     await device.settle(gpu.queue.onSubmittedWorkDone());

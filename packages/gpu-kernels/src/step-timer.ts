@@ -1,24 +1,47 @@
 import type { Device } from "./device.ts";
 
-/** Seconds on the device's clock between which an owner's commands ran. */
+/** Seconds on the host's clock between which an owner's commands ran. */
 export interface TimedStretch {
   readonly owner: number;
   readonly begin: number;
   readonly end: number;
 }
 
+/** What was handed to the device at once. */
+interface Submission {
+  /** Its timed passes: the first, and behind the last. */
+  readonly first: number;
+  readonly end: number;
+  readonly seconds: number;
+}
+
 const queriesPerSet = 4096; // WebGPU's bound
 
-/** Timestamps around compute passes of one run. */
+/**
+ * Timestamps around compute passes of one run.
+ *
+ * The device's clock has a beginning of its own. Nothing begins on the device before it was submitted, so the host's clock is ahead of the device's by
+ * the largest of (time of a submission − time of its first pass), or by more.
+ */
 export class StepTimer {
   private readonly device: Device;
+  private readonly now: () => number;
+  private readonly submissions: Submission[] = [];
   private readonly owners: number[] = [];
   private readonly sets: GPUQuerySet[] = [];
   private resolved: GPUBuffer | undefined;
   private staging: GPUBuffer | undefined;
 
-  constructor(device: Device) {
+  /** @param now seconds on the host's clock. */
+  constructor(device: Device, now: () => number) {
     this.device = device;
+    this.now = now;
+  }
+
+  /** Called before each submission. */
+  submitting(): void {
+    const first = this.submissions.at(-1)?.end ?? 0;
+    if (this.owners.length > first) this.submissions.push({ first, end: this.owners.length, seconds: this.now() });
   }
 
   writes(owner: number): GPUComputePassTimestampWrites {
@@ -47,7 +70,9 @@ export class StepTimer {
     const nanoseconds = new BigUint64Array(this.staging.getMappedRange().slice(0));
     for (const buffer of [this.staging, this.resolved!]) buffer.destroy();
     for (const set of this.sets) set.destroy();
-    const seconds = (i: number): number => Number(nanoseconds[i]! - nanoseconds[0]!) / 1e9;
+    const onDevice = (i: number): number => Number(nanoseconds[i]! - nanoseconds[0]!) / 1e9;
+    const ahead = Math.max(...this.submissions.map(({ first, seconds }) => seconds - onDevice(2 * first)));
+    const seconds = (i: number): number => ahead + onDevice(i);
     return this.owners.map((owner, i) => ({ owner, begin: seconds(2 * i), end: seconds(2 * i + 1) }));
   }
 }

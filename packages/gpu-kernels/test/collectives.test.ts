@@ -1,9 +1,11 @@
+import { createCpuBackend } from "@skein/cpu-kernels";
 import {
   add,
   allGather,
   allReduce,
   allToAll,
   axisIndex,
+  type Backend,
   broadcastFromRoot,
   broadcastTo,
   cast,
@@ -23,7 +25,11 @@ import {
   type RaggedResult,
   type ReferenceArray,
   reduceScatter,
+  scope,
   sendReceive,
+  softmax,
+  type Span,
+  SpanRecorder,
   type Tensor,
   trace,
   vjp,
@@ -251,6 +257,85 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
       inputs,
       5,
     );
+  });
+
+  /** Two exchanges that can be under way at once, with work before, between and behind them. */
+  const overlapping = (x: Tensor): readonly Tensor[] => {
+    const a = scope("first", () => allReduce(multiply(x, 2), "data"));
+    const between = scope("between", () => softmax(multiply(x, x)));
+    const b = scope("second", () => allGather(between, "data"));
+    return [scope("behind", () => softmax(add(a, between))), b];
+  };
+
+  /** What each rank's communicator is asked, in order. */
+  const watched = (communicator: Communicator, saw: (event: string, kind?: CollectiveRequest["kind"]) => void): Communicator => ({
+    ...communicator,
+    start: (request) => {
+      saw("start", request.kind);
+      return communicator.start(request);
+    },
+    wait: (handle) => {
+      saw("wait");
+      return communicator.wait(handle);
+    },
+  });
+
+  test("all that was submitted is handed over before the host begins to wait, which may block it", async () => {
+    const meeting = new Meeting();
+    const seen = await Promise.all(
+      backends.map(async (backend, rank) => {
+        const events: string[] = [];
+        const data = watched(communicatorOf(meeting, rank), (event) => events.push(event));
+        const f = jit(overlapping, backend, { communicators: { data } });
+        for (const output of await f(inputs[rank]! as never)) backend.free(output);
+        f.release();
+        return events;
+      }),
+    );
+    expect(seen).toEqual(backends.map(() => ["start", "start", "wait", "wait"]));
+  });
+
+  test("a tracer learns when a collective was handed over and when its result was there, by the names that the CPU gives", async () => {
+    /** Spans of rank 0, and when its collectives were started. */
+    const traced = async (ranks: readonly Backend[]): Promise<{ spans: readonly Span[]; started: Map<string, number> }> => {
+      const meeting = new Meeting();
+      const tracer = new SpanRecorder();
+      const started = new Map<string, number>();
+      const communicators = ranks.map((_, rank) => communicatorOf(meeting, rank));
+      communicators[0] = watched(communicators[0]!, (event, kind) => kind !== undefined && started.set(kind, tracer.now()));
+      const fs = ranks.map((backend, rank) =>
+        jit(overlapping, backend, { communicators: { data: communicators[rank]! }, ...(rank === 0 && { tracer }) }),
+      );
+      await Promise.all(
+        fs.map(async (f, rank) => {
+          for (const output of await f(inputs[rank]! as never)) ranks[rank]!.free(output);
+          f.release();
+        }),
+      );
+      return { spans: tracer.spans, started };
+    };
+    const [onGpu, onCpu] = [await traced(backends), await traced([await createCpuBackend(), await createCpuBackend()])];
+    const communication = ({ spans }: { readonly spans: readonly Span[] }): string[] =>
+      spans
+        .filter(({ category }) => category === "communication")
+        .map(({ name }) => name)
+        .sort();
+    expect(communication(onGpu)).toEqual(communication(onCpu));
+    const named = (name: string): Span => onGpu.spans.find((span) => span.name.startsWith(name))!;
+    const end = ({ startSeconds, durationSeconds }: Span): number => startSeconds + durationSeconds;
+    for (const kind of ["all-reduce", "all-gather"]) {
+      const [collective, wait] = [named(kind), named(`wait ${kind}`)];
+      expect([collective.stream, wait.stream]).toEqual(["communication", "host"]);
+      expect(collective.startSeconds).toBeLessThanOrEqual(onGpu.started.get(kind)!);
+      expect(end(collective)).toBeGreaterThan(onGpu.started.get(kind)!);
+      expect(end(wait)).toBe(end(collective));
+    }
+    if (!backends[0]!.facts.timestamps) return;
+    // Kernels are timed by the device's clock; causes come before effects on both. Dawn rounds that clock down to multiples of 2^16 ns.
+    const rounding = 2 ** 16 / 1e9;
+    expect(end(named("fused first")) - rounding).toBeLessThanOrEqual(named("all-reduce").startSeconds);
+    expect(end(named("softmax between")) - rounding).toBeLessThanOrEqual(named("all-gather").startSeconds);
+    expect(named("softmax behind").startSeconds).toBeGreaterThanOrEqual(end(named("all-reduce")));
   });
 
   test("tensors without elements", async () => {

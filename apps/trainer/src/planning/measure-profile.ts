@@ -6,6 +6,7 @@ import {
   type Communicators,
   type DeviceArray,
   flattenTree,
+  InvariantError,
   jit,
   leafPaths,
   randomKey,
@@ -13,7 +14,6 @@ import {
   SpanRecorder,
 } from "@skein/tensor-core";
 import { CompiledSteps } from "../compiled-steps.ts";
-import { ConfigError } from "../errors.ts";
 import type { Job } from "../job.ts";
 import { median } from "../median.ts";
 import { type DeviceState, initState, type Parts } from "../train-state.ts";
@@ -31,20 +31,24 @@ export interface ProfileInput {
 }
 
 /** When the collective of each bucket was started in one step, in seconds after the loss of all ranks was asked for: the end of the forward pass. */
-const startsOf = (spans: readonly Span[], numBuckets: number): readonly number[] | undefined => {
+const startsOf = (spans: readonly Span[], numBuckets: number): readonly number[] => {
   const begun = spans.filter(({ stream }) => stream === "communication");
-  const loss = begun.find(({ name }) => !name.includes("exchange-"));
-  const starts = Array.from({ length: numBuckets }, (_, i) => begun.find(({ name }) => name.endsWith(` exchange-${i}`))?.startSeconds);
-  if (loss === undefined || starts.includes(undefined)) return undefined;
-  return starts.map((start) => Math.max(0, start! - loss.startSeconds));
+  const startOf = (what: string, is: (name: string) => boolean): number => {
+    const found = begun.find(({ name }) => is(name));
+    if (found === undefined) throw new InvariantError(`the backend recorded no collective of ${what} among ${begun.length}`);
+    return found.startSeconds;
+  };
+  const loss = startOf("the loss", (name) => !name.includes("exchange-"));
+  return Array.from({ length: numBuckets }, (_, i) =>
+    Math.max(0, startOf(`bucket ${i}`, (name) => name.endsWith(` exchange-${i}`)) - loss),
+  );
 };
 
 /**
  * Time a few steps of a job on a copy of its state, with a dense exchange of each tensor by itself, and tell when each gradient is ready.
  * All ranks call it together; their figures differ.
  *
- * @returns tensors in the order in which their gradients become ready; bytes are dense.
- * @throws ConfigError where the backend does not record when collectives start: WebGPU.
+ * @returns tensors in the order in which their gradients become ready; bytes are dense. On WebGPU a gradient is ready when it has been read back.
  */
 export const measureProfile = async ({ job, parts, backend, communicators, rank, train }: ProfileInput): Promise<GradientProfile> => {
   const identity = identityCompressor();
@@ -73,16 +77,11 @@ export const measureProfile = async ({ job, parts, backend, communicators, rank,
     const result = await steps.run(step, state, gatherBatch(train, indices));
     state = result.state;
     for (const array of [result.loss, result.finite, result.skipped]) backend.free(array);
-    const found = startsOf(tracer.spans.slice(begin), plan.length);
-    if (step >= warmUpSteps && found !== undefined) starts.push(found);
+    if (step >= warmUpSteps) starts.push(startsOf(tracer.spans.slice(begin), plan.length));
   }
   steps.release();
   for (const leaf of flattenTree<DeviceArray>(state).leaves) backend.free(leaf);
 
-  if (starts.length === 0)
-    throw new ConfigError([
-      `buckets and densities that follow from measurements need to see when collectives start, which backend: ${job.backend} does not record; use backend: cpu, or buckets: {kind: fixed-size}`,
-    ]);
   const ready = plan.map((_, i) => median(starts.map((one) => one[i]!)));
   const tensors = bucketsOf(state.params, plan)
     .map(({ tensors: [tensor], shape }, i) => ({ path: tensor!.path, bytes: 4 * shape[0]!, ready: ready[i]! }))

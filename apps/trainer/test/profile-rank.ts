@@ -1,0 +1,37 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { joinWorld, type WorldConnection } from "@skein/collectives/node";
+import type { GradientProfile } from "@skein/cost-model";
+import { openBackend, type BackendName } from "../src/backend.ts";
+import type { Job } from "../src/job.ts";
+import { measureProfile } from "../src/planning/measure-profile.ts";
+import { prepare } from "../src/prepare.ts";
+import { buildParts } from "../src/train-state.ts";
+
+export interface ProfileRank {
+  readonly connection: WorldConnection;
+  readonly job: Job & { readonly backend: BackendName };
+}
+
+export type ProfileAnswer = { readonly profile: GradientProfile } | { readonly error: string };
+
+// Entry of a rank's thread.
+if (parentPort !== null) {
+  const { connection, job } = workerData as ProfileRank;
+  const { backend, close } = await openBackend(job.backend, { memory: connection.memory });
+  try {
+    const { data, totalSteps } = prepare(job);
+    const profile = await measureProfile({
+      job,
+      parts: buildParts(job, data.train.fields["inputs"]!, totalSteps),
+      backend,
+      communicators: { data: joinWorld(connection) },
+      rank: connection.rank,
+      train: data.train,
+    });
+    parentPort.postMessage({ profile } satisfies ProfileAnswer);
+  } catch (error) {
+    parentPort.postMessage({ error: String(error) } satisfies ProfileAnswer); // an error that ends a thread takes Dawn's process with it
+  } finally {
+    close();
+  }
+}
