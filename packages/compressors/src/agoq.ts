@@ -66,7 +66,7 @@ export const agoqAggregator = ({ blockSize = 256 }: AgoqOptions = {}): Aggregato
       const isOwn = equal(iota([numRanks, 1, 1], 0), axisIndex(axis));
       return {
         pending: { codes: total.codes, scales: total.scale } satisfies PendingShard,
-        sent: fromBlocks(add(dequantize(own.codes, own.scale), where(isOwn, error, 0)), count),
+        sent: fromBlocks([add(dequantize(own.codes, own.scale), where(isOwn, error, 0))], count),
         state,
       };
     },
@@ -74,7 +74,7 @@ export const agoqAggregator = ({ blockSize = 256 }: AgoqOptions = {}): Aggregato
       const { codes, scales } = pending as PendingShard;
       const sum = dequantize(allGather(codes, axis, collective), allGather(scales, axis, collective));
       const numRanks = axisSize(axis);
-      return fromBlocks(numRanks === 1 ? sum : multiply(sum, 1 / numRanks), lengthOf(bucket));
+      return fromBlocks([numRanks === 1 ? sum : multiply(sum, 1 / numRanks)], lengthOf(bucket));
     },
   };
   return {

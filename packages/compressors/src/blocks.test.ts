@@ -1,8 +1,8 @@
-import { NdArray, type Tensor } from "@skein/tensor-core";
+import { concat, NdArray, type Tensor } from "@skein/tensor-core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { runWorld } from "../test/world.ts";
-import { blockShape, fromBlocks, toBlocks } from "./blocks.ts";
+import { blockParts, blockShape, fromBlocks, splitBlocks, toBlocks } from "./blocks.ts";
 
 describe("blocks", () => {
   it("are few, no larger than allowed, and all but full", () => {
@@ -19,19 +19,32 @@ describe("blocks", () => {
     expect(blockShape(129, 128)).toEqual([2, 65]);
   });
 
-  it("give back what was cut into them", () => {
+  it("give back what was cut into them, in parts of which all but the last lie in the vector as they are", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 1, max: 9 }), (count, blockSize) => {
         const numbers = Array.from({ length: count }, (_, i) => i + 1);
-        const [both] = runWorld(
-          (x: Tensor) => [toBlocks(x, blockSize), fromBlocks(toBlocks(x, blockSize), count)],
+        const [rows, size] = blockShape(count, blockSize);
+        const layout = blockParts(count, blockSize);
+        expect(layout.length).toBe(rows * size === count ? 1 : 2);
+        const [results] = runWorld(
+          (x: Tensor) => {
+            const parts = toBlocks(x, blockSize);
+            return [fromBlocks(parts, count), ...splitBlocks(concat(parts), count, blockSize), ...parts];
+          },
           [[NdArray.from(numbers)]],
         );
-        const [blocks, back] = both as unknown as readonly [NdArray, NdArray];
-        expect(blocks.toNumbers().slice(count)).toEqual(blocks.toNumbers().slice(count).fill(0));
-        expect(back.toNumbers()).toEqual(numbers);
+        const [back, ...arrays] = results as unknown as readonly NdArray[];
+        expect(back!.toNumbers()).toEqual(numbers);
+        const [again, parts] = [arrays.slice(0, layout.length), arrays.slice(layout.length)];
+        expect(again.map((part) => [part.shape, part.toNumbers()])).toEqual(parts.map((part) => [part.shape, part.toNumbers()]));
+        layout.forEach((part, i) => {
+          expect(parts[i]!.shape).toEqual([part.rows, size]);
+          const filling = Array.from({ length: part.rows * size - part.entries }, () => 0);
+          expect(parts[i]!.toNumbers()).toEqual([...numbers.slice(part.begin, part.begin + part.entries), ...filling]);
+          if (i === 0 && layout.length === 2) expect(filling).toEqual([]);
+        });
       }),
-      { numRuns: 40 },
+      { numRuns: 60 },
     );
   });
 

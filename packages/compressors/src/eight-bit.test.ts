@@ -18,7 +18,7 @@ describe("eightBitCompressor", () => {
             sent.forEach((v, i) => {
               const begin = Math.floor(i / size) * size;
               const greatest = Math.max(...g.slice(begin, begin + size).map(Math.abs));
-              expect(Math.abs(v - g[i]!)).toBeLessThanOrEqual((part * greatest * (1 + 1e-5)) / 127);
+              expect(Math.abs(v - g[i]!)).toBeLessThanOrEqual((part * greatest * (1 + 2 ** -14)) / 127);
               if (Math.abs(g[i]!) === greatest) expect(Math.abs(v - g[i]!)).toBeLessThanOrEqual(1e-6 * greatest);
             });
           });

@@ -1,5 +1,5 @@
-import { dequantize, flatten, quantize, reshape, type Tensor } from "@skein/tensor-core";
-import { blockShape, fromBlocks, toBlocks } from "./blocks.ts";
+import { concat, dequantize, flatten, foldIn, quantize, reshape, type Tensor } from "@skein/tensor-core";
+import { blockShape, fromBlocks, splitBlocks, toBlocks } from "./blocks.ts";
 import { lengthOf } from "./bucket.ts";
 import { type Compressor, defineCompressor } from "./compressor.ts";
 import { ownKey } from "./own-key.ts";
@@ -22,7 +22,7 @@ export interface EightBitPayload {
  * Send a byte per entry, and a scale per block: `(code − 128) · max|u| / 127`.
  *
  * Error per entry at most half a step, `max|u|/254`, so the contraction is at least `1 − blockSize/(4·127²)`; with stochastic rounding less than a
- * step, and none in expectation. Rounded to the nearest it is biased: wrap it in `withErrorFeedback`.
+ * step, and none in expectation; both within 2⁻¹⁵ of a step, see `quantize`. Rounded to the nearest it is biased: wrap it in `withErrorFeedback`.
  *
  * @throws ArgumentError unless blockSize is an integer from 1.
  * Cost: n bytes and 4 per block, by all-gather; `agoqAggregator` sends fewer from 3 ranks on.
@@ -39,13 +39,16 @@ export const eightBitCompressor = ({ blockSize = 256, rounding = "nearest" }: Ei
     ...(rounding === "nearest" && { contraction: (gradient) => 1 - blockShape(lengthOf(gradient), blockSize)[1] / 254 ** 2 }),
     init: () => [],
     encode: (gradient, state, context) => {
-      const { codes, scale } = quantize(
-        toBlocks(flatten(gradient), blockSize),
-        rounding === "nearest" ? {} : { key: ownKey(name, context) },
-      );
-      return { payload: { codes, scales: scale }, state };
+      const key = rounding === "nearest" ? undefined : ownKey(name, context);
+      const parts = toBlocks(flatten(gradient), blockSize).map((blocks, i) => quantize(blocks, key && { key: foldIn(key, i) }));
+      return { payload: { codes: concat(parts.map(({ codes }) => codes)), scales: concat(parts.map(({ scale }) => scale)) }, state };
     },
-    decode: ({ codes, scales }, gradient) => reshape(fromBlocks(dequantize(codes, scales), lengthOf(gradient)), gradient.shape),
+    decode: ({ codes, scales }, gradient) => {
+      const count = lengthOf(gradient);
+      const scaleParts = splitBlocks(scales, count, blockSize);
+      const parts = splitBlocks(codes, count, blockSize).map((part, i) => dequantize(part, scaleParts[i]!));
+      return reshape(fromBlocks(parts, count), gradient.shape);
+    },
     payloadBytes: (gradient) => {
       const [rows, size] = blockShape(lengthOf(gradient), blockSize);
       return rows * (size + 4);

@@ -1,5 +1,5 @@
 import {
-  all,
+  absolute,
   allGather,
   allToAll,
   axisSize,
@@ -7,9 +7,10 @@ import {
   cast,
   concat,
   equal,
+  greaterEqual,
   isFinite,
-  less,
   logicalNot,
+  maximum,
   packBits,
   pad,
   reduceMax,
@@ -60,9 +61,11 @@ export const majorityVoteAggregator = (): Aggregator<[]> => ({
     const numRanks = axisSize(axis);
     const count = lengthOf(bucket);
     const own = shardWords(count, numRanks);
-    const signs = packBits(logicalNot(less(gradient, 0)));
+    const signs = packBits(greaterEqual(gradient, 0));
     const votes = reshape(pad(signs, [[0, own * numRanks - signs.shape[0]!]]), [numRanks, own]);
-    const broken = reshape(cast(logicalNot(all(isFinite(gradient))), "u32"), [1, 1]);
+    // The greatest magnitude is finite where all are; of none it is −∞.
+    const greatest = maximum(reduceMax(absolute(gradient)), 0);
+    const broken = reshape(cast(logicalNot(isFinite(greatest)), "u32"), [1, 1]);
 
     const ballots = allToAll(concat([votes, broadcastTo(broken, [numRanks, 1])], 1), axis, collective);
     const outcome = majorityOf(split(slice(ballots, [0, 0], [numRanks, own]), numRanks));

@@ -1,10 +1,12 @@
 import {
   absolute,
   add,
+  arange,
   ArgumentError,
   divide,
   equal,
   floor,
+  gather,
   greater,
   isFinite,
   less,
@@ -20,7 +22,10 @@ import {
 import type { Compressor } from "./compressor.ts";
 import { checkDensity, keptEntries, keptShare } from "./density.ts";
 import { levelOfKth } from "./magnitude-level.ts";
-import { firstThenSecond, type SparsePayload, takeEntries } from "./sparse-payload.ts";
+import { magnitudeBound } from "./magnitude-bound.ts";
+import { rankInSample, sampleMagnitudes, sampleSizeOf } from "./magnitude-sample.ts";
+import { reachingEntries } from "./reaching-entries.ts";
+import { firstThenSecond, nanUnless, type SparsePayload } from "./sparse-payload.ts";
 import { defineSparsifier } from "./sparsifier.ts";
 
 export interface MsTopKCompressorOptions {
@@ -30,23 +35,70 @@ export interface MsTopKCompressorOptions {
   readonly samplings?: number;
 }
 
+interface Candidates extends SparsePayload {
+  /** bool [], whether all of the gradient is finite. */
+  readonly finite: Tensor;
+}
+
+/** So many standard deviations more than k are let through by a bound from a sample, and there is room for as many more. */
+const deviations = 6;
+
+const wholeOf = (flat: Tensor): Candidates => ({
+  values: flat,
+  indices: arange(flat.shape[0]!),
+  finite: isFinite(sum(multiply(absolute(flat), 1 / Math.max(1, flat.shape[0]!)))),
+});
+
+/** Entries among which the k largest are; see `msTopKCompressor`. */
+const candidatesOf = (flat: Tensor, k: number): Candidates => {
+  const n = flat.shape[0]!;
+  const size = sampleSizeOf(n, k);
+  const rank = rankInSample(k, n, size, deviations);
+  // Below the least of a sample there may be others.
+  if (size.stride === 1 || rank === size.count) return wholeOf(flat);
+  const capacity = Math.min(n, Math.ceil((n / size.count) * (rank + deviations * Math.sqrt(rank))));
+  return reachingEntries(flat, magnitudeBound(sampleMagnitudes(flat, size), rank), capacity);
+};
+
+/** Positions i32 [k] of k of nearly the largest magnitudes; see `msTopKCompressor`. */
+const nearlyLargest = (magnitudes: Tensor, k: number, samplings: number): Tensor => {
+  const numLevels = 2 ** samplings;
+  const most = reduceMax(magnitudes);
+  // Divided before they are added, so that the sum cannot overflow.
+  const mean = minimum(sum(multiply(magnitudes, 1 / Math.max(1, magnitudes.shape[0]!))), most);
+  // Half of the levels below the mean, half above; 1e-37 where a range is empty.
+  const below = divide(magnitudes, maximum(mean, 1e-37));
+  const above = add(divide(subtract(magnitudes, mean), maximum(subtract(most, mean), 1e-37)), 1);
+  const height = multiply(where(less(magnitudes, mean), below, above), numLevels / 2);
+  const levels = minimum(floor(height), numLevels - 1);
+  const { level } = levelOfKth(levels, numLevels, k);
+  return firstThenSecond(greater(levels, level), equal(levels, level), k).indices;
+};
+
 /**
  * Keep `k` entries of nearly the largest magnitudes, exactly `k` of them, without sorting: by the thresholds that a bisection would sample.
  *
- * `k = max(1, ⌊density · n⌋)`. Bisection halves the range of magnitudes `samplings` times, first at the mean m, then between m and the maximum M
- * (or 0 and m, where fewer than k entries reach the mean), and counts at every step. Its steps only ever ask at `2^samplings` thresholds, evenly
- * spaced above and below the mean; so one histogram counts for all of them at once. Let t₁ be the lowest threshold that fewer than k entries
- * reach, and t₂ the one below: all entries from t₁ on are sent, and of those in [t₂, t₁) the first that make it k.
+ * `k = max(1, ⌊density · n⌋)`. Bisection halves the range of magnitudes `samplings` times, first at the mean m, then between m and the
+ * maximum M (or 0 and m, where fewer than k entries reach the mean), and counts at every step. Its steps only ever ask at `2^samplings`
+ * thresholds, evenly spaced above and below the mean; so one histogram counts for all of them at once. Let t₁ be the lowest threshold that
+ * fewer than k entries reach, and t₂ the one below: all entries from t₁ on are sent, and of those in [t₂, t₁) the first that make it k.
  *
  * Nothing that is dropped exceeds anything kept by a level or more: a level is `w = (M − m)/2^(samplings−1)` above the mean. So
  * `‖u − C(u)‖² ≤ (1 − k/n)‖u‖² + 2kMw`. Ties, equal magnitudes and k = n need no special case. Biased: wrap it in `withErrorFeedback`.
  *
- * The bracket is filled from its lowest position, where the paper starts at a random one: what is left out there grows in the residual past t₁.
+ * Of more than 2¹⁸ entries (with k of 832 or more), only candidates are counted: those that reach the magnitude of a rank in a sample (see
+ * `sampleSizeOf`) that lets k through but 1 time in 10⁸, between 1.1k and 1.8k of them in the mean. M and m are then theirs. Should fewer
+ * than k reach it, all of them are sent, and zeros in place of the others; should there be more than a room of 1.2k to 2.8k, as with ties,
+ * the first ones are the candidates. That probability takes places of large entries for random; where they repeat every p entries, p the
+ * stride, the sample may miss them.
+ *
+ * The bracket is filled from its lowest position, where the paper starts at a random one: what is left out there grows in the residual past
+ * t₁.
  *
  * A gradient that is not finite throughout makes all values NaN.
  *
  * @throws ArgumentError for a density outside (0, 1], or samplings other than 1 to 16.
- * Cost: 8k bytes per rank, by all-gather: 8k(P−1) sent. Reads the gradient about four times.
+ * Cost: 8k bytes per rank, by all-gather: 8k(P−1) sent. Reads the gradient once, and a sample.
  * @example withErrorFeedback(msTopKCompressor({ density: 0.001 }))
  * Source: Shi et al. 2021, arXiv 2010.10458, Algorithm 1 (MSTopK).
  */
@@ -54,26 +106,17 @@ export const msTopKCompressor = ({ density, samplings = 12 }: MsTopKCompressorOp
   checkDensity("msTopKCompressor", density);
   if (!(Number.isInteger(samplings) && samplings >= 1 && samplings <= 16))
     throw new ArgumentError(`msTopKCompressor: ${samplings} samplings cannot be counted; use an integer from 1 to 16, such as 12`);
-  const numLevels = 2 ** samplings;
   const select = (flat: Tensor): SparsePayload => {
-    const n = flat.shape[0]!;
-    const magnitudes = absolute(flat);
-    const most = reduceMax(magnitudes);
-    // Divided before they are added, so that the sum cannot overflow.
-    const mean = minimum(sum(multiply(magnitudes, 1 / Math.max(1, n))), most);
-    // Half of the levels below the mean, half above; 1e-37 where a range is empty.
-    const below = divide(magnitudes, maximum(mean, 1e-37));
-    const above = add(divide(subtract(magnitudes, mean), maximum(subtract(most, mean), 1e-37)), 1);
-    const height = multiply(where(less(magnitudes, mean), below, above), numLevels / 2);
-    const levels = minimum(floor(height), numLevels - 1);
-    const k = keptEntries(density, n);
-    const { level } = levelOfKth(levels, numLevels, k);
-    return takeEntries(flat, firstThenSecond(greater(levels, level), equal(levels, level), k), isFinite(most));
+    const k = keptEntries(density, flat.shape[0]!);
+    const { values, indices, finite } = candidatesOf(flat, k);
+    const slots = nearlyLargest(absolute(values), k, samplings);
+    const take = (x: Tensor): Tensor => gather(x, slots, 0, { outside: "zero" });
+    return nanUnless(finite, { values: take(values), indices: take(indices) });
   };
   // ‖u‖ is at least M, and w at most M/2^(samplings−1).
   const contraction = (n: number): number => {
     const k = keptEntries(density, n);
-    return Math.max(0, keptShare(k, n) - (4 * k) / numLevels);
+    return Math.max(0, keptShare(k, n) - (4 * k) / 2 ** samplings);
   };
   return defineSparsifier({ name: `ms-top-k ${density}`, capacity: (n) => keptEntries(density, n), contraction, select });
 };

@@ -1,14 +1,13 @@
 import {
   cast,
+  concat,
   divide,
-  equal,
   flatten,
-  iota,
   less,
-  logicalNot,
   maximum,
   packBits,
   reshape,
+  slice,
   subtract,
   sum,
   type Tensor,
@@ -16,7 +15,7 @@ import {
   unpackBits,
   where,
 } from "@skein/tensor-core";
-import { blockShape, fromBlocks, toBlocks } from "./blocks.ts";
+import { blockParts, blockShape, fromBlocks, splitBlocks, toBlocks } from "./blocks.ts";
 import { lengthOf } from "./bucket.ts";
 import { type Compressor, defineCompressor } from "./compressor.ts";
 import { cutWords, joinWords } from "./word-message.ts";
@@ -28,15 +27,11 @@ export interface OneBitOptions {
 
 export interface OneBitPayload {
   /**
-   * u32 `[⌈rows·size/32⌉ + 2 rows]`: a set bit for each entry that is not negative; then, as bits of f32, the mean of those entries for each
-   * block, 0 where there are none; then that of the negative ones.
+   * u32 `[⌈n/32⌉ + 2 rows]`: a set bit for each negative entry; then, as bits of f32, the mean of the others for each block, 0 where there are
+   * none; then that of the negative ones.
    */
   readonly words: Tensor;
 }
-
-/** How many entries of each block are no filling, f32 `[rows, 1]`; only the last block has any. */
-const entriesOf = (rows: number, size: number, count: number): Tensor =>
-  where(equal(iota([rows, 1], 0), rows - 1), count - (rows - 1) * size, size);
 
 /**
  * Send one bit per entry, and for each block the mean of its entries ≥ 0 and the mean of those < 0: what the two bits stand for is then as
@@ -59,32 +54,47 @@ export const oneBitCompressor = ({ blockSize = 512 }: OneBitOptions = {}): Compr
     init: () => [],
     encode: (gradient, state) => {
       const flat = flatten(gradient);
-      const blocks = toBlocks(flat, blockSize);
-      const [rows, size] = blocks.shape as [number, number];
+      const count = flat.shape[0]!;
       const along = { dims: -1, keepDims: true };
-      const negative = less(blocks, 0);
-      const numNegative = sum(cast(negative, "f32"), along);
-      const numOthers = subtract(entriesOf(rows, size, flat.shape[0]!), numNegative);
-      // A NaN is not negative, so it makes the other mean NaN.
-      const above = divide(sum(where(negative, 0, blocks), along), maximum(numOthers, 1));
-      const below = divide(sum(where(negative, blocks, 0), along), maximum(numNegative, 1));
-      return { payload: { words: joinWords([packBits(flatten(logicalNot(negative))), above, below]) }, state };
+      const layout = blockParts(count, blockSize);
+      const parts = toBlocks(flat, blockSize).map((blocks, i) => {
+        const negative = less(blocks, 0);
+        const numNegative = sum(cast(negative, "f32"), along);
+        const { rows, size, entries } = layout[i]!;
+        const numOthers = subtract(rows === 1 ? entries : size, numNegative);
+        // A NaN is not negative, so it makes the other mean NaN.
+        const above = divide(sum(where(negative, 0, blocks), along), maximum(numOthers, 1));
+        const below = divide(sum(where(negative, blocks, 0), along), maximum(numNegative, 1));
+        return { signs: packBits(slice(flatten(negative), [0], [entries])), above, below };
+      });
+      // Where a part ends inside a word, signs are packed across.
+      const areWhole = layout.every(({ begin }) => begin % 32 === 0);
+      const signs = areWhole ? concat(parts.map((part) => part.signs)) : packBits(less(flat, 0));
+      return { payload: { words: joinWords([signs, ...parts.map(({ above }) => above), ...parts.map(({ below }) => below)]) }, state };
     },
     decode: ({ words }, gradient) => {
       const count = lengthOf(gradient);
-      const [rows, size] = blockShape(count, blockSize);
+      const [rows] = blockShape(count, blockSize);
       const means: TensorSpec = { dtype: "f32", shape: [rows, 1] };
-      const [signs, above, below] = cutWords(words, [{ dtype: "u32", shape: [Math.ceil((rows * size) / 32)] }, means, means]) as [
+      const [packed, above, below] = cutWords(words, [{ dtype: "u32", shape: [Math.ceil(count / 32)] }, means, means]) as [
         Tensor,
         Tensor,
         Tensor,
       ];
-      const bits = reshape(unpackBits(signs, rows * size), [rows, size]);
-      return reshape(fromBlocks(where(bits, above, below), count), gradient.shape);
+      const signs = unpackBits(packed, count);
+      const [aboveParts, belowParts] = [above, below].map((mean) => splitBlocks(mean, count, blockSize)) as [Tensor[], Tensor[]];
+      const parts = blockParts(count, blockSize).map((part, i) => {
+        const own = reshape(slice(signs, [part.begin], [part.begin + part.entries]), [
+          part.rows,
+          part.rows === 1 ? part.entries : part.size,
+        ]);
+        return where(own, belowParts[i]!, aboveParts[i]!);
+      });
+      return reshape(fromBlocks(parts, count), gradient.shape);
     },
     payloadBytes: (gradient) => {
-      const [rows, size] = blockShape(lengthOf(gradient), blockSize);
-      return 4 * Math.ceil((rows * size) / 32) + 8 * rows;
+      const [rows] = blockShape(lengthOf(gradient), blockSize);
+      return 4 * Math.ceil(lengthOf(gradient) / 32) + 8 * rows;
     },
   });
 };

@@ -3,27 +3,33 @@ import {
   add,
   ArgumentError,
   cast,
+  concat,
   divide,
   equal,
   flatten,
   floor,
+  foldIn,
   less,
+  maximum,
   minimum,
   multiply,
   negate,
+  reduceMax,
   reshape,
+  sqrt,
+  square,
   subtract,
+  sum,
   type Tensor,
   type TensorSpec,
   uniform,
   where,
 } from "@skein/tensor-core";
 import { packPlanes, planesFor, unpackPlanes } from "./bit-planes.ts";
-import { blockShape, fromBlocks, toBlocks } from "./blocks.ts";
+import { blockParts, blockShape, fromBlocks, splitBlocks, toBlocks } from "./blocks.ts";
 import { lengthOf } from "./bucket.ts";
 import { type Compressor, defineCompressor } from "./compressor.ts";
 import { ownKey } from "./own-key.ts";
-import { relativeNorm } from "./relative-norm.ts";
 import { cutWords, joinWords } from "./word-message.ts";
 
 export interface QsgdOptions {
@@ -38,6 +44,11 @@ export interface QsgdOptions {
  * `[bits · ⌈rows·size/32⌉ + rows]`: bit 0 of all codes, bit 1 of all, and so on; then the bits of the f32 norms.
  */
 export type QsgdPayload = readonly Tensor[];
+
+const along = { dims: -1, keepDims: true };
+
+/** The least f32 that has all of its digits, so that one divided by it is finite. */
+const leastScale = 2 ** -126;
 
 /**
  * Round each entry at random to one of `s` levels of its block's norm: `‖v‖₂ · sign(v_j) · ξ_j/s` with ξ_j = ⌊s|v_j|/‖v‖₂⌋ or one more, so
@@ -66,21 +77,36 @@ export const qsgdCompressor = ({ levels = 127, bucketSize = 128 }: QsgdOptions =
     biased: false,
     init: () => [],
     encode: (gradient, state, context) => {
-      const { greatest, relative, norm } = relativeNorm(toBlocks(flatten(gradient), bucketSize));
-      const steps = multiply(absolute(relative), divide(levels, where(equal(norm, 0), 1, norm)));
-      const level = minimum(floor(add(steps, uniform(ownKey(name, context), relative.shape))), levels);
-      const code = add(where(less(relative, 0), negate(level), level), levels);
-      const norms = multiply(greatest, norm);
-      const payload = bits === 8 ? [cast(code, "u8"), norms] : [joinWords([...packPlanes(cast(flatten(code), "u32"), 2 * levels), norms])];
-      return { payload, state };
+      const key = ownKey(name, context);
+      const flat = flatten(gradient);
+      const parts = toBlocks(flat, bucketSize).map((blocks, i) => {
+        // In parts of the greatest entry, so that no square overflows or vanishes. An infinity makes its row NaN.
+        const greatest = maximum(reduceMax(absolute(blocks), along), leastScale);
+        const relative = multiply(blocks, divide(1, greatest));
+        const norm = sqrt(sum(square(relative), along));
+        const steps = multiply(absolute(relative), divide(levels, where(equal(norm, 0), 1, norm)));
+        const level = minimum(floor(add(steps, uniform(foldIn(key, i), blocks.shape))), levels);
+        const code = add(where(less(relative, 0), negate(level), level), levels);
+        return { code: cast(code, bits === 8 ? "u8" : "u32"), norm: multiply(greatest, norm) };
+      });
+      const norms = concat(parts.map(({ norm }) => norm));
+      if (bits === 8) return { payload: [concat(parts.map(({ code }) => code)), norms], state };
+      const areWhole = blockParts(flat.shape[0]!, bucketSize).every(({ begin }) => begin % 32 === 0);
+      const codes = areWhole ? parts.map(({ code }) => code) : [concat(parts.map(({ code }) => code))];
+      const planes = codes.map((code) => packPlanes(flatten(code), 2 * levels));
+      const joined = Array.from({ length: bits }, (_, k) => concat(planes.map((part) => part[k]!)));
+      return { payload: [joinWords([...joined, norms])], state };
     },
     decode: (payload, gradient) => {
       const count = lengthOf(gradient);
       const [rows, size] = blockShape(count, bucketSize);
-      const parts = bits === 8 ? payload : cutWords(payload[0]!, specsOf(rows, size));
-      const norms = parts.at(-1)!;
-      const code = bits === 8 ? cast(parts[0]!, "f32") : reshape(unpackPlanes(parts.slice(0, -1), rows * size), [rows, size]);
-      return reshape(fromBlocks(multiply(subtract(code, levels), multiply(norms, 1 / levels)), count), gradient.shape);
+      const leaves = bits === 8 ? payload : cutWords(payload[0]!, specsOf(rows, size));
+      const code = bits === 8 ? leaves[0]! : reshape(unpackPlanes(leaves.slice(0, -1), rows * size), [rows, size]);
+      const norms = splitBlocks(leaves.at(-1)!, count, bucketSize);
+      const parts = splitBlocks(code, count, bucketSize).map((part, i) =>
+        multiply(subtract(cast(part, "f32"), levels), multiply(norms[i]!, 1 / levels)),
+      );
+      return reshape(fromBlocks(parts, count), gradient.shape);
     },
     payloadBytes: (gradient) => {
       const [rows, size] = blockShape(lengthOf(gradient), bucketSize);

@@ -4,8 +4,7 @@ import {
   concat,
   elementCount,
   flatten,
-  less,
-  logicalNot,
+  greaterEqual,
   multiply,
   negate,
   packBits,
@@ -43,8 +42,8 @@ const signCompressor = (name: string, partsOf: (gradient: TensorSpec) => readonl
       const scales = split(absolute(flat), partsOf(gradient)).map((part) =>
         multiply(sum(part, { keepDims: true }), 1 / Math.max(1, lengthOf(part))),
       );
-      // A NaN counts as not negative; its scale is NaN as well.
-      return { payload: { words: joinWords([packBits(logicalNot(less(flat, 0))), ...scales]) }, state };
+      // A NaN counts as negative; its scale is NaN as well.
+      return { payload: { words: joinWords([packBits(greaterEqual(flat, 0)), ...scales]) }, state };
     },
     decode: ({ words }, gradient) => {
       const count = lengthOf(gradient);

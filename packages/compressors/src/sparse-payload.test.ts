@@ -1,7 +1,7 @@
 import { evaluate, NdArray, referenceBackend, type Tensor } from "@skein/tensor-core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { firstThenSecond, packSparse, takeEntries, unpackSparse } from "./sparse-payload.ts";
+import { firstThenSecond, nanUnless, packSparse, unpackSparse } from "./sparse-payload.ts";
 
 describe("packSparse", () => {
   it("is undone by unpackSparse, to the bit, positions above 2²⁴ included", async () => {
@@ -44,17 +44,17 @@ describe("firstThenSecond", () => {
   });
 });
 
-describe("takeEntries", () => {
-  const take = async (finite: number): Promise<number[]> => {
+describe("nanUnless", () => {
+  const valuesOf = async (finite: number): Promise<number[]> => {
     const { values } = await evaluate(
-      (x: Tensor, indices: Tensor, count: Tensor, ok: Tensor) => takeEntries(x, { indices, count }, ok),
+      (v: Tensor, indices: Tensor, ok: Tensor) => nanUnless(ok, { values: v, indices }),
       referenceBackend(),
-    )(NdArray.from([5, 6, 7]), NdArray.from([2, 1, 0], [3], "i32"), NdArray.from([2], [], "i32"), NdArray.from([finite], [], "bool"));
+    )(NdArray.from([5, -0, 7]), NdArray.from([2, 1, 0], [3], "i32"), NdArray.from([finite], [], "bool"));
     return values.toNumbers();
   };
 
-  it("takes as many values as count, zeros behind them, and NaN throughout when the gradient is not finite", async () => {
-    expect(await take(1)).toEqual([7, 6, 0]);
-    expect(await take(0)).toEqual([NaN, NaN, NaN]);
+  it("makes every value NaN when the gradient is not finite, and none otherwise", async () => {
+    expect(await valuesOf(1)).toEqual([5, -0, 7]);
+    expect(await valuesOf(0)).toEqual([NaN, NaN, NaN]);
   });
 });

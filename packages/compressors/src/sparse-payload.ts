@@ -54,15 +54,8 @@ export const firstThenSecond = (first: Tensor, second: Tensor, capacity: number)
   return { indices, count: total };
 };
 
-/**
- * The entries at these positions, zeros behind them.
- *
- * A gradient that is not finite throughout makes every value NaN: its bad entry may be none of those that were picked.
- *
- * @param flat f32 [n]. @param finite bool [], whether all of `flat` is.
- */
-export const takeEntries = (flat: Tensor, { indices, count }: Positions, finite: Tensor): SparsePayload => {
-  const capacity = indices.shape[0]!;
-  const values = where(less(arange(capacity), count), gather(flat, indices, 0, { outside: "zero" }), 0);
-  return { values: where(finite, values, NaN), indices };
-};
+/** These entries, or NaN for every value where the gradient is not `finite` (bool []) throughout: its bad entry may be none of those that were picked. */
+export const nanUnless = (finite: Tensor, { values, indices }: SparsePayload): SparsePayload => ({
+  values: where(finite, values, NaN),
+  indices,
+});

@@ -38,9 +38,12 @@ describe("thresholdCompressor", () => {
         const kept = sent.map(Math.abs).filter((v) => v > 0);
         const dropped = gradient.filter((_, i) => sent[i] === 0).map(Math.abs);
         const room = Math.max(1, Math.floor(capacity * n));
-        expect(kept.length).toBe(Math.min(room, gradient.filter((v) => Math.abs(v) >= 0.01).length));
-        // To a level: 0.1 % at the threshold, x/(4096 t) at x far above it.
-        for (const lost of dropped) expect(lost).toBeLessThanOrEqual(Math.min(...kept) * (1 + Math.max(...kept) / (4096 * 0.01) + 0.002));
+        const wanted = Math.min(room, gradient.filter((v) => Math.abs(v) >= 0.01).length);
+        expect(kept.length).toBeLessThanOrEqual(wanted);
+        for (const lost of dropped) expect(lost).toBeLessThanOrEqual(Math.min(...kept));
+        // Fewer only where those of one level, here less than 1 % wide, do not fit all.
+        const next = dropped.filter((v) => v > Math.max(...dropped) * 0.99).length;
+        if (kept.length < wanted) expect(kept.length + next).toBeGreaterThan(wanted);
       }),
       { seed: 1, numRuns: 40 },
     );

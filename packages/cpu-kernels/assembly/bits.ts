@@ -34,6 +34,32 @@ export function packBits(output: usize, input: usize, rows: i32, count: i32): vo
   }
 }
 
+/** Eight masks as eight bytes that are 0 or -1. */
+// @ts-ignore: decorator
+@inline
+function narrowMasks(masks: usize): v128 {
+  return i16x8.narrow_i32x4_s(v128.load(masks), v128.load(masks, 16));
+}
+
+/** Rows of `count` masks (32 bits each, all set or none) as rows of ⌈count/32⌉ words, as `packBits` does it. */
+export function packLanes(masks: usize, output: usize, rows: i32, count: i32): void {
+  for (let row = 0; row < rows; row++) {
+    let left = count;
+    if (ASC_FEATURE_SIMD) {
+      for (; left >= 32; left -= 32, masks += 128, output += 4) {
+        const low = i8x16.bitmask(i8x16.narrow_i16x8_s(narrowMasks(masks), narrowMasks(masks + 32)));
+        store<u32>(output, low | (i8x16.bitmask(i8x16.narrow_i16x8_s(narrowMasks(masks + 64), narrowMasks(masks + 96))) << 16));
+      }
+    }
+    for (; left > 0; left -= 32, output += 4) {
+      const bits = min<i32>(left, 32);
+      let word: u32 = 0;
+      for (let i = 0; i < bits; i++, masks += 4) word |= (load<u32>(masks) & 1) << i;
+      store<u32>(output, word);
+    }
+  }
+}
+
 /** Rows of ⌈count/32⌉ words as rows of `count` bools. */
 export function unpackBits(output: usize, input: usize, rows: i32, count: i32): void {
   for (let row = 0; row < rows; row++) {

@@ -1,6 +1,7 @@
 // One loop per micro-operation over a tile of 32-bit lanes. Pointers are in bytes; a step is the width of T, or 0 where one value serves
 // the whole tile. `n` lanes, a multiple of what T holds. A result may stand where an operand stood.
 import { Opcode } from "./fused-opcode";
+import { byteOf } from "./fused-runs";
 import { roundToBf16, roundToF16 } from "./half";
 import { powerOf } from "./power";
 import { erfOf, expOf, finiteOf, geluOf, geluTanhOf, logOf, negateWhere, rsqrtOf, sigmoidOf, signOf, softplusOf, tanhOf } from "./transcendental";
@@ -8,7 +9,7 @@ import { cosOf, sinOf } from "./trigonometric";
 import {
   absF, addF, addI, andB, ceilF, divF, eqF, eqI, floorF, fromI, fromU, leF, leI, leU, ltF, ltI, ltU, maddF, maxF, maxI, maxU, minF, minI,
   minU, mulF, mulI, nearestF, neF, negF, neI, nmaddF, notB, orB, pmaxF, pminF, select, shlI, shrI, shrU, splat, splatBits, sqrtF, subF, subI,
-  truncI, truncSmall, truncU, xorB,
+  truncI, truncU, xorB,
 } from "./vectors";
 
 // @ts-ignore: decorator
@@ -41,8 +42,7 @@ function unaryLane<T>(op: i32, x: T): T {
   if (op == Opcode.Not) return notB<T>(x);
   if (op == Opcode.ToI32) return truncI<T>(x);
   if (op == Opcode.ToU32) return truncU<T>(x);
-  // The bound stands first: it is taken where x is no number.
-  if (op == Opcode.ToU8) return truncSmall<T>(pminF<T>(splat<T>(255.0), pmaxF<T>(splat<T>(0.0), x)));
+  if (op == Opcode.ToU8) return byteOf<T>(x);
   if (op == Opcode.FloatToBool) return neF<T>(x, splat<T>(0.0));
   if (op == Opcode.RoundF16) return roundToF16<T>(x);
   if (op == Opcode.RoundBf16) return roundToBf16<T>(x);
@@ -194,6 +194,29 @@ export function ternary<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, 
       d += 4 * sizeof<T>();
       a += 4 * sizeof<T>();
       c += 4 * sizeof<T>();
+    }
+  }
+  if (stepC == 0 && stepA != 0 && stepB != 0) {
+    const z = load<T>(c);
+    const blocks = d + ((<usize>(n & ~(4 * (<i32>sizeof<T>() >> 2) - 1))) << 2);
+    while (d < blocks) {
+      store<T>(d, ternaryLane<T>(op, load<T>(a), load<T>(b), z));
+      store<T>(d, ternaryLane<T>(op, load<T>(a, sizeof<T>()), load<T>(b, sizeof<T>()), z), sizeof<T>());
+      store<T>(d, ternaryLane<T>(op, load<T>(a, 2 * sizeof<T>()), load<T>(b, 2 * sizeof<T>()), z), 2 * sizeof<T>());
+      store<T>(d, ternaryLane<T>(op, load<T>(a, 3 * sizeof<T>()), load<T>(b, 3 * sizeof<T>()), z), 3 * sizeof<T>());
+      d += 4 * sizeof<T>();
+      a += 4 * sizeof<T>();
+      b += 4 * sizeof<T>();
+    }
+  }
+  if (stepB == 0 && stepA != 0 && stepC == 0) {
+    const y = load<T>(b);
+    const z = load<T>(c);
+    for (const blocks = d + ((<usize>(n & ~(4 * (<i32>sizeof<T>() >> 2) - 1))) << 2); d < blocks; d += 4 * sizeof<T>(), a += 4 * sizeof<T>()) {
+      store<T>(d, ternaryLane<T>(op, load<T>(a), y, z));
+      store<T>(d, ternaryLane<T>(op, load<T>(a, sizeof<T>()), y, z), sizeof<T>());
+      store<T>(d, ternaryLane<T>(op, load<T>(a, 2 * sizeof<T>()), y, z), 2 * sizeof<T>());
+      store<T>(d, ternaryLane<T>(op, load<T>(a, 3 * sizeof<T>()), y, z), 3 * sizeof<T>());
     }
   }
   for (const blocks = d + ((<usize>(end - d) & ~(4 * sizeof<T>() - 1))); d < blocks; d += 4 * sizeof<T>()) {

@@ -1,5 +1,6 @@
 // Between memory and lanes: every dtype becomes a 32-bit lane (f16 and bf16 as f32, u8 as u32, bool as a mask) and back.
 import { decodeF16, encodeF16 } from "./half";
+import { pmaxF, pminF, splat, truncSmall } from "./vectors";
 
 export const enum Kind {
   Word = 0,
@@ -7,13 +8,22 @@ export const enum Kind {
   Bool = 2,
   F16 = 3,
   Bf16 = 4,
+  /** Stores only: floats in lanes, bytes in memory. */
+  FloatByte = 5,
+}
+
+/** A whole number from 0 to 255. The bound stands first: it is taken where x is no number. */
+// @ts-ignore: decorator
+@inline
+export function byteOf<T>(x: T): T {
+  return truncSmall<T>(pminF<T>(splat<T>(255.0), pmaxF<T>(splat<T>(0.0), x)));
 }
 
 /** Bytes of one element. */
 // @ts-ignore: decorator
 @inline
 export function widthOf(kind: i32): usize {
-  return kind == Kind.Word ? 4 : kind >= Kind.F16 ? 2 : 1;
+  return kind == Kind.Word ? 4 : kind == Kind.F16 || kind == Kind.Bf16 ? 2 : 1;
 }
 
 function loadLane(kind: i32, source: usize): u32 {
@@ -80,11 +90,21 @@ export function loadRun<T>(kind: i32, source: usize, stride: i32, target: usize,
 }
 
 function storeLane(kind: i32, lane: u32, target: usize): void {
-  if (kind == Kind.Word) store<u32>(target, lane);
+  if (kind == Kind.FloatByte) store<u8>(target, <u8>reinterpret<u32>(byteOf<f32>(reinterpret<f32>(lane))));
+  else if (kind == Kind.Word) store<u32>(target, lane);
   else if (kind == Kind.Byte) store<u8>(target, <u8>lane);
   else if (kind == Kind.Bool) store<u8>(target, <u8>(lane & 1));
   else if (kind == Kind.Bf16) store<u16>(target, <u16>(lane >> 16));
   else store<u16>(target, <u16>reinterpret<u32>(encodeF16<f32>(reinterpret<f32>(lane))));
+}
+
+/** Sixteen floats to sixteen bytes. */
+// @ts-ignore: decorator
+@inline
+function castSixteen(source: usize): v128 {
+  const a = i16x8.narrow_i32x4_s(byteOf<v128>(v128.load(source)), byteOf<v128>(v128.load(source, 16)));
+  const b = i16x8.narrow_i32x4_s(byteOf<v128>(v128.load(source, 32)), byteOf<v128>(v128.load(source, 48)));
+  return i8x16.narrow_i16x8_u(a, b);
 }
 
 /** Sixteen lanes to sixteen bytes: numbers from 0 to 255 stay, masks stay masks. */
@@ -111,6 +131,9 @@ export function storeRun<T>(kind: i32, source: usize, target: usize, n: i32): vo
     n &= 3;
     if (kind == Kind.Word) {
       for (; source < blocks; target += 16, source += 16) v128.store(target, v128.load(source));
+    } else if (kind == Kind.FloatByte) {
+      for (; source + 48 < blocks; target += 16, source += 64) v128.store(target, castSixteen(source));
+      for (; source < blocks; target += 4, source += 16) store<u32>(target, narrowToBytes(byteOf<v128>(v128.load(source))));
     } else if (kind == Kind.Byte) {
       for (; source + 48 < blocks; target += 16, source += 64) v128.store(target, narrowSixteen(Kind.Byte, source));
       for (; source < blocks; target += 4, source += 16) store<u32>(target, narrowToBytes(v128.load(source)));

@@ -1,10 +1,13 @@
 // The virtual machine of elementwise programs. It walks the shape in tiles that stay in the first-level cache and runs each
 // micro-operation over a whole tile. `src/fused-program.ts` writes the programs and documents their words.
+import { foldLanes } from "./fused-folds";
 import { loadRun, storeRun, widthOf } from "./fused-runs";
 import { runTile } from "./fused-tiles";
 
 /** Lanes of a tile: with the few live registers of a usual program, tiles fill half of a 32 KiB cache. */
 const TILE: i32 = 1024;
+/** Index of the first outer size in a program. */
+const OUTER_SIZES: i32 = 12;
 
 // @ts-ignore: decorator
 @inline
@@ -40,11 +43,13 @@ function drive<T>(program: usize, scratch: usize): void {
   const rank = word(program, 5);
   const inner = word(program, 6);
   const outer = word(program, 7);
+  const tile = word(program, 10);
+  const folds = word(program, 11);
   const table = scratch + <usize>word(program, 8);
+  const totals = table - alignUp16((<usize>folds) << 3);
   const cells = table + alignUp16((<usize>registers) << 3);
   const slots = cells + ((<usize>registers) << 4);
-  const outerSizes = 10;
-  const inputWords = outerSizes + rank;
+  const inputWords = OUTER_SIZES + rank;
   const constantWords = word(program, 9);
   const outputWords = constantWords + constants;
   const code = program + ((<usize>(outputWords + 3 * outputs)) << 2);
@@ -55,38 +60,78 @@ function drive<T>(program: usize, scratch: usize): void {
     fillCell(cell, word(program, constantWords + i));
     setRegister(table, inputs + i, cell, 0);
   }
-  for (let at = code; at < codeEnd; at += 24) {
-    const slot = load<i32>(at, 20);
-    if (slot >= 0) setRegister(table, load<i32>(at, 4), slots + <usize>slot * (TILE * 4), sizeof<T>());
-  }
+  bindSlots<T>(code, codeEnd, table, slots);
 
   for (let row = 0; row < outer; row++) {
     for (let column = 0; column < inner; ) {
-      const left = min<i32>(TILE, inner - column);
-      const whole = left & ~(<i32>(sizeof<T>() >> 2) - 1);
-      // Fewer elements than a vector holds are worked on in cells, so that no memory beyond the operands is touched.
-      const staged = whole == 0;
-      const n = staged ? left : whole;
-      let at = inputWords;
-      for (let r = 0; r < inputs; r++) {
-        at = bindInput<T>(program, at, r, table, cells, slots, load<usize>(scratch + ((<usize>r) << 2)), row, column, n, staged);
+      const length = min<i32>(tile, inner - column);
+      const begin = <usize>(row * inner + column);
+      for (let done = 0; done < length; ) {
+        const left = length - done;
+        const whole = left & ~(<i32>(sizeof<T>() >> 2) - 1);
+        // Fewer elements than a vector holds are worked on in cells, so that no memory beyond the operands is touched.
+        const staged = whole == 0;
+        const n = staged ? left : whole;
+        const first = begin + <usize>done;
+        let at = inputWords;
+        for (let r = 0; r < inputs; r++) {
+          at = bindInput<T>(program, at, r, table, cells, slots, load<usize>(scratch + ((<usize>r) << 2)), row, inner, column + done, n, staged);
+        }
+        for (let o = 0; o < outputs; o++) {
+          if (word(program, outputWords + 3 * o + 2) != 1) continue;
+          const r = word(program, outputWords + 3 * o);
+          const address = staged ? cells + ((<usize>r) << 4) : load<usize>(scratch + ((<usize>(inputs + o)) << 2)) + (first << 2);
+          setRegister(table, r, address, sizeof<T>());
+        }
+        // What lies in the slots is still to be folded.
+        if (staged && folds > 0) bindCells<T>(code, codeEnd, table, cells);
+        run<T>(code, codeEnd, table, staged ? <i32>(sizeof<T>() >> 2) : n);
+        for (let o = 0; o < outputs; o++) {
+          const mode = word(program, outputWords + 3 * o + 2);
+          if (mode == 2 || (!staged && mode == 1)) continue;
+          const entry = table + ((<usize>word(program, outputWords + 3 * o)) << 3);
+          const kind = word(program, outputWords + 3 * o + 1);
+          storeRun<T>(kind, load<usize>(entry), load<usize>(scratch + ((<usize>(inputs + o)) << 2)) + first * widthOf(kind), n);
+        }
+        if (staged && folds > 0) {
+          moveToSlots(code, codeEnd, cells, slots + ((<usize>done) << 2), n);
+          bindSlots<T>(code, codeEnd, table, slots);
+        }
+        done += n;
       }
-      const first = <usize>(row * inner + column);
-      for (let o = 0; o < outputs; o++) {
-        if (word(program, outputWords + 3 * o + 2) == 0) continue;
-        const r = word(program, outputWords + 3 * o);
-        const address = staged ? cells + ((<usize>r) << 4) : load<usize>(scratch + ((<usize>(inputs + o)) << 2)) + (first << 2);
-        setRegister(table, r, address, sizeof<T>());
+      for (let f = 0, at = codeEnd; f < folds; f++, at += 20) {
+        const operand = load<i32>(at, 4);
+        const source =
+          operand < 0 ? slots + <usize>load<i32>(at, 8) * (TILE * 4) : load<usize>(scratch + ((<usize>operand) << 2)) + (begin << 2);
+        const output = load<usize>(scratch + ((<usize>load<i32>(at, 12)) << 2));
+        foldLanes(load<i32>(at), source, length, <i32>begin, load<i32>(at, 16), tile, output, totals + ((<usize>f) << 3));
       }
-      run<T>(code, codeEnd, table, staged ? <i32>(sizeof<T>() >> 2) : n);
-      for (let o = 0; o < outputs; o++) {
-        if (!staged && word(program, outputWords + 3 * o + 2) != 0) continue;
-        const entry = table + ((<usize>word(program, outputWords + 3 * o)) << 3);
-        const kind = word(program, outputWords + 3 * o + 1);
-        storeRun<T>(kind, load<usize>(entry), load<usize>(scratch + ((<usize>(inputs + o)) << 2)) + first * widthOf(kind), n);
-      }
-      column += n;
+      column += length;
     }
+  }
+}
+
+/** Let the results of micro-operations that have slots be written there. */
+function bindSlots<T>(code: usize, end: usize, table: usize, slots: usize): void {
+  for (let at = code; at < end; at += 24) {
+    const slot = load<i32>(at, 20);
+    if (slot >= 0) setRegister(table, load<i32>(at, 4), slots + <usize>slot * (TILE * 4), sizeof<T>());
+  }
+}
+
+/** Let them be written into cells instead. */
+function bindCells<T>(code: usize, end: usize, table: usize, cells: usize): void {
+  for (let at = code; at < end; at += 24) {
+    const r = load<i32>(at, 4);
+    if (load<i32>(at, 20) >= 0) setRegister(table, r, cells + ((<usize>r) << 4), sizeof<T>());
+  }
+}
+
+/** Copy the last `n` elements of a tile from cells to where they belong in the slots, the latest result of a slot last. */
+function moveToSlots(code: usize, end: usize, cells: usize, slots: usize, n: i32): void {
+  for (let at = code; at < end; at += 24) {
+    const slot = load<i32>(at, 20);
+    if (slot >= 0) memory.copy(slots + <usize>slot * (TILE * 4), cells + ((<usize>load<i32>(at, 4)) << 4), (<usize>n) << 2);
   }
 }
 
@@ -106,14 +151,14 @@ function fillCell(cell: usize, bits: i32): void {
  * Make register `r` show the elements of an input that the tile needs: in place where they lie as lanes already, one cell
  * where a single value serves the tile, else a converted copy. Returns where the words of the next input begin.
  */
-function bindInput<T>(program: usize, at: i32, r: i32, table: usize, cells: usize, slots: usize, base: usize, row: i32, column: i32, n: i32, staged: bool): i32 {
+function bindInput<T>(program: usize, at: i32, r: i32, table: usize, cells: usize, slots: usize, base: usize, row: i32, inner: i32, column: i32, n: i32, staged: bool): i32 {
   const kind = word(program, at);
   const walkRank = word(program, at + 1);
   const slot = word(program, at + 2);
   const cell = cells + ((<usize>r) << 4);
   const target = staged ? cell : slots + <usize>slot * (TILE * 4);
   if (walkRank > 0) {
-    walk<T>(program, at + 3, walkRank, kind, base, column, target, n);
+    walk<T>(program, at + 3, walkRank, kind, base, row * inner + column, target, n);
     setRegister(table, r, target, sizeof<T>());
     return at + 3 + 2 * walkRank;
   }
@@ -121,11 +166,12 @@ function bindInput<T>(program: usize, at: i32, r: i32, table: usize, cells: usiz
   const stride = word(program, at + 3);
   let rest = row;
   let offset = 0;
-  for (let dim = rank - 1; dim >= 0; dim--) {
-    const size = word(program, 10 + dim);
+  for (let dim = rank - 1; dim > 0; dim--) {
+    const size = word(program, OUTER_SIZES + dim);
     offset += (rest % size) * word(program, at + 4 + dim);
     rest /= size;
   }
+  if (rank > 0) offset += rest * word(program, at + 4);
   const source = base + <usize>(offset + column * stride) * widthOf(kind);
   if (stride == 0) {
     if (column == 0) {

@@ -3,6 +3,7 @@ export * from "./attention";
 export * from "./batch-norm";
 export * from "./bits";
 export * from "./collective";
+export * from "./compact";
 export * from "./convolution";
 export * from "./decomposition";
 export * from "./fill";

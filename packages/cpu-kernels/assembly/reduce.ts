@@ -93,6 +93,34 @@ function foldRow(fold: i32, empty: f32, x: usize, n: i32): f32 {
   return result;
 }
 
+/** Greatest |x| of each row of `size` > 0 elements. Magnitudes are ordered as the whole numbers that their bits are, NaN above infinity. */
+export function maxMagnitudes(x: usize, output: usize, rows: i32, size: i32): void {
+  for (; rows > 0; rows--, output += 4) {
+    let result: i32 = 0;
+    let left = size;
+    if (ASC_FEATURE_SIMD) {
+      const mask = i32x4.splat(0x7fffffff);
+      let a = i32x4.splat(0);
+      let b = a;
+      let c = a;
+      let d = a;
+      for (; left >= 16; left -= 16, x += 64) {
+        a = i32x4.max_s(a, v128.and(v128.load(x), mask));
+        b = i32x4.max_s(b, v128.and(v128.load(x, 16), mask));
+        c = i32x4.max_s(c, v128.and(v128.load(x, 32), mask));
+        d = i32x4.max_s(d, v128.and(v128.load(x, 48), mask));
+      }
+      a = i32x4.max_s(i32x4.max_s(a, b), i32x4.max_s(c, d));
+      result = max(
+        max(i32x4.extract_lane(a, 0), i32x4.extract_lane(a, 1)),
+        max(i32x4.extract_lane(a, 2), i32x4.extract_lane(a, 3)),
+      );
+    }
+    for (; left > 0; left--, x += 4) result = max(result, load<i32>(x) & 0x7fffffff);
+    store<i32>(output, result);
+  }
+}
+
 /** `output[i] = fold(output[i], x[i])` */
 // @ts-ignore: decorator
 @inline

@@ -8,8 +8,31 @@ const ROWS: i32 = 128;
 /** Columns that are summed together: f32 and f64 totals of so many lie in 12 KiB of scratch memory. */
 const COLUMNS: i32 = 1024;
 
-/** Sum of at most BLOCK neighbours. */
+/** Four terms, or their magnitudes. */
+// @ts-ignore: decorator
+@inline
+function terms(magnitudes: bool, at: usize): v128 {
+  return magnitudes ? f32x4.abs(v128.load(at)) : v128.load(at);
+}
+
+// @ts-ignore: decorator
+@inline
+function term(magnitudes: bool, at: usize): f32 {
+  return magnitudes ? abs<f32>(load<f32>(at)) : load<f32>(at);
+}
+
 function sumBlock(x: usize, n: i32): f32 {
+  return sumTerms(false, x, n);
+}
+
+function sumMagnitudesBlock(x: usize, n: i32): f32 {
+  return sumTerms(true, x, n);
+}
+
+/** Sum of at most BLOCK neighbours. */
+// @ts-ignore: decorator
+@inline
+function sumTerms(magnitudes: bool, x: usize, n: i32): f32 {
   const end = x + ((<usize>n) << 2);
   let total: f32 = 0;
   if (ASC_FEATURE_SIMD) {
@@ -24,42 +47,59 @@ function sumBlock(x: usize, n: i32): f32 {
         g = zero,
         h = zero;
       for (const blocks = x + ((<usize>(n & ~31)) << 2); x < blocks; x += 128) {
-        a = f32x4.add(a, v128.load(x));
-        b = f32x4.add(b, v128.load(x, 16));
-        c = f32x4.add(c, v128.load(x, 32));
-        d = f32x4.add(d, v128.load(x, 48));
-        e = f32x4.add(e, v128.load(x, 64));
-        f = f32x4.add(f, v128.load(x, 80));
-        g = f32x4.add(g, v128.load(x, 96));
-        h = f32x4.add(h, v128.load(x, 112));
+        a = f32x4.add(a, terms(magnitudes, x));
+        b = f32x4.add(b, terms(magnitudes, x + 16));
+        c = f32x4.add(c, terms(magnitudes, x + 32));
+        d = f32x4.add(d, terms(magnitudes, x + 48));
+        e = f32x4.add(e, terms(magnitudes, x + 64));
+        f = f32x4.add(f, terms(magnitudes, x + 80));
+        g = f32x4.add(g, terms(magnitudes, x + 96));
+        h = f32x4.add(h, terms(magnitudes, x + 112));
       }
-      for (; x + 16 <= end; x += 16) a = f32x4.add(a, v128.load(x));
+      for (; x + 16 <= end; x += 16) a = f32x4.add(a, terms(magnitudes, x));
       a = f32x4.add(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)), f32x4.add(f32x4.add(e, f), f32x4.add(g, h)));
       total = f32x4.extract_lane(a, 0) + f32x4.extract_lane(a, 1) + (f32x4.extract_lane(a, 2) + f32x4.extract_lane(a, 3));
     }
-    for (; x < end; x += 4) total += load<f32>(x);
+    for (; x < end; x += 4) total += term(magnitudes, x);
   } else {
     let a: f32 = 0,
       b: f32 = 0,
       c: f32 = 0,
       d: f32 = 0;
     for (const blocks = x + ((<usize>(n & ~3)) << 2); x < blocks; x += 16) {
-      a += load<f32>(x);
-      b += load<f32>(x, 4);
-      c += load<f32>(x, 8);
-      d += load<f32>(x, 12);
+      a += term(magnitudes, x);
+      b += term(magnitudes, x + 4);
+      c += term(magnitudes, x + 8);
+      d += term(magnitudes, x + 12);
     }
-    for (; x < end; x += 4) total += load<f32>(x);
+    for (; x < end; x += 4) total += term(magnitudes, x);
     total += a + b + (c + d);
   }
   return total;
 }
 
-function sumRow(x: usize, n: i32): f32 {
-  if (n <= BLOCK) return sumBlock(x, n);
+/** Sum of the sums of blocks of neighbours. */
+export function sumBlocks(x: usize, n: i32): f64 {
   let total: f64 = 0;
   for (; n > 0; n -= BLOCK, x += BLOCK * 4) total += <f64>sumBlock(x, min<i32>(n, BLOCK));
-  return <f32>total;
+  return total;
+}
+
+export function sumMagnitudesBlocks(x: usize, n: i32): f64 {
+  let total: f64 = 0;
+  for (; n > 0; n -= BLOCK, x += BLOCK * 4) total += <f64>sumMagnitudesBlock(x, min<i32>(n, BLOCK));
+  return total;
+}
+
+function sumRow(x: usize, n: i32): f32 {
+  return n <= BLOCK ? sumBlock(x, n) : <f32>sumBlocks(x, n);
+}
+
+/** Sum of |x| over each row of `size` elements: the order of additions is that of `sumF32`. */
+export function sumMagnitudes(x: usize, output: usize, rows: i32, size: i32): void {
+  for (; rows > 0; rows--, x += (<usize>size) << 2, output += 4) {
+    store<f32>(output, size <= BLOCK ? sumMagnitudesBlock(x, size) : <f32>sumMagnitudesBlocks(x, size));
+  }
 }
 
 /** `total[i] = Σ x[row][i]` over `rows` ≤ ROWS rows that lie `stride` bytes apart. Four rows at a time, so that totals are touched a quarter as often. */

@@ -1,4 +1,4 @@
-// How much slower than one plain read of the gradient is picking its k largest entries? Run: node bench/top-k.bench.ts
+// How much slower than one plain read of the gradient is picking its k largest entries, and those that reach a bound? Run: node bench/top-k.bench.ts
 import { measure, printMeasurement } from "@skein/measuring";
 import { normal } from "@skein/testing";
 import { kernels } from "../src/kernel-table.ts";
@@ -41,5 +41,13 @@ for (const count of [1_000_000, 25_000_000]) {
     bound.call();
     checkPicked(bound, k);
     printMeasurement(`${count / 1e6}M elements, top-k of density ${density}`, await measure(bound.call), work);
+    const least = bound.outputs[0]!.reduce((smallest, value) => Math.min(smallest, Math.abs(value)), Infinity);
+    clear();
+    const compact = bind(kernels["compact"]!, [[count], []], { capacity: k });
+    fill(compact.inputs[0]!);
+    compact.inputs[1]![0] = least;
+    compact.call();
+    checkPicked(compact, k);
+    printMeasurement(`${count / 1e6}M elements, those that reach the k-th magnitude`, await measure(compact.call), work);
   }
 }

@@ -16,6 +16,7 @@ import {
 } from "@skein/tensor-core";
 import { Arena, createSharedMemory } from "./arena.ts";
 import { CpuExecutable } from "./executable.ts";
+import { tileLanes } from "./fused-program.ts";
 import { kernels } from "./kernel-table.ts";
 import { compileWasm, detectBuild, instantiateWasm, type WasmBuild } from "./wasm-build.ts";
 
@@ -55,7 +56,7 @@ const checkSupport = (graph: Graph): void => {
 };
 
 /** What is compiled in place of a traced graph: the standard passes, and f16 products widened. */
-export const prepareForCpu = (source: Graph): Graph => optimize(widenHalf(source));
+export const prepareForCpu = (source: Graph): Graph => optimize(widenHalf(source), { fuse: { maxTile: tileLanes } });
 
 /**
  * Make the WebAssembly backend of one rank: kernels from the fastest build that the host runs, arrays in an arena of

@@ -96,3 +96,21 @@ describe("extremes", () => {
     expect(decode(node(2, [step("maximum", 0, 1)], [2])).ops).toEqual(["maximum"]);
   });
 });
+
+describe("casts to bytes", () => {
+  const toByte = (arg: number): FusedInstruction => ({ op: "cast", args: [arg], dtype: "u8", params: {} });
+  const opsTo = (dtypes: readonly ("f32" | "u8")[], instructions: readonly FusedInstruction[], results: readonly number[]): string[] => {
+    const source = node(1, instructions, results);
+    return decode({ ...source, outputs: dtypes.map((dtype) => ({ dtype, shape: [100] })) }).ops;
+  };
+
+  test("are left to the store where one output alone reads them", () => {
+    expect(opsTo(["u8"], [step("exp", 0), toByte(1)], [2])).toEqual(["exp"]);
+    expect(opsTo(["f32", "u8"], [step("exp", 0), toByte(1)], [1, 2])).toEqual(["exp"]);
+  });
+
+  test("stay where others read them, and where they would leave nothing to compute", () => {
+    expect(opsTo(["u8", "u8"], [step("exp", 0), toByte(1)], [2, 2])).toEqual(["exp", "toU8"]);
+    expect(opsTo(["u8"], [toByte(0)], [1])).toEqual(["toU8"]);
+  });
+});

@@ -1,4 +1,12 @@
-import { elementCount, type FusedParams, rowMajorStrides, type KernelNode } from "@skein/tensor-core";
+import {
+  elementCount,
+  foldTile,
+  type FusedFold,
+  type FusedParams,
+  InvariantError,
+  rowMajorStrides,
+  type KernelNode,
+} from "@skein/tensor-core";
 import { kindOf, laneBits, lowerInstruction } from "./fused-lowering.ts";
 import { type Opcode, opcodes } from "./fused-opcode.ts";
 
@@ -14,8 +22,16 @@ interface Micro {
   readonly result: number;
 }
 
-/** Lanes of a tile, as in `assembly/fused.ts`. */
-const tileLanes = 1024;
+/** Lanes of a tile at most, as in `assembly/fused.ts`. */
+export const tileLanes = 1024;
+
+/** Folds by number, as in `assembly/fused-folds.ts`. */
+const foldNumbers: { readonly [op in FusedFold["op"]]: number } = { sum: 0, "reduce-max": 1, "reduce-min": 2, "pack-bits": 3 };
+/** Folds that take what the operand of a last micro-operation was: magnitudes of floats, ones of masks. */
+const joinedFolds: { readonly [fold in FusedFold["op"]]?: { readonly [op in Opcode]?: number } } = {
+  sum: { abs: 4, boolToFloat: 6 },
+  "reduce-max": { abs: 5 },
+};
 
 // A row as long as this is worth its own tiles, in which stretched operands cost nothing; shorter ones are copied together into tiles.
 const longRow = 256;
@@ -90,17 +106,43 @@ const liveMicros = (micros: readonly Micro[], results: readonly number[]): Micro
     .toReversed();
 };
 
+/** In `assembly/fused-runs.ts`: floats in lanes that become bytes as they are stored. */
+const floatByte = 5;
+
+/** Let a cast to bytes that only one output reads be done by the store: a pass over the tile less. */
+const castInStore = (
+  micros: readonly Micro[],
+  results: readonly number[],
+  canStore: (output: number, operand: number) => boolean,
+): { readonly micros: readonly Micro[]; readonly results: readonly number[]; readonly casts: readonly boolean[] } => {
+  const reads = [...micros.flatMap(({ args }) => args), ...results];
+  const casts = results.map((register, output) => {
+    const micro = micros.find(({ result }) => result === register);
+    return micro?.op === "toU8" && reads.filter((read) => read === register).length === 1 && canStore(output, micro.args[0]!);
+  });
+  const dropped = new Set(results.filter((_, output) => casts[output]));
+  return {
+    micros: micros.filter(({ result }) => !dropped.has(result)),
+    results: results.map((register, output) => (casts[output] ? micros.find(({ result }) => result === register)!.args[0]! : register)),
+    casts,
+  };
+};
+
 interface Lowered {
   readonly micros: readonly Micro[];
   /** Bits of the registers after the inputs. */
   readonly constants: readonly number[];
   readonly results: readonly number[];
+  /** Per result, the number of its fold; `undefined` where it is written as it is. */
+  readonly folds: readonly (number | undefined)[];
+  /** Per result, how it is stored. */
+  readonly kinds: readonly number[];
   readonly numRegisters: number;
 }
 
 /** Registers: inputs, then constants, then results of micro-operations in order. */
 const lower = (node: KernelNode): Lowered => {
-  const { instructions, results } = node.params as unknown as FusedParams;
+  const { instructions, results, folds } = node.params as unknown as FusedParams;
   const numInputs = node.inputs.length;
   const constants: number[] = [];
   const constantOf = new Map<number, number>();
@@ -131,16 +173,50 @@ const lower = (node: KernelNode): Lowered => {
     );
   }
   const firstComputed = numInputs + constants.length;
-  // A result must be computed, even if it only shows an operand: the stores at a tile's end would else meet inputs that they overwrite.
-  const outputs = results.map((register) =>
-    registers[register]! < firstComputed ? append("copy", registers[register]!) : registers[register]!,
-  );
+  const foldOf = (output: number): FusedFold | undefined => folds?.[output] ?? undefined;
+  // The memory plan may lay a result of four bytes over an operand that no later instruction reads.
+  const overwrites = node.outputs.some(({ dtype }, output) => foldOf(output) === undefined && kindOf(dtype) === 0);
+  const isLane = (register: number): boolean =>
+    register < numInputs && isDense(node, register) && kindOf(node.inputs[register]!.dtype) === 0;
+  const outputs: number[] = [];
+  const numbers: (number | undefined)[] = [];
+  for (const [output, result] of results.entries()) {
+    const shown = registers[result]!;
+    const fold = foldOf(output);
+    const last = micros.find((micro) => micro.result === shown);
+    const joined = fold && last && joinedFolds[fold.op]?.[last.op];
+    const operand = last?.args[0] ?? -1;
+    if (joined !== undefined && (operand >= firstComputed || (isLane(operand) && !overwrites))) {
+      outputs.push(operand);
+      numbers.push(joined);
+      continue;
+    }
+    // A result must be computed, even if it only shows an operand: the stores at a tile's end would else meet inputs that they overwrite.
+    // A fold may read an operand where it lies: the plan then lets nothing be written over it.
+    const stays = shown >= firstComputed || (fold !== undefined && isLane(shown));
+    outputs.push(stays ? shown : append("copy", shown));
+    numbers.push(fold && foldNumbers[fold.op]);
+  }
   const isConstant = (register: number): boolean => register >= numInputs && register < firstComputed;
   const constantBits = (register: number): number | undefined => (isConstant(register) ? constants[register - numInputs] : undefined);
   const joined = signedWords(liveMicros(joinMultiplyAdd(micros, outputs), outputs), constantBits).map((micro) =>
     plainExtreme(constantSecond(micro, isConstant), constantBits),
   );
-  return { micros: joined, constants, results: outputs, numRegisters: firstComputed + micros.length };
+  const stored = castInStore(joined, outputs, (output, operand) => foldOf(output) === undefined && operand >= firstComputed);
+  return {
+    micros: stored.micros,
+    constants,
+    results: stored.results,
+    folds: numbers,
+    kinds: node.outputs.map(({ dtype }, output) => (stored.casts[output] ? floatByte : kindOf(dtype))),
+    numRegisters: firstComputed + micros.length,
+  };
+};
+
+const isDense = (node: KernelNode, input: number): boolean => {
+  const { shape, views } = node.params as unknown as FusedParams;
+  const dense = rowMajorStrides(shape);
+  return views[input]!.strides.every((stride, dim) => shape[dim] === 1 || stride === dense[dim]);
 };
 
 /** How the machine walks: rows of `inner` elements, `outerSizes` of them, and for each input its words. */
@@ -154,31 +230,35 @@ interface Walk {
   readonly inputWords: (input: number, slot: number) => number[];
 }
 
-const planWalk = (node: KernelNode): Walk => {
+const planWalk = (node: KernelNode, folds: readonly FusedFold[]): Walk => {
   const { shape, views } = node.params as unknown as FusedParams;
   const kinds = node.inputs.map((input) => kindOf(input.dtype));
   const count = elementCount(shape);
   const rank = shape.length;
-  if (rank === 0 || rank === 1 || shape[rank - 1]! >= longRow) {
+  const folded = folds.reduce((most, { size }) => Math.max(most, size), 1);
+  const inner = rank === 0 ? 1 : shape[rank - 1]!;
+  const foldsFit = folded <= tileLanes ? inner % folded === 0 : inner === folded;
+  if ((rank <= 1 || inner >= longRow) && foldsFit) {
     const stride = views.map((view) => (rank === 0 ? 0 : view.strides[rank - 1]!));
     return {
       outerSizes: shape.slice(0, -1),
-      inner: rank === 0 ? 1 : shape[rank - 1]!,
+      inner,
       direct: stride.map((step, i) => step === 1 && kinds[i] === 0),
       single: stride.map((step) => step === 0),
       inputWords: (i, slot) => [kinds[i]!, 0, slot, stride[i]!, ...views[i]!.strides.slice(0, Math.max(0, rank - 1))],
     };
   }
-  const dense = rowMajorStrides(shape);
-  const isDense = views.map((view) => view.strides.every((stride, dim) => shape[dim] === 1 || stride === dense[dim]));
+  // Tiles go across rows; or, where a fold's rows are longer than a tile, through one such row after another.
+  const outerSizes = folded > tileLanes ? [count / folded] : [];
+  const dense = views.map((_, i) => isDense(node, i));
   const isSingle = views.map((view) => view.strides.every((stride, dim) => shape[dim] === 1 || stride === 0));
   return {
-    outerSizes: [],
-    inner: count,
-    direct: isDense.map((holds, i) => holds && kinds[i] === 0),
+    outerSizes,
+    inner: outerSizes.length === 0 ? count : folded,
+    direct: dense.map((holds, i) => holds && kinds[i] === 0),
     single: isSingle,
     inputWords: (i, slot) => {
-      if (isDense[i] || isSingle[i]) return [kinds[i]!, 0, slot, isDense[i] ? 1 : 0];
+      if (dense[i] || isSingle[i]) return [kinds[i]!, 0, slot, dense[i] ? 1 : 0, ...outerSizes.map(() => (dense[i] ? folded : 0))];
       return [kinds[i]!, rank, slot, ...shape, ...views[i]!.strides];
     },
   };
@@ -188,13 +268,20 @@ const planWalk = (node: KernelNode): Walk => {
  * Write the program of a `fused` node.
  *
  * Words: numbers of inputs, outputs, constants, micro-operations, registers, outer dimensions; elements of a row; number of rows;
- * bytes of operand addresses at the head of the scratch memory; index of the first constant; outer sizes; words of the inputs; bits
- * of the constants; per output its register, kind and whether it is written in place; per micro-operation its opcode, result, three
- * operands, and the slot of the result (-1 where it goes straight into an output).
+ * bytes of operand addresses and running totals at the head of the scratch memory; index of the first constant; elements of a tile; number of
+ * folds; outer sizes; words of the inputs; bits of the constants; per output its register, kind and whether it is written in place (2 where it
+ * is folded); per micro-operation its opcode, result, three operands, and the slot of the result (-1 where it goes straight into an
+ * output); per fold its number, the operand that it reads in memory or -1, else the slot, the operand that it writes, and its size.
  */
 export const fusedProgram = (node: KernelNode): FusedProgram => {
-  const { micros, constants, results, numRegisters } = lower(node);
-  const walk = planWalk(node);
+  const { micros, constants, results, folds: numbers, kinds, numRegisters } = lower(node);
+  const { instructions, results: planned, folds = [] } = node.params as unknown as FusedParams;
+  const foldOf = (output: number): FusedFold | undefined => folds[output] ?? undefined;
+  const folded = folds.filter((fold) => fold !== null);
+  const walk = planWalk(node, folded);
+  const tile = foldTile(folded, tileLanes);
+  if (tile === undefined)
+    throw new InvariantError(`fused: rows of ${folded.map(({ size }) => size).join(", ")} elements share no tile of up to ${tileLanes}`);
   const numInputs = node.inputs.length;
 
   const lastUse = new Map<number, number>();
@@ -203,7 +290,6 @@ export const fusedProgram = (node: KernelNode): FusedProgram => {
   });
   // The memory plan may lay an output over an input that no later instruction reads. Joined and dropped instructions move reads
   // to later micro-operations, so where that has happened the output waits for the end of the tile.
-  const { instructions, results: planned } = node.params as unknown as FusedParams;
   const overtakes = (output: number): boolean => {
     const planWrites = planned[output]! - numInputs;
     const writes = micros.findIndex((micro) => micro.result === results[output]);
@@ -212,8 +298,13 @@ export const fusedProgram = (node: KernelNode): FusedProgram => {
         direct && instructions.findLastIndex(({ args }) => args.includes(input)) <= planWrites && (lastUse.get(input) ?? -1) > writes,
     );
   };
+  const isWritten = (output: number): boolean => foldOf(output) === undefined;
   const direct = results.map(
-    (register, output) => kindOf(node.outputs[output]!.dtype) === 0 && results.indexOf(register) === output && !overtakes(output),
+    (register, output) =>
+      isWritten(output) &&
+      kinds[output] === 0 &&
+      results.findIndex((other, i) => other === register && isWritten(i) && kinds[i] === 0) === output &&
+      !overtakes(output),
   );
   const stored = new Set(results.filter((_, output) => !direct[output]));
   const straight = new Set(results.filter((_, output) => direct[output]));
@@ -240,7 +331,15 @@ export const fusedProgram = (node: KernelNode): FusedProgram => {
     return [opcodes.indexOf(micro.op), micro.result, a, b, c, slot];
   });
 
-  const addressBytes = alignUp16(4 * (numInputs + results.length));
+  const foldWords = results.flatMap((register, output) => {
+    const fold = foldOf(output);
+    if (fold === undefined) return [];
+    const written = results.findIndex((other, i) => other === register && direct[i]!);
+    const operand = register < numInputs ? register : written === -1 ? -1 : numInputs + written;
+    return [numbers[output]!, operand, operand === -1 ? slots.get(register)! : -1, numInputs + output, fold.size];
+  });
+
+  const addressBytes = alignUp16(4 * (numInputs + results.length)) + alignUp16(8 * folded.length);
   const header = [
     numInputs,
     results.length,
@@ -251,11 +350,13 @@ export const fusedProgram = (node: KernelNode): FusedProgram => {
     walk.inner,
     elementCount(walk.outerSizes),
     addressBytes,
-    10 + walk.outerSizes.length + inputWords.length,
+    12 + walk.outerSizes.length + inputWords.length,
+    tile,
+    folded.length,
   ];
-  const outputWords = results.flatMap((register, output) => [register, kindOf(node.outputs[output]!.dtype), direct[output] ? 1 : 0]);
+  const outputWords = results.flatMap((register, output) => [register, kinds[output]!, isWritten(output) ? (direct[output] ? 1 : 0) : 2]);
   return {
-    words: Int32Array.from([...header, ...walk.outerSizes, ...inputWords, ...constants, ...outputWords, ...code]),
+    words: Int32Array.from([...header, ...walk.outerSizes, ...inputWords, ...constants, ...outputWords, ...code, ...foldWords]),
     scratchBytes: addressBytes + alignUp16(8 * numRegisters) + 16 * numRegisters + 4 * tileLanes * numSlots,
   };
 };

@@ -10,6 +10,7 @@ import { batchNormKernel } from "./ops/batch-norm.ts";
 import { bitcastKernel } from "./ops/bitcast.ts";
 import { broadcastToKernel } from "./ops/broadcast-to.ts";
 import { choleskyKernel } from "./ops/cholesky.ts";
+import { compactKernel } from "./ops/compact.ts";
 import { concatKernel } from "./ops/concat.ts";
 import { constantKernel } from "./ops/constant.ts";
 import { conv2dBackwardInputKernel } from "./ops/conv2d-backward-input.ts";
@@ -64,6 +65,7 @@ const rows: readonly Kernel[] = [
   bitcastKernel,
   broadcastToKernel,
   choleskyKernel,
+  compactKernel,
   concatKernel,
   constantKernel,
   conv2dBackwardInputKernel,

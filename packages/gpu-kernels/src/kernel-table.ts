@@ -30,6 +30,7 @@ import { layerNormBackwardKernel } from "./ops/layer-norm-backward.ts";
 import { rmsNormKernel } from "./ops/rms-norm.ts";
 import { rmsNormBackwardKernel } from "./ops/rms-norm-backward.ts";
 import { broadcastToKernel } from "./ops/broadcast-to.ts";
+import { compactKernel } from "./ops/compact.ts";
 import { concatKernel } from "./ops/concat.ts";
 import { gatherKernel } from "./ops/gather.ts";
 import { padKernel } from "./ops/pad.ts";
@@ -64,6 +65,7 @@ const rows: readonly Kernel[] = [
   rotaryKernel,
   unpackBitsKernel,
   broadcastToKernel,
+  compactKernel,
   concatKernel,
   gatherKernel,
   padKernel,

@@ -187,9 +187,18 @@ export { oneHot } from "./functions/one-hot.ts";
 export { bernoulli, categorical, dropout, foldIn, normal, randomBits, splitKey, uniform } from "./functions/random.ts";
 export { dequantize, type DequantizeOptions, quantize, type QuantizeOptions } from "./functions/quantization.ts";
 export { foldInKey, permutation, randomKey, threefry2x32, threefryWord } from "./random.ts";
-export { type FusedInstruction, type FusedParams } from "./ops/fused.ts";
+export { type FoldOp, foldTile, type FusedFold, type FusedInstruction, type FusedParams } from "./ops/fused.ts";
 export { attention, type AttentionOptions, rotary } from "./functions/attention.ts";
-export { embedding, gather, invertPermutation, nonzero, permuteRows, scatterAdd } from "./functions/indexing.ts";
+export {
+  compact,
+  type CompactEntries,
+  embedding,
+  gather,
+  invertPermutation,
+  nonzero,
+  permuteRows,
+  scatterAdd,
+} from "./functions/indexing.ts";
 export { batchNorm, batchNormInference, type BatchNormResult, layerNorm, rmsNorm } from "./functions/normalisation.ts";
 export { crossEntropy, crossEntropyPerRow, logSoftmax, softmax } from "./functions/softmax.ts";
 export { invalidValue } from "./ops/indexing.ts";

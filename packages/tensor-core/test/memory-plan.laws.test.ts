@@ -1,13 +1,20 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { byteLength, fuseElementwise, interpretWorld, optimize, planMemory, printGraph } from "../src/index.ts";
+import { byteLength, fuseElementwise, type Graph, interpretWorld, optimize, planMemory, printGraph } from "../src/index.ts";
 import { buildGraph, graphRecipe, inputsFor } from "./random-graph.ts";
 import { runPlanned } from "./simulated-memory.ts";
+
+const prepared = {
+  optimize,
+  fold: (graph: Graph) => optimize(graph, { fuse: { maxTile: 1024 } }),
+  fuse: fuseElementwise,
+  none: (graph: Graph) => graph,
+} as const;
 
 const planned = fc.record({
   recipe: graphRecipe(40),
   donated: fc.array(fc.nat(3), { maxLength: 4 }),
-  pass: fc.constantFrom("optimize", "fuse", "none"),
+  pass: fc.constantFrom(...(Object.keys(prepared) as (keyof typeof prepared)[])),
   // As WebGPU wants it: aligned views, and no allocation beyond a bound.
   viewAlignment: fc.constantFrom(1, 16),
   maxSlabBytes: fc.constantFrom(Infinity, 256),
@@ -18,7 +25,7 @@ describe("planMemory", () => {
     fc.assert(
       fc.property(planned, ({ recipe, donated, pass, viewAlignment, maxSlabBytes }) => {
         const source = buildGraph(recipe);
-        const graph = pass === "optimize" ? optimize(source) : pass === "fuse" ? fuseElementwise(source) : source;
+        const graph = prepared[pass](source);
         const donate = [...new Set(donated.map((index) => index % graph.inputs.length))];
         const inputs = inputsFor(graph);
         const plan = planMemory(graph, { donate, viewAlignment, maxSlabBytes });

@@ -20,6 +20,8 @@ const passes: { readonly [name: string]: (graph: Graph) => Graph } = {
   eliminateDeadCode,
   fuseElementwise: (graph) => fuseElementwise(graph),
   "fuseElementwise, tight bounds": (graph) => fuseElementwise(graph, { maxRegisters: 5, maxOperands: 4 }),
+  "fuseElementwise with folds": (graph) => fuseElementwise(graph, { maxTile: 1024 }),
+  "fuseElementwise with folds in tiles of 4": (graph) => fuseElementwise(graph, { maxTile: 4 }),
   scheduleCollectives,
   simplify,
   sinkSlices,

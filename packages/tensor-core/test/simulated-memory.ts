@@ -67,9 +67,14 @@ class Memory {
 
 const samePlace = (a: Place, b: Place): boolean => a.region === b.region && a.index === b.index && a.offset === b.offset;
 
-/** A fused kernel at its most careless: in blocks of 3 elements, operands are read where they lie, results are written at once. */
+/**
+ * A fused kernel at its most careless: in blocks of 3 elements, operands are read where they lie, results are written at once. Folds take their
+ * values at the end of a block, operands from memory once more, and write as soon as a row is whole.
+ */
 const runFused = (memory: Memory, graph: Graph, node: Node, inputs: readonly Place[], outputs: readonly Place[]): void => {
-  const { shape, views, instructions, results } = node.params as unknown as FusedParams;
+  const { shape, views, instructions, results, folds = [] } = node.params as unknown as FusedParams;
+  const isFolded = (output: number): boolean => (folds[output] ?? null) !== null;
+  const rows: number[][] = results.map(() => []);
   const count = elementCount(shape);
   const steps = rowMajorStrides(shape);
   for (let begin = 0; begin < count; begin += 3) {
@@ -103,9 +108,24 @@ const runFused = (memory: Memory, graph: Graph, node: Node, inputs: readonly Pla
       const register = views.length + i;
       registers[register] = [...rounded(result!, spec)];
       results.forEach((wanted, output) => {
-        if (wanted === register)
+        if (wanted === register && !isFolded(output))
           registers[register]!.forEach((value, j) => memory.writeElement(outputs[output]!, spec.dtype, begin + j, value));
       });
+    }
+    for (const [output, fold] of folds.entries()) {
+      if (fold === null) continue;
+      const register = results[output]!;
+      const { dtype } = register < views.length ? specOf(graph, node.inputs[register]!) : instructions[register - views.length]!;
+      for (const [j, value] of load(register).entries()) {
+        const row = rows[output]!;
+        if (row.push(value) < fold.size) continue;
+        const data = Float64Array.from(row.splice(0));
+        const spec = { dtype: node.specs[output]!.dtype, shape: fold.op === "pack-bits" ? [Math.ceil(fold.size / 32)] : [] };
+        const params = fold.op === "pack-bits" ? {} : { dims: [0] };
+        const [result] = operators[fold.op]!.reference([{ spec: { dtype, shape: [fold.size] }, data }], params, [spec]);
+        const first = ((begin + j + 1) / fold.size - 1) * result!.length;
+        rounded(result!, spec).forEach((one, k) => memory.writeElement(outputs[output]!, spec.dtype, first + k, one));
+      }
     }
   }
 };

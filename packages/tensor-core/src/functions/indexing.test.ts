@@ -7,7 +7,7 @@ import { evaluate } from "../jit.ts";
 import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
 import { full, multiply } from "./elementwise.ts";
-import { embedding, gather, invertPermutation, nonzero, permuteRows, scatterAdd } from "./indexing.ts";
+import { compact, embedding, gather, invertPermutation, nonzero, permuteRows, scatterAdd } from "./indexing.ts";
 import { sum } from "./reduce.ts";
 
 const reference = referenceBackend();
@@ -141,5 +141,38 @@ describe("nonzero", () => {
     await expect(run((x) => nonzero(x!, 3).count, NdArray.from([1, 0]))).rejects.toThrow(/f32\[2\] was given, it takes bool \[n\]/);
     await expect(run((x) => nonzero(x!, 3).count, NdArray.zeros("bool", [2, 2]))).rejects.toThrow(/takes bool \[n\]/);
     await expect(run((x) => nonzero(x!, -1).count, NdArray.zeros("bool", [2]))).rejects.toThrow(/capacity -1 is not a size/);
+  });
+});
+
+describe("compact", () => {
+  const value = fc.oneof(fc.constantFrom(0, -0, 1, -1, NaN, Infinity, -Infinity, 1e-40), fc.float());
+
+  test("is what a loop finds, cut off at the capacity, zeros behind", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(value, { maxLength: 40 }), value, fc.nat(45), async (numbers, bound, capacity) => {
+        const x = NdArray.from(numbers);
+        const own = x.toNumbers();
+        const least = Number.isNaN(bound) ? Infinity : Math.abs(Math.fround(bound));
+        const reaching = own.flatMap((v, i) => (v !== 0 && !(Math.abs(v) < least) ? [i] : []));
+        const found = reaching.slice(0, capacity);
+        const behind = new Array<number>(capacity - found.length).fill(0);
+        const get = (name: "values" | "indices" | "count" | "greatest"): Promise<number[]> =>
+          run((flat, edge) => compact(flat!, edge!, capacity)[name], x, NdArray.scalar(bound));
+        expect(await get("values")).toEqual([...found.map((i) => own[i]), ...behind]);
+        expect(await get("indices")).toEqual([...found, ...behind]);
+        expect(await get("count")).toEqual([reaching.length]);
+        expect(await get("greatest")).toEqual([Math.max(0, ...own.map(Math.abs))]);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("names what does not fit", async () => {
+    const one = NdArray.scalar(1);
+    await expect(run((x, b) => compact(x!, b!, 3).count, NdArray.zeros("i32", [2]), one)).rejects.toThrow(
+      /i32\[2\] was given, it takes f32 \[n\]/,
+    );
+    await expect(run((x) => compact(x!, x!, 3).count, NdArray.from([1, 0]))).rejects.toThrow(/the bound is an f32 scalar, got f32\[2\]/);
+    await expect(run((x, b) => compact(x!, b!, -1).count, NdArray.from([1]), one)).rejects.toThrow(/capacity -1 is not a size/);
   });
 });

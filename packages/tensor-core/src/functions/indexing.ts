@@ -63,3 +63,26 @@ export const nonzero = (mask: Tensor, capacity: number): { readonly indices: Ten
   const [indices, count] = emit("nonzero", [mask], { capacity });
   return { indices: indices!, count: count! };
 };
+
+/** What `compact` returns. */
+export interface CompactEntries {
+  /** f32 [capacity], zeros behind the last one. */
+  readonly values: Tensor;
+  /** i32 [capacity], ascending, 0 behind the last one. */
+  readonly indices: Tensor;
+  /** i32 []: how many reach the bound, those without room too. */
+  readonly count: Tensor;
+  /** f32 []: the greatest magnitude of all of the vector, NaN where it holds one. */
+  readonly greatest: Tensor;
+}
+
+/**
+ * The entries of a vector whose magnitude reaches a bound, in one read: the first `capacity` of them. Zeros never reach it. A NaN always does; a bound that is NaN counts as
+ * infinite.
+ *
+ * @param x f32 [n]. @param bound f32 [], its sign does not count.
+ */
+export const compact = (x: Tensor, bound: Tensor, capacity: number): CompactEntries => {
+  const [values, indices, count, greatest] = emit("compact", [x, bound], { capacity });
+  return { values: values!, indices: indices!, count: count!, greatest: greatest! };
+};

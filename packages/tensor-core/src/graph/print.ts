@@ -37,7 +37,10 @@ const infix: { readonly [op: string]: string } = {
 
 /** A fused program as formulas: registers used once are written out where they are used. */
 const formatProgram = (params: FusedParams, operands: readonly string[]): string => {
-  const { views, instructions, results } = params;
+  const { views, instructions, results, folds = [] } = params;
+  // A folded result is a formula of its own; others are named where they are computed.
+  const written = results.filter((_, i) => (folds[i] ?? null) === null);
+  const nameOf = (output: number): string => `out${results.length === 1 ? "" : output}`;
   const uses = new Map<number, number>();
   for (const register of [...results, ...instructions.flatMap(({ args }) => args)]) uses.set(register, (uses.get(register) ?? 0) + 1);
   const texts = operands.map((operand, i) =>
@@ -56,14 +59,18 @@ const formatProgram = (params: FusedParams, operands: readonly string[]): string
           : sign !== undefined && parts.length === 2
             ? `(${parts.join(` ${sign} `)})`
             : `${op}(${parts.join(", ")})`;
-    const isResult = results.includes(register);
+    const isResult = written.includes(register);
     if (op === "constant" || (!isResult && uses.get(register) === 1)) texts.push(text);
     else {
-      const name = isResult ? `out${results.length === 1 ? "" : results.indexOf(register)}` : `t${i}`;
+      const name = isResult
+        ? nameOf(results.findIndex((result, output) => result === register && (folds[output] ?? null) === null))
+        : `t${i}`;
       named.push(`${name} = ${text.replace(/^\((.*)\)$/, (whole, inner: string) => (isBalanced(inner) ? inner : whole))}`);
       texts.push(name);
     }
   }
+  for (const [output, fold] of folds.entries())
+    if (fold !== null) named.push(`${nameOf(output)} = ${fold.op}(${texts[results[output]!]!}, ${fold.size})`);
   return `{ ${named.join("; ")} }`;
 };
 

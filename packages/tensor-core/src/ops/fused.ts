@@ -7,25 +7,64 @@ import { byteLength, elementCount, rowMajorStrides, type TensorSpec } from "../s
 /** One elementwise operator inside a `fused` node. `constant` takes no arguments. */
 export type FusedInstruction = { readonly op: string; readonly args: readonly number[]; readonly dtype: DType; readonly params: Params };
 
+/** Operators that may reduce a result of a `fused` node before it leaves the cache. */
+export type FoldOp = "pack-bits" | "reduce-max" | "reduce-min" | "sum";
+
+/** Each `size` neighbours, in row-major order, become one element; those of `pack-bits` ⌈size/32⌉ words. */
+export type FusedFold = { readonly op: FoldOp; readonly size: number };
+
 /**
  * An elementwise program. Registers 0 … inputs-1 hold the loaded inputs, register inputs+j the result of instruction j; output i
- * is register `results[i]`, dense with `shape`. A view gives an input's stride in elements per dimension of `shape`, 0 where it is
- * stretched.
+ * is register `results[i]`, dense with `shape`, or what `folds[i]` makes of it. A view gives an input's stride in elements per dimension
+ * of `shape`, 0 where it is stretched.
  */
 export type FusedParams = {
   readonly shape: readonly number[];
   readonly views: readonly { readonly strides: readonly number[] }[];
   readonly instructions: readonly FusedInstruction[];
   readonly results: readonly number[];
+  /** Per result; absent where no result is folded. */
+  readonly folds?: readonly (FusedFold | null)[];
+};
+
+/**
+ * Elements that a kernel should work on at a time so that its folds meet whole rows, or whole blocks of a row that is longer: the most up to
+ * `most`. `undefined` where no such number is, or where two folds have longer rows of different lengths.
+ *
+ * Blocks are what a fold takes at once: 512 terms of a sum, 32 bits, 4 lanes of an extreme. So a sum that is folded tile by tile is added up in the same
+ * order, and has the same bits, as one that is read from memory.
+ */
+export const foldTile = (folds: readonly FusedFold[], most: number): number | undefined => {
+  const rows = new Set(folds.map(({ size }) => size));
+  const long = [...rows].filter((size) => size > most);
+  if (long.length > 1) return undefined;
+  const units = [
+    ...[...rows].filter((size) => size <= most),
+    ...folds.map(({ op, size }) => (size <= most ? 1 : op === "sum" ? 512 : op === "pack-bits" ? 32 : 4)),
+  ];
+  const unit = units.reduce(leastCommonMultiple, 1);
+  return unit <= most ? Math.floor(most / unit) * unit : undefined;
+};
+
+const leastCommonMultiple = (a: number, b: number): number => {
+  let [x, y] = [a, b];
+  while (y !== 0) [x, y] = [y, x % y];
+  return (a / x) * b;
+};
+
+const foldedSpec = (dtype: DType, count: number, { op, size }: FusedFold): TensorSpec => {
+  const rows = count / size;
+  return op === "pack-bits" ? { dtype: "u32", shape: [rows, Math.ceil(size / 32)] } : { dtype, shape: [rows] };
 };
 
 /**
  * Many elementwise operators in one pass over memory. Made by the fusion pass after differentiation; backends have one kernel for all.
  *
- * @param rows the operators that may stand in a program: those with a `scalar` function.
+ * @param rows the operators that may stand in a program: those with a `scalar` function; and those of `folds`.
  */
 export const fusedOperator = (rows: readonly Operator[]): Operator => {
   const table = new Map(rows.filter((row) => row.scalar !== undefined).map((row) => [row.name, row]));
+  const foldTable = new Map(rows.map((row) => [row.name, row]));
   const rowOf = (op: string): Operator => {
     const row = table.get(op);
     if (row === undefined) throw new InvariantError(`fused: "${op}" is not an elementwise operator`);
@@ -33,12 +72,16 @@ export const fusedOperator = (rows: readonly Operator[]): Operator => {
   };
   return defineOperator<FusedParams>({
     name: "fused",
-    infer: (inputs, { shape, instructions, results }) => {
+    infer: (inputs, { shape, instructions, results, folds }) => {
       const dtypes = [...inputs.map((input) => input.dtype), ...instructions.map((instruction) => instruction.dtype)];
-      return results.map((register) => ({ dtype: dtypes[register]!, shape }));
+      return results.map((register, i) => {
+        const fold = folds?.[i] ?? undefined;
+        return fold === undefined ? { dtype: dtypes[register]!, shape } : foldedSpec(dtypes[register]!, elementCount(shape), fold);
+      });
     },
-    cost: (inputs, outputs, { shape, instructions }) => {
+    cost: (inputs, outputs, { shape, instructions, folds = [] }) => {
       const spec = (dtype: DType): TensorSpec => ({ dtype, shape });
+      const folded = folds.filter((fold) => fold !== null).length * elementCount(shape);
       const flops = instructions
         .filter(({ op }) => op !== "constant")
         .reduce(
@@ -52,12 +95,12 @@ export const fusedOperator = (rows: readonly Operator[]): Operator => {
           0,
         );
       return {
-        flops,
+        flops: flops + folded,
         bytesRead: inputs.reduce((total, input) => total + byteLength(input), 0),
         bytesWritten: outputs.reduce((total, output) => total + byteLength(output), 0),
       };
     },
-    reference: (inputs, { shape, views, instructions, results }) => {
+    reference: (inputs, { shape, views, instructions, results, folds }, outputs) => {
       const count = elementCount(shape);
       const steps = rowMajorStrides(shape);
       const dtypes = [...inputs.map((input) => input.spec.dtype), ...instructions.map((instruction) => instruction.dtype)];
@@ -88,7 +131,14 @@ export const fusedOperator = (rows: readonly Operator[]): Operator => {
           ),
         );
       }
-      return results.map((register) => registers[register]!.slice());
+      return results.map((register, i) => {
+        const data = registers[register]!.slice();
+        const fold = folds?.[i] ?? undefined;
+        if (fold === undefined) return data;
+        const spec: TensorSpec = { dtype: dtypes[register]!, shape: [count / fold.size, fold.size] };
+        const result = { dtype: outputs[i]!.dtype, shape: foldedSpec(spec.dtype, count, fold).shape };
+        return foldTable.get(fold.op)!.reference([{ spec, data }], fold.op === "pack-bits" ? {} : { dims: [1] }, [result])[0]!;
+      });
     },
   });
 };

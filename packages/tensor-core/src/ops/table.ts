@@ -24,6 +24,7 @@ import { ceilOperator } from "./ceil.ts";
 import { choleskyOperator } from "./cholesky.ts";
 import { collectiveDoneOperator } from "./collective-done.ts";
 import { collectiveStartOperator } from "./collective-start.ts";
+import { compactOperator } from "./compact.ts";
 import { concatOperator } from "./concat.ts";
 import { constantOperator } from "./constant.ts";
 import { conv2dBackwardInputOperator } from "./conv2d-backward-input.ts";
@@ -135,6 +136,7 @@ const rows: readonly Operator[] = [
   ceilOperator,
   choleskyOperator,
   collectiveDoneOperator,
+  compactOperator,
   concatOperator,
   constantOperator,
   conv2dBackwardInputOperator,

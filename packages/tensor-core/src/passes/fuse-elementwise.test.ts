@@ -1,21 +1,22 @@
 import { describe, expect, it } from "vitest";
 import { relu } from "../functions/activation.ts";
 import { allReduce } from "../functions/collective.ts";
-import { add, bitcast, bitwiseAnd, multiply, negate, subtract, tanh } from "../functions/elementwise.ts";
+import { packBits } from "../functions/bits.ts";
+import { absolute, add, bitcast, bitwiseAnd, divide, less, multiply, negate, subtract, tanh } from "../functions/elementwise.ts";
 import { matmul } from "../functions/linear.ts";
 import { broadcastTo, reshape, transpose } from "../functions/movement.ts";
-import { sum } from "../functions/reduce.ts";
+import { reduceMax, reduceMin, sum } from "../functions/reduce.ts";
 import { type Graph, type Node, specOf } from "../graph/graph.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { trace } from "../graph/trace.ts";
 import { validateGraph } from "../graph/validate.ts";
 import { scope } from "../graph/emit.ts";
 import { valueAndGrad } from "../autodiff/vjp.ts";
-import type { FusedParams } from "../ops/fused.ts";
+import { foldTile, type FusedFold, type FusedParams } from "../ops/fused.ts";
 import { adamw } from "../optim/optimizers.ts";
 import { applyUpdates } from "../optim/transformation.ts";
 import { unflattenTree } from "../tree.ts";
-import { fuseElementwise } from "./fuse-elementwise.ts";
+import { fuseElementwise, type FusionOptions } from "./fuse-elementwise.ts";
 import { planMemory } from "./memory-plan.ts";
 import { optimize } from "./optimize.ts";
 
@@ -24,8 +25,8 @@ const fusedOf = (graph: Graph): Node[] => graph.nodes.filter(({ op }) => op === 
 const paramsOf = (node: Node): FusedParams => node.params as unknown as FusedParams;
 const opsOf = (node: Node): string[] => paramsOf(node).instructions.map(({ op }) => op);
 
-const fuse = (fn: (...inputs: Tensor[]) => Tensor | readonly Tensor[], inputs: Tensor[], mesh = {}): Graph => {
-  const graph = fuseElementwise(trace(fn, inputs, { mesh }).graph);
+const fuse = (fn: (...inputs: Tensor[]) => Tensor | readonly Tensor[], inputs: Tensor[], mesh = {}, options: FusionOptions = {}): Graph => {
+  const graph = fuseElementwise(trace(fn, inputs, { mesh }).graph, options);
   validateGraph(graph);
   return graph;
 };
@@ -169,5 +170,87 @@ describe("fuseElementwise", () => {
   it("takes scalars and empty tensors", () => {
     const graph = fuse((x, y) => [tanh(x), tanh(y)], [tensor(), tensor(0, 3)]);
     expect(fusedOf(graph).map((node) => paramsOf(node).shape)).toEqual([[1], [0]]);
+  });
+});
+
+describe("folds", () => {
+  const fold = (fn: (...inputs: Tensor[]) => Tensor | readonly Tensor[], ...inputs: Tensor[]): Graph =>
+    fuse(fn, inputs, {}, { maxTile: 1024 });
+  const stepsOf = (graph: Graph): string[] => graph.nodes.filter(({ op }) => op !== "input").map(({ op }) => op);
+  const along = { dims: -1, keepDims: true };
+
+  it("reduce what the program computes, and leave nothing of it in memory", () => {
+    const graph = fold((x) => sum(absolute(x)), tensor(4, 30));
+    expect(stepsOf(graph)).toEqual(["fused"]);
+    expect(paramsOf(graph.nodes[1]!).folds).toEqual([{ op: "sum", size: 120 }]);
+    expect(planMemory(graph).workspaceBytes).toBe(0);
+    const rows = fold((x) => [sum(absolute(x), along), packBits(less(x, 0))], tensor(4, 32));
+    expect(stepsOf(rows)).toEqual(["fused", "reshape"]);
+    expect(paramsOf(rows.nodes[1]!)).toMatchObject({
+      folds: [
+        { op: "sum", size: 32 },
+        { op: "pack-bits", size: 32 },
+      ],
+    });
+    expect(rows.nodes[1]!.specs.map(({ shape }) => shape)).toEqual([[4], [4, 1]]);
+  });
+
+  it("read one value once, computed or not", () => {
+    const ends = fold((x) => [reduceMax(x), reduceMin(x)], tensor(70));
+    expect(stepsOf(ends)).toEqual(["fused"]);
+    expect(paramsOf(ends.nodes[1]!)).toMatchObject({ instructions: [], results: [0, 0] });
+    const kept = fold((x) => {
+      const y = tanh(x);
+      return [y, sum(y)];
+    }, tensor(70));
+    expect(paramsOf(kept.nodes[1]!)).toMatchObject({ results: [1, 1], folds: [null, { op: "sum", size: 70 }] });
+  });
+
+  it("are not read within their program", () => {
+    const graph = fold(
+      (x) => {
+        const y = tanh(x);
+        return divide(y, sum(y, along));
+      },
+      tensor(4, 30),
+    );
+    expect(fusedOf(graph).map(opsOf)).toEqual([["tanh"], ["divide"]]);
+  });
+
+  it("stay out where they are none, or share no tile with others", () => {
+    expect(stepsOf(fold((x) => sum(x), tensor(70)))).toEqual(["sum"]);
+    expect(stepsOf(fold((x) => sum(reshape(x, [10, 7]), along), tensor(70)))).toEqual(["reshape", "sum", "reshape"]);
+    expect(stepsOf(fold((x) => sum(tanh(x), { dims: 0 }), tensor(10, 7)))).toEqual(["fused", "sum"]);
+    expect(stepsOf(fold((x) => sum(tanh(x)), tensor(1)))).toContain("sum");
+    expect(stepsOf(fold((x) => sum(tanh(x)), tensor(0)))).toEqual(["fused", "sum"]);
+    // Rows of 510 bits end inside a word of the whole.
+    expect(fusedOf(fold((x) => [sum(x, along), packBits(reshape(less(x, 0), [5100]))], tensor(10, 510)))).toHaveLength(1);
+    const twice = fold(
+      (x) => {
+        const y = tanh(x);
+        return [sum(y, along), sum(y)];
+      },
+      tensor(10, 2000),
+    );
+    expect(stepsOf(twice).toSorted()).toEqual(["fused", "reshape", "sum"]);
+  });
+
+  it("are left to others where nobody asks for them", () => {
+    expect(fuse((x) => sum(absolute(x)), [tensor(40)]).nodes.map(({ op }) => op)).toEqual(["input", "fused", "sum"]);
+  });
+});
+
+describe("foldTile", () => {
+  const sums = (...sizes: number[]): FusedFold[] => sizes.map((size) => ({ op: "sum", size }));
+
+  it("holds whole rows, or whole blocks of one longer row", () => {
+    expect(foldTile([], 1024)).toBe(1024);
+    expect(foldTile(sums(7), 1024)).toBe(1022);
+    expect(foldTile(sums(256, 512), 1024)).toBe(1024);
+    expect(foldTile(sums(5000), 1024)).toBe(1024);
+    expect(foldTile(sums(768, 6144), 1024)).toBeUndefined();
+    expect(foldTile([...sums(96), { op: "pack-bits", size: 9600 }], 1024)).toBe(960);
+    expect(foldTile([...sums(500), { op: "pack-bits", size: 5000 }], 1024)).toBeUndefined();
+    expect(foldTile(sums(2000, 4000), 1024)).toBeUndefined();
   });
 });

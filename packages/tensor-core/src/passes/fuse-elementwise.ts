@@ -1,8 +1,10 @@
-import { type Graph, GraphBuilder, type Node, valueKey } from "../graph/graph.ts";
+import { type Graph, GraphBuilder, type Node, specOf, valueKey } from "../graph/graph.ts";
+import { foldTile } from "../ops/fused.ts";
 import { operators } from "../ops/table.ts";
 import { ContractedGraph } from "./contracted-graph.ts";
 import { liveNodes } from "./dead-code.ts";
-import { emitBitcast, emitFused, type Loads, loadsOf, sourceOfBitcast } from "./fused-program.ts";
+import { emitBitcast, emitFused, emitReduction, foldLoadsOf, type Loads, loadsOf, sourceOfBitcast } from "./fused-program.ts";
+import { elementCount } from "../shape.ts";
 import { type Extents, refine } from "./iteration-space.ts";
 
 export interface FusionOptions {
@@ -13,6 +15,11 @@ export interface FusionOptions {
   readonly maxRegisters?: number;
   /** Inputs and results of one fused node. Default 24, enough for Adam with decay and clipping; WebGPU binds fewer buffers. */
   readonly maxOperands?: number;
+  /**
+   * Elements of a result that a kernel has at hand at a time, for kernels that can reduce them there: see `FusedParams.folds`. Default: none, and
+   * reductions stay nodes of their own.
+   */
+  readonly maxTile?: number;
 }
 
 /** A fused node in the making. */
@@ -30,6 +37,23 @@ const isExchange = (node: Node): boolean =>
 
 const lengthOf = ({ extents }: Group): number => extents.at(-1) ?? 1;
 
+/** Per value, the nodes that read all of it in order, where there are several. */
+const readersOf = (graph: Graph, loads: readonly (Loads | undefined)[], live: readonly boolean[]): number[][] => {
+  const readers = new Map<string, number[]>();
+  for (const node of graph.nodes) {
+    const own = loads[node.id];
+    if (own === undefined || !live[node.id]!) continue;
+    for (const load of own.list) {
+      if (load.kind === "constant" || elementCount(specOf(graph, load.ref).shape) !== own.extents.at(-1)) continue;
+      const key = valueKey(load.ref);
+      const known = readers.get(key);
+      if (known === undefined) readers.set(key, [node.id]);
+      else if (known.at(-1) !== node.id) known.push(node.id);
+    }
+  }
+  return [...readers.values()].filter(({ length }) => length > 1);
+};
+
 /**
  * Turn every elementwise node into (a part of) a `fused` node: one kernel and one pass over memory for a whole group. Only a `bitcast`
  * alone stays as it is, since it is a view.
@@ -39,13 +63,20 @@ const lengthOf = ({ extents }: Group): number => extents.at(-1) ?? 1;
  * `broadcast-to` operands are read in place with stride 0. Values that others need become results. The update of one parameter by SGD
  * or Adam is one node.
  *
+ * With `maxTile`, a reduction over the last dimensions (`sum`, `reduce-max` and `reduce-min` of f32, `pack-bits`) joins what computes its
+ * operand, which is then not written unless others read it. Reductions of one value join each other too, and read it once. Nothing
+ * inside a fused node reads what it has reduced.
+ *
  * A group never joins what waits for more collectives than it does, unless all of its results go there: an encoded
  * gradient must not wait for a gradient that was sent earlier.
  *
  * Dead nodes are dropped. The `shape` of a fused node has its contiguous dimensions merged, and at least one dimension.
  */
-export const fuseElementwise = (graph: Graph, { maxRegisters = 64, maxOperands = 24 }: FusionOptions = {}): Graph => {
-  const loads = graph.nodes.map((node): Loads | undefined => (isElementwise(node) ? loadsOf(graph, node) : undefined));
+export const fuseElementwise = (graph: Graph, { maxRegisters = 64, maxOperands = 24, maxTile }: FusionOptions = {}): Graph => {
+  const loads = graph.nodes.map((node): Loads | undefined => {
+    if (isElementwise(node)) return loadsOf(graph, node);
+    return maxTile === undefined ? undefined : foldLoadsOf(graph, node);
+  });
   const reads = graph.nodes.map((node, id) => loads[id]?.list.flatMap((load) => (load.kind === "value" ? [load.ref] : [])) ?? node.inputs);
   const live = liveNodes(graph, reads);
   const successors: number[][] = graph.nodes.map(() => []);
@@ -61,6 +92,20 @@ export const fuseElementwise = (graph: Graph, { maxRegisters = 64, maxOperands =
 
   const resultsOf = (members: ReadonlySet<number>): number[] =>
     [...members].filter((id) => isOutput.has(id) || successors[id]!.some((next) => !members.has(next)));
+  const foldsOf = (members: readonly number[]): number[] => members.filter((id) => loads[id]!.fold !== undefined);
+  /** Whether no member reads what another one reduces, and all folds can share a walk in tiles. */
+  const canFold = (members: readonly number[]): boolean => {
+    const folds = foldsOf(members);
+    if (folds.length === 0) return true;
+    const inside = new Set(members);
+    return (
+      folds.every((id) => successors[id]!.every((next) => !inside.has(next))) &&
+      foldTile(
+        folds.map((id) => loads[id]!.fold!),
+        maxTile!,
+      ) !== undefined
+    );
+  };
   const isSmall = (members: ReadonlySet<number>): boolean => {
     const inputs = new Set<string>();
     const constants = new Set<string>();
@@ -77,7 +122,8 @@ export const fuseElementwise = (graph: Graph, { maxRegisters = 64, maxOperands =
     const extents = lengthOf(a) === lengthOf(b) ? refine(a.extents, b.extents) : undefined;
     if (extents === undefined) return;
     if (a.depth < b.depth && [...contracted.after(producer)].some((next) => next !== user)) return;
-    if (!isSmall(new Set([...contracted.members(producer), ...contracted.members(user)]))) return;
+    const members = [...contracted.members(producer), ...contracted.members(user)];
+    if (!canFold(members) || !isSmall(new Set(members))) return;
     const merged = contracted.merge(producer, user);
     if (merged !== undefined) groups.set(merged, { extents, depth: Math.max(a.depth, b.depth) });
   };
@@ -94,6 +140,15 @@ export const fuseElementwise = (graph: Graph, { maxRegisters = 64, maxOperands =
       if (producer !== user && groups.has(user)) join(producer, user);
     }
   }
+  for (const readers of readersOf(graph, loads, live)) {
+    for (const [i, reader] of readers.entries()) {
+      for (const other of readers.slice(i + 1)) {
+        const [a, b] = [contracted.find(reader), contracted.find(other)];
+        const fold = [a, b].every((vertex) => foldsOf(contracted.members(vertex)).length > 0);
+        if (a !== b && fold && groups.get(a)!.depth === groups.get(b)!.depth) join(a, b);
+      }
+    }
+  }
 
   const builder = new GraphBuilder();
   for (const vertex of contracted.order) {
@@ -102,6 +157,7 @@ export const fuseElementwise = (graph: Graph, { maxRegisters = 64, maxOperands =
     const members = contracted.members(vertex);
     const source = group && members.length === 1 ? sourceOfBitcast(graph, graph.nodes[vertex]!, loads[vertex]!) : undefined;
     if (group === undefined) builder.copy(graph.nodes[vertex]!);
+    else if (members.length === 1 && loads[vertex]!.fold !== undefined) emitReduction(builder, graph, graph.nodes[vertex]!, loads[vertex]!);
     else if (source !== undefined) emitBitcast(builder, graph, graph.nodes[vertex]!, source);
     else emitFused(builder, graph, members, resultsOf(new Set(members)), loads, group.extents);
   }

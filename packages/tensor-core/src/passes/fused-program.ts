@@ -1,18 +1,20 @@
 import type { DType } from "../dtype.ts";
 import { type Graph, type GraphBuilder, type Node, specOf, type ValueRef, valueKey } from "../graph/graph.ts";
-import type { FusedInstruction } from "../ops/fused.ts";
+import type { FoldOp, FusedFold, FusedInstruction } from "../ops/fused.ts";
 import { elementCount, rowMajorStrides, sameShape, type Shape } from "../shape.ts";
 import { collapse, type Extents, extentsOf, refine, refineStrides, sizesOf, stretchedStrides } from "./iteration-space.ts";
 
-/** What an elementwise node reads in place of one of its inputs: a number, or a value through a view. */
+/** What a member of a fused node reads in place of one of its inputs: a number, or a value through a view. */
 export type Load =
   | { readonly kind: "constant"; readonly value: number | string; readonly dtype: DType }
   | { readonly kind: "value"; readonly ref: ValueRef; readonly shape: Shape; readonly strides: readonly number[] };
 
-/** The loads of one elementwise node, and the walk over its elements that follows all of them. */
+/** The loads of one elementwise node or fold, and the walk over its elements that follows all of them. */
 export interface Loads {
   readonly extents: Extents;
   readonly list: readonly Load[];
+  /** Of a reduction that may be a fold. */
+  readonly fold?: FusedFold;
 }
 
 /** Follow reshapes up to the value that they show. */
@@ -57,6 +59,31 @@ export const loadsOf = (graph: Graph, node: Node): Loads => {
   return { extents, list };
 };
 
+const foldOps: { readonly [op: string]: { readonly op: FoldOp; readonly dtype: DType } } = {
+  "pack-bits": { op: "pack-bits", dtype: "bool" },
+  "reduce-max": { op: "reduce-max", dtype: "f32" },
+  "reduce-min": { op: "reduce-min", dtype: "f32" },
+  sum: { op: "sum", dtype: "f32" },
+};
+
+/** The load of a reduction over the last dimensions, which a kernel can do where it computes the operand; `undefined` for any other node. */
+export const foldLoadsOf = (graph: Graph, { op, inputs, params }: Node): Loads | undefined => {
+  const known = foldOps[op];
+  if (known === undefined) return undefined;
+  const { dtype, shape } = specOf(graph, inputs[0]!);
+  const count = elementCount(shape);
+  const first = op === "pack-bits" ? shape.length - 1 : (params["dims"] as readonly number[])[0]!;
+  const trailing = op === "pack-bits" || (params["dims"] as readonly number[]).length === shape.length - first;
+  const size = elementCount(shape.slice(first));
+  if (dtype !== known.dtype || !trailing || count === 0 || size === 1) return undefined;
+  const ref = behindReshapes(graph, inputs[0]!);
+  const { op: source } = graph.nodes[ref.node]!;
+  // A number or a repeated value is for others to simplify.
+  if (source === "constant" || source === "broadcast-to") return undefined;
+  const extents = size === count ? extentsOf(shape) : refine(extentsOf(shape), [size, count])!;
+  return { extents, list: [{ kind: "value", ref, shape, strides: rowMajorStrides(shape) }], fold: { op: known.op, size } };
+};
+
 /** The part of the scope path that all share. */
 const commonScope = (scopes: readonly string[]): string => {
   const paths = scopes.map((scope) => scope.split("/"));
@@ -66,7 +93,7 @@ const commonScope = (scopes: readonly string[]): string => {
 };
 
 /**
- * Append the `fused` node that computes `members` (elementwise nodes of `graph`, ascending), and map the values of `results`.
+ * Append the `fused` node that computes `members` (elementwise nodes of `graph` and folds, ascending), and map the values of `results`.
  *
  * @param loads per node of `graph`; those of members are read.
  */
@@ -112,18 +139,42 @@ export const emitFused = (
   for (const id of members) {
     const { op, params, specs } = graph.nodes[id]!;
     const args = loads[id]!.list.map(registerOf);
-    registers.set(id, append({ op, args, dtype: specs[0]!.dtype, params }));
+    // A fold has no register of its own: nothing inside reads its result.
+    registers.set(id, loads[id]!.fold === undefined ? append({ op, args, dtype: specs[0]!.dtype, params }) : args[0]!);
   }
 
   const { shape, views } = collapse(sizesOf(extents), strides);
+  const folds = results.map((id) => loads[id]!.fold ?? null);
   const fused = builder.add({
     op: "fused",
     inputs: inputs.map((ref) => builder.resolve(ref)),
-    params: { shape, views: views.map((list) => ({ strides: list })), instructions, results: results.map((id) => registers.get(id)!) },
+    params: {
+      shape,
+      views: views.map((list) => ({ strides: list })),
+      instructions,
+      results: results.map((id) => registers.get(id)!),
+      ...(folds.some((fold) => fold !== null) && { folds }),
+    },
     specs: results.map((id) => graph.nodes[id]!.specs[0]!),
     scope: commonScope(members.map((id) => graph.nodes[id]!.scope)),
   });
   results.forEach((id, output) => builder.map({ node: id, output: 0 }, { node: fused, output }));
+};
+
+/** Append a reduction that joined nothing as the operator that it was. */
+export const emitReduction = (builder: GraphBuilder, graph: Graph, node: Node, { list: [load] }: Loads): void => {
+  const { ref, shape } = load as Load & { readonly kind: "value" };
+  let operand = builder.resolve(ref);
+  const spec = specOf(graph, ref);
+  if (!sameShape(spec.shape, shape)) {
+    const specs = [{ dtype: spec.dtype, shape }];
+    operand = {
+      node: builder.add({ op: "reshape", inputs: [operand], params: { shape: [...shape] }, specs, scope: node.scope }),
+      output: 0,
+    };
+  }
+  const id = builder.add({ ...node, inputs: [operand] });
+  builder.map({ node: node.id, output: 0 }, { node: id, output: 0 });
 };
 
 /** What a bitcast looks at, if its result may be a view of it. */

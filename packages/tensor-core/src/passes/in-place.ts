@@ -7,8 +7,11 @@ import { addTo, type Block, type Blocks, type StoredValue } from "./memory-block
 /** Whether the kernel of a node may write output `output` over its input `input`, when nobody else needs that input. */
 export type InPlaceRule = (node: Node, input: number, output: number, inputSpec: TensorSpec) => boolean;
 
-/** The last instruction that reads an input of a fused node, and whether it is done before result `output` is written. */
-const lastRead = ({ instructions }: FusedParams, input: number): number => instructions.findLastIndex(({ args }) => args.includes(input));
+/** The last instruction that reads an input of a fused node. Folds come after all of them. */
+const lastRead = ({ instructions, results, folds = [] }: FusedParams, input: number): number =>
+  folds.some((fold, i) => fold !== null && results[i] === input)
+    ? Infinity
+    : instructions.findLastIndex(({ args }) => args.includes(input));
 
 const writesAfterReading = (node: Node, input: number, output: number): boolean => {
   const params = node.params as unknown as FusedParams;
@@ -22,10 +25,11 @@ const writesAfterReading = (node: Node, input: number, output: number): boolean 
 export const standardInPlaceRule: InPlaceRule = (node, input, output, inputSpec) => {
   switch (node.op) {
     case "fused": {
-      const { shape, views } = node.params as unknown as FusedParams;
+      const { shape, views, folds } = node.params as unknown as FusedParams;
       const dense = rowMajorStrides(shape);
       const outputSpec = node.specs[output]!;
       return (
+        (folds?.[output] ?? null) === null &&
         bytesPerElement[inputSpec.dtype] === bytesPerElement[outputSpec.dtype] &&
         elementCount(inputSpec.shape) === elementCount(outputSpec.shape) &&
         views[input]!.strides.every((stride, dim) => shape[dim] === 1 || stride === dense[dim])

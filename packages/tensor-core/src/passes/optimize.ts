@@ -2,6 +2,7 @@ import type { Graph } from "../graph/graph.ts";
 import { eliminateCommonSubexpressions } from "./common-subexpressions.ts";
 import { eliminateDeadCode } from "./dead-code.ts";
 import { fuseElementwise, type FusionOptions } from "./fuse-elementwise.ts";
+import { foldGreatestMagnitude } from "./greatest-magnitude.ts";
 import { scheduleCollectives } from "./schedule-collectives.ts";
 import { simplify } from "./simplify.ts";
 import { sinkSlices } from "./sink-slices.ts";
@@ -38,6 +39,7 @@ export const optimize = (graph: Graph, { fuse = true, schedule = true }: Optimiz
     current = eliminateDeadCode(eliminateCommonSubexpressions(simplify(sinkSlices(current))));
     if (sameStructure(before, current)) break;
   }
+  if (typeof fuse === "object" && fuse.maxTile !== undefined) current = foldGreatestMagnitude(current);
   if (fuse !== false) current = fuseElementwise(current, fuse === true ? {} : fuse);
   return schedule ? scheduleCollectives(current) : current;
 };

@@ -1,5 +1,6 @@
 import {
   cast,
+  compact,
   type DType,
   dtypes,
   embedding,
@@ -10,9 +11,12 @@ import {
   permuteRows,
   scatterAdd,
   type Shape,
+  type Tensor,
 } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normal, uniform } from "../seeded.ts";
+
+const exact = { absolute: 0, relative: 0 };
 
 const rowsUpTo = (shape: Shape, size: number): NdArray => uniform(shape, 0, size, 5, "i32");
 const integers = (...values: number[]): NdArray => NdArray.from(values, [values.length], "i32");
@@ -70,6 +74,35 @@ const masks: readonly (readonly [name: string, size: number, share: number, capa
   ["many tiles", 70_001, 0.3, 30_000],
   ["room filled within the first tiles", 70_001, 0.3, 1500],
 ];
+
+/** Values of which a share of about 0.3 has a magnitude of 1 or more, and a few hard ones. */
+const hardVector = (size: number): NdArray => {
+  const values = normal([size], size).toNumbers();
+  [-0, 0, -1, 1, -Infinity, 3e38, 1e-40, 0.99999994].slice(0, size).forEach((value, i) => (values[(i * 7919) % size] = value));
+  return NdArray.from(values);
+};
+
+const compactions: readonly (readonly [name: string, size: number, bound: number, capacity: number])[] = [
+  ["nothing to look at", 0, 1, 3],
+  ["no room", 5, 1, 0],
+  ["one", 1, 0, 1],
+  ["odd sizes", 35, 1, 35],
+  ["more room than elements", 67, 0.5, 100],
+  ["too little room", 1003, 1, 77],
+  ["room for as many as a register", 333, 1, 16],
+  ["everything but zeros", 5003, 0, 5003],
+  ["a negative bound", 100, -1, 100],
+  ["a bound that is NaN", 100, NaN, 100],
+  ["an infinite bound", 100, Infinity, 100],
+  ["a few among many", 100_003, 3, 1000],
+  ["many tiles", 70_001, 1, 30_000],
+  ["room filled within the first tiles", 70_001, 1, 1500],
+];
+
+const compactAll = (x: Tensor, bound: Tensor, capacity: number): Tensor[] => {
+  const { values, indices, count, greatest } = compact(x, bound, capacity);
+  return [values, indices, count, greatest];
+};
 
 export const indexingCases: readonly ConformanceCase[] = [
   ...gathers.map(
@@ -156,5 +189,28 @@ export const indexingCases: readonly ConformanceCase[] = [
     },
     inputs: [mask(50, 0.3), normal([50], 3)],
     gradient: [1],
+  },
+  ...compactions.map(
+    ([name, size, bound, capacity]): ConformanceCase => ({
+      op: "compact",
+      name,
+      fn: (x, least) => compactAll(x!, least!, capacity),
+      inputs: [hardVector(size), NdArray.scalar(bound)],
+      tolerance: exact,
+    }),
+  ),
+  {
+    op: "compact",
+    name: "a NaN at the end",
+    fn: (x, least) => compactAll(x!, least!, 40),
+    inputs: [NdArray.from([...normal([70], 4).toNumbers(), NaN]), NdArray.scalar(2)],
+    tolerance: exact,
+  },
+  {
+    op: "compact",
+    name: "gradient of what it picks",
+    fn: (x, least) => compact(x!, least!, 20).values,
+    inputs: [normal([50], 3), NdArray.scalar(0.5)],
+    gradient: [0],
   },
 ];

@@ -1,22 +1,36 @@
-import type { BindingSource, Pass } from "../../kernel.ts";
+import type { Binding, BindingSource, Pass } from "../../kernel.ts";
 import { prefixSumPasses } from "../scan/prefix-sum.ts";
 import { workgroupScan } from "../scan/workgroup-scan.ts";
 import type { ScratchBlocks } from "../scratch-blocks.ts";
 
 const lanes = 256;
 
-/** Vectors of sixteen bools that one invocation looks at: one scan over invocations for all of them. */
+/** Vectors of sixteen elements that one invocation looks at: one scan over invocations for all of them. */
 const registers = 4;
 
 const tileVectors = lanes * registers;
 
-/** Bools that one workgroup looks at. */
+/** Elements that one workgroup looks at. */
 export const nonzeroTile: number = 16 * tileVectors;
 
-const mask = { name: "mask", type: "array<vec4<u32>>", source: { input: 0 }, access: "read" } as const;
+/** What elements hold, and what is written of those that do. */
+export interface Held {
+  readonly label: string;
+  readonly bindings: readonly Binding[];
+  /** `fn held_at(v: u32) -> vec4<u32>`: for sixteen elements from 16v on, bytes that are 0 or 1; 0 behind the end. `sizes.last`, `sizes.count` and `sizes.capacity` are there. */
+  readonly code: string;
+  /** Written beside the position of element `from` in slot `at`. */
+  readonly put: { readonly bindings: readonly Binding[]; readonly code: string; readonly clear: string };
+  readonly indices: BindingSource;
+  readonly found: BindingSource;
+  /** Whether elements without room are counted too. */
+  readonly countsAll: boolean;
+  /** `sizes.last`: number of the last vector of the operand. */
+  readonly last: number;
+}
 
-/** `fn held_at(v: u32) -> vec4<u32>`: vector v of the mask, bytes that are 0 or 1; those behind its end are 0. */
-const heldText = `fn held_at(v: u32) -> vec4<u32> {
+/** Vector v of a mask. */
+const maskCode = `fn held_at(v: u32) -> vec4<u32> {
   let bytes = mask[min(v, sizes.last)];
   if (v < sizes.last) { return bytes; }
   let first = 16u * v + vec4<u32>(0u, 4u, 8u, 12u);
@@ -24,7 +38,9 @@ const heldText = `fn held_at(v: u32) -> vec4<u32> {
   let part = (vec4<u32>(1u) << (8u * min(left, vec4<u32>(3u)))) - 1u;
   return bytes & select(part, vec4<u32>(0xffffffffu), left >= vec4<u32>(4u));
 }
-fn count_of(held: vec4<u32>) -> u32 {
+`;
+
+const countText = `fn count_of(held: vec4<u32>) -> u32 {
   let c = countOneBits(held);
   return (c.x + c.y) + (c.z + c.w);
 }
@@ -32,18 +48,18 @@ fn count_of(held: vec4<u32>) -> u32 {
 
 const each = (line: (j: number) => string): string[] => Array.from({ length: registers }, (_, j) => line(j));
 
-const countPass = (tiles: number, counts: BindingSource, sizes: Pass["sizes"] & object): Pass => {
+const countPass = (held: Held, tiles: number, counts: BindingSource, sizes: Pass["sizes"] & object): Pass => {
   const steps: string[] = [];
   for (let step = lanes / 2; step >= 1; step /= 2)
     steps.push(`  workgroupBarrier();
   if (lane < ${step}u) { sum += sums[lane + ${step}u]; sums[lane] = sum; }`);
   return {
-    label: "nonzero, count tiles",
-    bindings: [mask, { name: "counts", type: "array<u32>", source: counts, access: "write" }],
+    label: `${held.label}, count tiles`,
+    bindings: [...held.bindings, { name: "counts", type: "array<u32>", source: counts, access: "write" }],
     workgroupSize: lanes,
     groups: tiles,
     sizes,
-    code: `${heldText}var<workgroup> sums: array<u32, ${lanes}>;
+    code: `${held.code}${countText}var<workgroup> sums: array<u32, ${lanes}>;
 fn main(group: u32, lane: u32) {
   let v = group * ${tileVectors}u + lane;
   var sum = ${each((j) => `count_of(held_at(v + ${j * lanes}u))`).join(" + ")};
@@ -56,24 +72,26 @@ ${steps.join("\n")}
 };
 
 /** Write the positions of each tile behind those of the tiles before it. The last tile knows how many there are. */
-const placePass = (tiles: number, before: BindingSource | undefined, sizes: Pass["sizes"] & object): Pass => ({
-  label: before === undefined ? "nonzero, one tile" : "nonzero, place tiles",
+const placePass = (held: Held, tiles: number, before: BindingSource | undefined, sizes: Pass["sizes"] & object): Pass => ({
+  label: `${held.label}, ${before === undefined ? "one tile" : "place tiles"}`,
   bindings: [
-    mask,
+    ...held.bindings,
     ...(before === undefined ? [] : [{ name: "before", type: "array<u32>", source: before, access: "read" } as const]),
-    { name: "indices", type: "array<u32>", source: { output: 0 }, access: "write" },
-    { name: "found", type: "array<u32>", source: { output: 1 }, access: "write" },
+    { name: "indices", type: "array<u32>", source: held.indices, access: "write" },
+    { name: "found", type: "array<u32>", source: held.found, access: "write" },
+    ...held.put.bindings,
   ],
   workgroupSize: lanes,
   groups: tiles,
   sizes,
-  code: `${heldText}${workgroupScan("vec4<u32>", lanes, lanes)}
+  code: `${held.code}${countText}${workgroupScan("vec4<u32>", lanes, lanes)}
 fn put(held: vec4<u32>, v: u32, start: u32) {
   var at = start;
   for (var c = 0u; c < 4u; c++) {
     var bytes = held[c];
     while (bytes != 0u && at < sizes.capacity) {
-      indices[at] = 16u * v + 4u * c + (countTrailingZeros(bytes) >> 3u);
+      let own = 16u * v + 4u * c + (countTrailingZeros(bytes) >> 3u);
+      indices[at] = own;${held.put.code}
       bytes &= bytes - 1u;
       at++;
     }
@@ -86,39 +104,55 @@ ${each((j) => `  let h${j} = held_at(v + ${j * lanes}u);`).join("\n")}
   let all = scan_total(lane);
   var carry = ${before === undefined ? "0u" : "before[group]"};
 ${each((j) => `  put(h${j}, v + ${j * lanes}u, carry + ahead.${"xyzw"[j]}); carry += all.${"xyzw"[j]};`).join("\n")}
-  if (group == ${tiles - 1}u && lane == 0u) { found[0] = min(carry, sizes.capacity); }
+  if (group == ${tiles - 1}u && lane == 0u) { found[0] = ${held.countsAll ? "carry" : "min(carry, sizes.capacity)"}; }
 }
 `,
 });
 
-const fillPass = (capacity: number): Pass => ({
-  label: "nonzero, fill",
+const fillPass = (held: Held, capacity: number): Pass => ({
+  label: `${held.label}, fill`,
   bindings: [
-    { name: "found", type: "array<u32>", source: { output: 1 }, access: "read" },
-    { name: "indices", type: "array<u32>", source: { output: 0 }, access: "write" },
+    { name: "found", type: "array<u32>", source: held.found, access: "read" },
+    { name: "indices", type: "array<u32>", source: held.indices, access: "write" },
+    ...held.put.bindings,
   ],
   workgroupSize: lanes,
   groups: Math.ceil(capacity / lanes),
   sizes: { capacity },
   code: `fn main(group: u32, lane: u32) {
   let at = group * ${lanes}u + lane;
-  if (at >= found[0] && at < sizes.capacity) { indices[at] = 0u; }
+  if (at >= found[0] && at < sizes.capacity) { indices[at] = 0u;${held.put.clear} }
 }
 `,
 });
 
 /**
- * Positions of the first `capacity` of `count` bools that hold, 0 behind them: count those of each tile of 16384, sum the counts of the tiles
+ * Write the first `capacity` of `count` elements that hold: count those of each tile of 16384, sum the counts of the tiles
  * before, then write each tile's in order; within a workgroup by a scan. Nothing depends on the order in which lanes run.
  *
- * Bytes: the mask twice (once within one tile), 4·capacity written.
+ * Bytes: what says whether they hold twice (once within one tile), what is put of them once.
  */
-export const nonzeroPasses = (count: number, capacity: number, blocks: ScratchBlocks): readonly Pass[] => {
+export const placementPasses = (held: Held, count: number, capacity: number, blocks: ScratchBlocks): readonly Pass[] => {
   const tiles = Math.max(1, Math.ceil(count / nonzeroTile));
-  const sizes = { count, last: Math.max(1, Math.ceil(count / 16)) - 1, capacity };
-  if (tiles === 1) return [placePass(1, undefined, sizes), fillPass(capacity)];
+  const sizes = { count, last: held.last, capacity };
+  if (tiles === 1) return [placePass(held, 1, undefined, sizes), fillPass(held, capacity)];
   const counts = blocks.take(tiles);
   const prefix = prefixSumPasses(counts, counts, tiles, blocks.bytes.length);
   for (const bytes of prefix.scratch) blocks.take(bytes / 4);
-  return [countPass(tiles, counts, sizes), ...prefix.passes, placePass(tiles, counts, sizes), fillPass(capacity)];
+  return [countPass(held, tiles, counts, sizes), ...prefix.passes, placePass(held, tiles, counts, sizes), fillPass(held, capacity)];
+};
+
+/** Positions of the first `capacity` of `count` bools that hold, 0 behind them. Bytes: the mask twice (once within one tile), 4·capacity written. */
+export const nonzeroPasses = (count: number, capacity: number, blocks: ScratchBlocks): readonly Pass[] => {
+  const held: Held = {
+    label: "nonzero",
+    bindings: [{ name: "mask", type: "array<vec4<u32>>", source: { input: 0 }, access: "read" }],
+    code: maskCode,
+    put: { bindings: [], code: "", clear: "" },
+    indices: { output: 0 },
+    found: { output: 1 },
+    countsAll: false,
+    last: Math.max(1, Math.ceil(count / 16)) - 1,
+  };
+  return placementPasses(held, count, capacity, blocks);
 };

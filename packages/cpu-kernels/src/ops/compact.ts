@@ -1,0 +1,12 @@
+import type { Kernel } from "../kernel.ts";
+
+export const compactKernel: Kernel = {
+  op: "compact",
+  bind: ({ inputs: [x], params }, wasm) => {
+    const compact = wasm["compact"]!;
+    const n = x!.shape[0]!;
+    const capacity = params["capacity"] as number;
+    return ([flat, bound], [values, indices, count, greatest]) =>
+      void compact(flat!, bound!, values!, indices!, count!, greatest!, n, capacity);
+  },
+};
