@@ -51,6 +51,25 @@ test("a frame arrives after latency and bytes by bandwidth, its header counted; 
   expect(arrivals).toEqual([{ at: 60, tag: 1, payload: Array.from({ length: 9968 }, () => 1) }]);
 });
 
+test("the copy of a frame is used again only when the link underneath has handed it over", () => {
+  const clock = new VirtualClock();
+  const held: { readonly payload: Uint8Array; readonly handedOver: (() => void) | undefined }[] = [];
+  const inner = { peer: 1, write: ({ payload }: OutgoingFrame, handedOver?: () => void) => void held.push({ payload, handedOver }) };
+  const [link] = emulatedLinks([inner as unknown as Link], { direction: () => ({ bytesPerSecond: 1_000_000 }), clock });
+  const send = (tag: number): void => {
+    link!.write(frame(tag, 968));
+    clock.advance(10);
+  };
+  send(1);
+  send(2);
+  held[0]!.handedOver!();
+  send(3);
+  send(4);
+  expect(held[1]!.payload).toEqual(new Uint8Array(968).fill(2));
+  expect(held[2]!.payload.buffer).toBe(held[0]!.payload.buffer);
+  expect(held[3]!.payload).toEqual(new Uint8Array(968).fill(4));
+});
+
 test("frames share the line one after the other, and travel together", () => {
   const { clock, link, arrivals } = emulated({ bytesPerSecond: 1_000_000, latencySeconds: 0.05 });
   for (const tag of [1, 2, 3]) link.write(frame(tag, 968));

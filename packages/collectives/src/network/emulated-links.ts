@@ -56,12 +56,30 @@ const milliseconds = (name: string, seconds: number): number => {
   return seconds * 1000;
 };
 
+/** Copies of frames on their way, in memory that is used again: allocating half a megabyte for each makes the collector run for milliseconds. */
+class FrameCopies {
+  readonly #free: ArrayBuffer[] = [];
+
+  of(payload: Uint8Array): Uint8Array {
+    const spare = this.#free.findIndex(({ byteLength }) => byteLength >= payload.byteLength);
+    const [memory = new ArrayBuffer(payload.byteLength)] = spare < 0 ? [] : this.#free.splice(spare, 1);
+    const copy = new Uint8Array(memory, 0, payload.byteLength);
+    copy.set(payload);
+    return copy;
+  }
+
+  takeBack({ buffer }: Uint8Array): void {
+    this.#free.push(buffer as ArrayBuffer);
+  }
+}
+
 class EmulatedLink implements Link {
   readonly peer: number;
   readonly #link: Link;
   readonly #clock: Clock;
   readonly #departures: DelayLine;
   readonly #arrivals: DelayLine;
+  readonly #copies = new FrameCopies();
   readonly #bytesPerMillisecond: number;
   readonly #latency: number;
   readonly #jitter: number;
@@ -105,7 +123,7 @@ class EmulatedLink implements Link {
     if (frame.type !== "data") return this.#send({ ...frame, payload: frame.payload.slice() }, departure);
     this.#busyUntil = departure;
     this.#departures.push(departure, () => {
-      this.#send({ ...frame, payload: frame.payload.slice() }, departure);
+      this.#send({ ...frame, payload: this.#copies.of(frame.payload) }, departure);
       handedOver?.();
     });
   }
@@ -151,7 +169,7 @@ class EmulatedLink implements Link {
       return;
     }
     this.#lastArrival = Math.max(this.#lastArrival, due);
-    this.#arrivals.push(this.#lastArrival, () => this.#link.write(frame));
+    this.#arrivals.push(this.#lastArrival, () => this.#link.write(frame, () => this.#copies.takeBack(frame.payload)));
   }
 
   // SplitMix32; Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014, with 32-bit constants.
