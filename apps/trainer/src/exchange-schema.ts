@@ -124,7 +124,7 @@ export const bucketsSchema: z.ZodType<BucketsJob> = z
     z.strictObject({
       kind: z.literal("tuned"),
       trials: count.default(10).describe("Sizes to try, by Bayesian optimisation."),
-      stepsEach: z.int().min(2).default(10).describe("Steps with each size; the first is not counted."),
+      stepsEach: z.int().min(2).default(10).describe("Steps with each size, of which the first is not counted; as many come before."),
       leastBytes: count.default(64 * 1024),
       mostBytes: count.default(64 * 1024 * 1024),
     }),

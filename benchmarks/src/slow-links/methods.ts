@@ -54,7 +54,7 @@ export const methods: readonly Method[] = [
   { name: "dear-per-tensor", job: { overlap: "dear", buckets: { kind: "per-tensor" } } },
   { name: "dear-512-kib", job: { overlap: "dear", buckets } },
   { name: "dear-mg-wfbp", job: { overlap: "dear", buckets: { kind: "mg-wfbp" } } },
-  { name: "dear-tuned", job: { overlap: "dear", buckets: { kind: "tuned", trials: 8, stepsEach: 3 } }, warmUpSteps: 26 },
+  { name: "dear-tuned", job: { overlap: "dear", buckets: { kind: "tuned", trials: 8, stepsEach: 4 } }, warmUpSteps: 38 },
   {
     name: "byte-scheduler",
     job: {

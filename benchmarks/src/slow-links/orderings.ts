@@ -46,6 +46,12 @@ export const orderings: readonly Ordering[] = [
     slower: "wait-free-per-tensor",
   },
   {
+    claim: "all-reduce in halves beats whole, with equal buckets",
+    source: "DeAR: Zhang et al. 2023, arXiv 2302.12445",
+    faster: "dear-512-kib",
+    slower: "wait-free-512-kib",
+  },
+  {
     claim: "all-reduce in halves beats MG-WFBP",
     source: "DeAR: Zhang et al. 2023, arXiv 2302.12445",
     faster: "dear-tuned",

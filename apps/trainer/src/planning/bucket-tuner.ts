@@ -5,7 +5,8 @@ import type { Agree } from "./agree.ts";
 
 /**
  * Searches for the bucket size with the shortest steps while training runs, by Bayesian optimisation: some steps with each size, whose first is not
- * counted, since it compiles. Ranks agree on what rank 0 has measured, so all try the same sizes.
+ * counted, since it compiles. Before the first trial come as many steps that warm the machine up; else the size that a run begins with would look slow.
+ * Ranks agree on what rank 0 has measured, so all try the same sizes.
  *
  * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR), which tunes its buckets so.
  */
@@ -13,6 +14,7 @@ export class BucketTuner {
   private readonly trials: Observation[] = [];
   private seconds: number[] = [];
   private bytes: number;
+  private isWarm = false;
   private settled = false;
   private readonly job: BucketsJob & { readonly kind: "tuned" };
   private readonly bounds: readonly SearchBound[];
@@ -31,6 +33,11 @@ export class BucketTuner {
     if (this.settled) return undefined;
     this.seconds.push(seconds);
     if (this.seconds.length < this.job.stepsEach) return undefined;
+    if (!this.isWarm) {
+      this.isWarm = true;
+      this.seconds = [];
+      return undefined;
+    }
     const [agreed] = await this.agree([median(this.seconds.slice(1))]);
     this.trials.push({ point: [this.bytes], value: agreed! });
     this.seconds = [];

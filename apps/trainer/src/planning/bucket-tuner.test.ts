@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { BucketTuner } from "./bucket-tuner.ts";
+
+const job = { kind: "tuned", leastBytes: 2 ** 10, mostBytes: 2 ** 20, trials: 6, stepsEach: 3 } as const;
+
+test("steps before the first trial and the first step of each trial count for nothing, and the fastest size is kept", async () => {
+  const agree = async (values: readonly number[]): Promise<number[]> => [...values];
+  const tuner = new BucketTuner(job, 2 ** 12, agree);
+  let bytes: number = 2 ** 12;
+  const tried: number[] = [];
+  for (let step = 0; step < (job.trials + 1) * job.stepsEach; step++) {
+    expect(tuner.remark).toBeUndefined();
+    const isFirst = step % job.stepsEach === 0;
+    // Steps take longer the further a size is from 2^12; what does not count takes far longer.
+    const seconds = step < job.stepsEach || isFirst ? 1000 : 1 + Math.abs(Math.log2(bytes) - 12);
+    if (isFirst && step >= job.stepsEach) tried.push(bytes);
+    bytes = (await tuner.stepped(seconds)) ?? bytes;
+  }
+  expect(tried).toHaveLength(job.trials);
+  expect(tried[0]).toBe(2 ** 12);
+  expect(bytes).toBe(2 ** 12);
+  expect(tuner.remark).toContain("going on with 4 KiB, 1.00e+3 ms a step");
+  expect(await tuner.stepped(1)).toBeUndefined();
+});
