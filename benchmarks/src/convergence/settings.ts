@@ -37,13 +37,13 @@ const loose: Margin = { points: 3, bits: 0.4 };
 /** Momentum 0.9: what papers on quantisation and low rank train with; ResNet-18's own. */
 const momentum: Readonly<Record<string, JobFile>> = {
   "mnist-cnn": { optimizer: { kind: "momentum" }, learningRate: { peak: 0.05 } },
-  "moby-dick-gpt": { optimizer: { kind: "momentum" }, learningRate: { peak: 0.1, final: 0.01 } },
+  "moby-dick-gpt": { optimizer: { kind: "momentum" }, learningRate: { peak: 0.3, final: 0.03 } },
 };
 /** No momentum outside: the method has its own. */
 const inside: Readonly<Record<string, JobFile>> = {
   "mnist-cnn": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.05 } },
   "fashion-resnet": { optimizer: { kind: "sgd", weightDecay: 0.0005 } },
-  "moby-dick-gpt": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.1, final: 0.01 }, clipNorm: undefined },
+  "moby-dick-gpt": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.3, final: 0.03 }, clipNorm: undefined },
 };
 /** Every entry moves by the learning rate in every step, as with Adam. */
 const signs: Readonly<Record<string, JobFile>> = {
@@ -53,6 +53,10 @@ const signs: Readonly<Record<string, JobFile>> = {
 };
 
 const density = 0.01;
+/** Adam takes rare large entries badly at first: denser steps come before, as in DGC. */
+const denserFirst: Setting["compressionOf"] = {
+  "moby-dick-gpt": { densityWarmup: { densities: [0.25, 0.0625, 0.015625], stepsEach: 200 } },
+};
 
 /**
  * Every compression of this study. Names and options of `compression` are those of job files; a kind that the trainer does not know becomes a
@@ -69,7 +73,7 @@ export const settings: readonly Setting[] = [
     margin: same,
     why: "the dense run beside methods that are used with momentum",
   },
-  { name: "top-k", compression: { kind: "top-k", density }, beside: "identity", margin: close },
+  { name: "top-k", compression: { kind: "top-k", density }, compressionOf: denserFirst, beside: "identity", margin: close },
   {
     name: "top-k-0.1%",
     compression: { kind: "top-k", density: 0.001, densityWarmup: { densities: [0.25, 0.0625, 0.015625, 0.004], stepsEach: 25 } },
@@ -93,20 +97,26 @@ export const settings: readonly Setting[] = [
   },
   { name: "random-k-10%", compression: { kind: "random-k", density: 0.1 }, beside: "identity", margin: loose },
   { name: "threshold", compression: { kind: "threshold", threshold: 0.001, capacity: 0.1 }, beside: "identity", margin: close },
-  { name: "gaussian-k", compression: { kind: "gaussian-k", density }, beside: "identity", margin: close },
-  { name: "ms-top-k", compression: { kind: "ms-top-k", density }, beside: "identity", margin: close },
+  { name: "gaussian-k", compression: { kind: "gaussian-k", density }, compressionOf: denserFirst, beside: "identity", margin: close },
+  { name: "ms-top-k", compression: { kind: "ms-top-k", density }, compressionOf: denserFirst, beside: "identity", margin: close },
   {
     name: "dgc",
     compression: { kind: "dgc", density, densityWarmup: { densities: [0.25, 0.0625, 0.015625], stepsEach: 50 } },
-    compressionOf: { "moby-dick-gpt": { clipNorm: 1 } },
+    compressionOf: { "moby-dick-gpt": { clipNorm: 1, ...denserFirst["moby-dick-gpt"] } },
     jobOf: inside,
     beside: "identity-momentum",
     margin: close,
     why: "its momentum of 0.9 is in the compressor, so the optimizer has none",
   },
-  { name: "g-top-k", compression: { kind: "g-top-k", density }, beside: "identity", margin: close },
-  { name: "hierarchical-top-k", compression: { kind: "hierarchical-top-k", density, ranksPerHost: 2 }, beside: "identity", margin: close },
-  { name: "ok-top-k", compression: { kind: "ok-top-k", density }, beside: "identity", margin: close },
+  { name: "g-top-k", compression: { kind: "g-top-k", density }, compressionOf: denserFirst, beside: "identity", margin: close },
+  {
+    name: "hierarchical-top-k",
+    compression: { kind: "hierarchical-top-k", density, ranksPerHost: 2 },
+    compressionOf: denserFirst,
+    beside: "identity",
+    margin: close,
+  },
+  { name: "ok-top-k", compression: { kind: "ok-top-k", density }, compressionOf: denserFirst, beside: "identity", margin: close },
   {
     name: "majority-vote",
     compression: { kind: "majority-vote" },
