@@ -5,18 +5,11 @@ import { createThreadWorld } from "@skein/collectives/node";
 import type { GradientProfile } from "@skein/cost-model";
 import { createSharedMemory } from "@skein/cpu-kernels";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type BackendName, openWebGpu } from "../src/backend.ts";
+import type { BackendName } from "../src/backend.ts";
 import { loadJob } from "../src/config.ts";
+import { hasAdapter } from "./adapter.ts";
 import { jobFolder } from "./cli.ts";
 import type { ProfileAnswer, ProfileRank } from "./profile-rank.ts";
-
-const hasAdapter: boolean = await openWebGpu().then(
-  (backend) => {
-    backend.close();
-    return true;
-  },
-  () => false,
-);
 
 const worldSize = 2;
 

@@ -4,16 +4,9 @@ import { createThreadWorld } from "@skein/collectives/node";
 import { Arena, createSharedMemory } from "@skein/cpu-kernels";
 import { interpretWorld, trace } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
-import { arenaHostMemory, openWebGpu } from "../src/backend.ts";
+import { arenaHostMemory } from "../src/backend.ts";
+import { hasAdapter } from "./adapter.ts";
 import { operandOf, worldProgram } from "./all-reduce-rank.ts";
-
-const hasAdapter: boolean = await openWebGpu().then(
-  (backend) => {
-    backend.close();
-    return true;
-  },
-  () => false,
-);
 
 const worldSize = 2;
 

@@ -1,21 +1,13 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { openWebGpu } from "../src/backend.ts";
 import { loadJob } from "../src/config.ts";
 import { Interruption } from "../src/hosts/interruption.ts";
 import { launch } from "../src/hosts/launch.ts";
 import { MetricFiles } from "../src/metrics.ts";
 import { prepare } from "../src/prepare.ts";
 import { threadHost } from "../src/hosts/thread-host.ts";
+import { hasAdapter } from "./adapter.ts";
 import { checkpointBytes, checkpointNames, jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
-
-const hasAdapter: boolean = await openWebGpu().then(
-  (backend) => {
-    backend.close();
-    return true;
-  },
-  () => false,
-);
 
 let folder: string;
 let remove: () => void;

@@ -1,0 +1,10 @@
+import { openWebGpu } from "../src/backend.ts";
+
+/** Whether this machine has a WebGPU device, a software one included. */
+export const hasAdapter: boolean = await openWebGpu().then(
+  (backend) => {
+    backend.close();
+    return true;
+  },
+  () => false,
+);
