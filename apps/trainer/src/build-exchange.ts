@@ -32,6 +32,7 @@ import {
   topKCompressor,
   withEf21,
   withErrorFeedback,
+  withMomentum,
 } from "@skein/compressors";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { BucketsJob, CompressionJob, DensityWarmup } from "./job.ts";
@@ -45,6 +46,8 @@ const buildCycle = (job: CompressionJob, density: number, plan: ExchangePlan | u
   // Compressors of different states are of different types; here they are all carried alike.
   const fed = <State>(aggregator: Aggregator<State>): Aggregator =>
     ("errorFeedback" in job && job.errorFeedback ? withErrorFeedback(aggregator) : aggregator) as Aggregator;
+  const followed = <State>(aggregator: Aggregator<State>): Aggregator =>
+    ("momentum" in job && job.momentum > 0 ? withMomentum(aggregator, job) : aggregator) as Aggregator;
   switch (job.kind) {
     case "identity":
       return [identityCompressor({ chunkBytes: job.chunkBytes }) as Aggregator];
@@ -71,14 +74,14 @@ const buildCycle = (job: CompressionJob, density: number, plan: ExchangePlan | u
         dgcAggregator({ density, momentum: job.momentum, ...(job.clipNorm !== undefined && { clipNorm: job.clipNorm }) }) as Aggregator,
       ];
     case "ef21":
-      return [withEf21(topKCompressor({ density })) as Aggregator];
+      return [followed(withEf21(topKCompressor({ density })))];
     case "lags": {
       const layerwise = (each: number): Aggregator => fed(topKCompressor({ density: each }));
       const planned = Object.entries(plan?.densities ?? {}).map(([path, each]) => [path, layerwise(each)] as const);
       return [perPath(Object.fromEntries(planned), layerwise(job.mostDensity)) as Aggregator];
     }
     case "majority-vote":
-      return [majorityVoteAggregator() as Aggregator];
+      return [followed(majorityVoteAggregator())];
     case "scaled-sign":
       return [job.perTensor ? fed(scaledSignPerTensorAggregator()) : fed(scaledSignCompressor())];
     case "one-bit":

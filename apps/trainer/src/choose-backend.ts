@@ -1,5 +1,5 @@
-import { createCpuBackend } from "@skein/cpu-kernels";
-import type { DeviceFacts, WebGpuBackend } from "@skein/gpu-kernels";
+import { createCpuBackend, prepareForCpu } from "@skein/cpu-kernels";
+import { type DeviceFacts, prepareForWebGpu, type WebGpuBackend } from "@skein/gpu-kernels";
 import { SkeinError } from "@skein/tensor-core";
 import { type BackendName, openWebGpu } from "./backend.ts";
 import { type BackendRates, estimateSeconds, stepGraph } from "./estimate.ts";
@@ -55,7 +55,10 @@ export const chooseBackend = ({ job, data, totalSteps }: Prepared, { webgpu, rat
   if (rates === undefined)
     return { backend: "cpu", reason: `the only WebGPU adapter, ${facts.adapter}, is software: a processor that pretends to be a GPU` };
   const graph = stepGraph(buildParts(job, data.train.fields["inputs"]!, totalSteps), data.train.fields, job.batch / job.ranks);
-  const seconds = { cpu: estimateSeconds(graph, rates.cpu), webgpu: estimateSeconds(graph, rates.webgpu) };
+  const seconds = {
+    cpu: estimateSeconds(prepareForCpu(graph), rates.cpu),
+    webgpu: estimateSeconds(prepareForWebGpu(graph, facts), rates.webgpu),
+  };
   const backend = seconds.webgpu < seconds.cpu ? "webgpu" : "cpu";
   return {
     backend,

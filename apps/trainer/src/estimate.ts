@@ -1,4 +1,4 @@
-import { type Graph, nodeCost, optimize, type Tensor, trace, type TensorSpec } from "@skein/tensor-core";
+import { type Graph, nodeCost, type Tensor, trace, type TensorSpec } from "@skein/tensor-core";
 import { type Parts, stateSpecs } from "./train-state.ts";
 import { trainStep } from "./train-step.ts";
 
@@ -12,7 +12,7 @@ export interface BackendRates {
   readonly kernelSeconds: number;
 }
 
-/** The graph of one training step on one rank's part of a batch. @param fields specs of one sample. */
+/** The graph of one training step on one rank's part of a batch, as it is traced. @param fields specs of one sample. */
 export const stepGraph = (
   parts: Parts,
   fields: { readonly [name: string]: { readonly dtype: string; readonly shape: readonly number[] } },
@@ -22,14 +22,12 @@ export const stepGraph = (
     Object.entries(fields).map(([name, { dtype, shape }]) => [name, { dtype, shape: [batchPerRank, ...shape] } as TensorSpec]),
   );
   const state = stateSpecs(parts);
-  return optimize(
-    trace(trainStep(parts, parts.compressorAt(0)) as unknown as (...args: Tensor[]) => unknown, [state as never, batch as never], {
-      mesh: parts.mesh,
-    }).graph,
-  );
+  return trace(trainStep(parts, parts.compressorAt(0)) as unknown as (...args: Tensor[]) => unknown, [state as never, batch as never], {
+    mesh: parts.mesh,
+  }).graph;
 };
 
-/** Seconds of one run of a graph: each kernel takes what it costs anyway, and the longer of its flops and its bytes. Collectives are left out. */
+/** Seconds of one run of a graph that was prepared for the backend: each kernel takes what it costs anyway, and the longer of its flops and its bytes. Collectives are left out. */
 export const estimateSeconds = (graph: Graph, { flopsPerSecond, bytesPerSecond, kernelSeconds }: BackendRates): number =>
   graph.nodes
     .filter(({ op }) => op !== "input" && !op.startsWith("collective"))

@@ -22,6 +22,12 @@ const sparse = {
   densityWarmup,
   ...around,
 };
+const momentum = z
+  .number()
+  .min(0)
+  .lt(1)
+  .default(0)
+  .describe("Compress the running mean of gradients, with this share of the past; use optimizer: {kind: sgd}.");
 const rank = count.default(4).describe("Rank of the approximation of each matrix.");
 const blockSize = count.default(256).describe("Elements that share a scale.");
 
@@ -61,7 +67,7 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
         .describe("Norm that the mean gradient of a bucket may have; each rank clips its own to that times the root of ranks."),
       ...sparse,
     }),
-    z.strictObject({ kind: z.literal("ef21"), ...sparse }),
+    z.strictObject({ kind: z.literal("ef21"), momentum, ...sparse }),
     z.strictObject({
       kind: z.literal("lags"),
       leastDensity: share.default(0.001),
@@ -69,7 +75,7 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
       errorFeedback,
       ...around,
     }),
-    z.strictObject({ kind: z.literal("majority-vote"), ...around }),
+    z.strictObject({ kind: z.literal("majority-vote"), momentum, ...around }),
     z.strictObject({
       kind: z.literal("scaled-sign"),
       perTensor: z.boolean().default(false).describe("A scale for each tensor, not for each bucket."),

@@ -45,11 +45,17 @@ const inside: Readonly<Record<string, JobFile>> = {
   "fashion-resnet": { optimizer: { kind: "sgd", weightDecay: 0.0005 } },
   "moby-dick-gpt": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.3, final: 0.03 }, clipNorm: undefined },
 };
+/** Momentum 0.9 as a running mean, inside: plain SGD with ten times its learning rate is the same. */
+const within: Readonly<Record<string, JobFile>> = {
+  "mnist-cnn": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.5 } },
+  "fashion-resnet": { optimizer: { kind: "sgd", weightDecay: 0.0005 }, learningRate: { peak: 1 } },
+  "moby-dick-gpt": { optimizer: { kind: "sgd" }, learningRate: { peak: 3, final: 0.3 }, clipNorm: undefined },
+};
 /** Every entry moves by the learning rate in every step, as with Adam. */
 const signs: Readonly<Record<string, JobFile>> = {
-  "mnist-cnn": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.001 } },
+  "mnist-cnn": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.0005 } },
   "fashion-resnet": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.002 } },
-  "moby-dick-gpt": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.001, final: 0.0001 }, clipNorm: undefined },
+  "moby-dick-gpt": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.002, final: 0.0002 }, clipNorm: undefined },
 };
 
 const density = 0.01;
@@ -57,6 +63,9 @@ const density = 0.01;
 const denserFirst: Setting["compressionOf"] = {
   "moby-dick-gpt": { densityWarmup: { densities: [0.25, 0.0625, 0.015625], stepsEach: 200 } },
 };
+/** With these the mean has k entries, not up to k of each rank. */
+const asManyAsTopK: Setting["compressionOf"] = { "moby-dick-gpt": { ...denserFirst["moby-dick-gpt"], density: 4 * density } };
+const meanOfK = "its mean has k entries, where top-k's has up to 4k; the GPT, which misses them, is trained with four times the k";
 
 /**
  * Every compression of this study. Names and options of `compression` are those of job files; a kind that the trainer does not know becomes a
@@ -108,7 +117,14 @@ export const settings: readonly Setting[] = [
     margin: close,
     why: "its momentum of 0.9 is in the compressor, so the optimizer has none",
   },
-  { name: "g-top-k", compression: { kind: "g-top-k", density }, compressionOf: denserFirst, beside: "identity", margin: close },
+  {
+    name: "g-top-k",
+    compression: { kind: "g-top-k", density },
+    compressionOf: asManyAsTopK,
+    beside: "identity",
+    margin: close,
+    why: meanOfK,
+  },
   {
     name: "hierarchical-top-k",
     compression: { kind: "hierarchical-top-k", density, ranksPerHost: 2 },
@@ -116,7 +132,14 @@ export const settings: readonly Setting[] = [
     beside: "identity",
     margin: close,
   },
-  { name: "ok-top-k", compression: { kind: "ok-top-k", density }, compressionOf: denserFirst, beside: "identity", margin: close },
+  {
+    name: "ok-top-k",
+    compression: { kind: "ok-top-k", density },
+    compressionOf: asManyAsTopK,
+    beside: "identity",
+    margin: close,
+    why: meanOfK,
+  },
   {
     name: "majority-vote",
     compression: { kind: "majority-vote" },
@@ -124,6 +147,14 @@ export const settings: readonly Setting[] = [
     beside: "identity",
     margin: loose,
     why: "a vote is ±1 whatever the gradient, so plain SGD with a small learning rate",
+  },
+  {
+    name: "majority-vote-momentum",
+    compression: { kind: "majority-vote", momentum: 0.9 },
+    jobOf: signs,
+    beside: "identity-momentum",
+    margin: close,
+    why: "Signum: votes with the signs of momentum, as the papers train",
   },
   {
     name: "scaled-sign",
@@ -166,8 +197,17 @@ export const settings: readonly Setting[] = [
   {
     name: "ef21",
     compression: { kind: "ef21", density: 0.05 },
-    beside: "identity",
+    jobOf: momentum,
+    beside: "identity-momentum",
     margin: close,
-    why: "at five times the density of top-k: what a rank has sent lags behind its stochastic gradients",
+    why: "analysed and used with SGD; at five times the density of top-k, since what a rank has sent lags behind its stochastic gradients",
+  },
+  {
+    name: "ef21-momentum",
+    compression: { kind: "ef21", density: 0.05, momentum: 0.9 },
+    jobOf: within,
+    beside: "identity-momentum",
+    margin: close,
+    why: "EF21-SGDM: momentum before the compression, against the noise of small batches",
   },
 ];

@@ -29,6 +29,7 @@ export { gTopKAggregator, type GTopKOptions } from "./g-top-k.ts";
 export { hierarchicalTopKAggregator, type HierarchicalTopKOptions } from "./hierarchical-top-k.ts";
 export type { LowRankOptions } from "./low-rank.ts";
 export { majorityVoteAggregator } from "./majority-vote.ts";
+export { type MomentumOptions, type MomentumState, withMomentum } from "./momentum.ts";
 export { type MomentumCorrectionOptions, type MomentumCorrectionState, withMomentumCorrection } from "./momentum-correction.ts";
 export { msTopKCompressor, type MsTopKCompressorOptions } from "./ms-top-k.ts";
 export { okTopKAggregator, type OkTopKOptions } from "./ok-top-k.ts";

@@ -3,16 +3,20 @@ import {
   allGather,
   allToAll,
   axisSize,
+  bitwiseAnd,
+  bitwiseOr,
   broadcastTo,
   cast,
   concat,
   equal,
-  greaterEqual,
+  foldIn,
+  greater,
   isFinite,
   logicalNot,
   maximum,
   packBits,
   pad,
+  randomBits,
   reduceMax,
   reshape,
   slice,
@@ -24,14 +28,15 @@ import {
 import type { Aggregator } from "./aggregator.ts";
 import { addPlanes, constantPlanes, planesFor } from "./bit-planes.ts";
 import { lengthOf } from "./bucket.ts";
+import { ownKey } from "./own-key.ts";
 
-/** A set bit wherever at least half of the P words, u32 of one shape, have one. */
-const majorityOf = (words: readonly Tensor[]): Tensor => {
-  const numRanks = words.length;
-  const needed = Math.ceil(numRanks / 2);
+/** A set bit wherever more than half of the P words, u32 of one shape, have one; where half of them have, the bit of `casting`. */
+const majorityOf = (words: readonly Tensor[], casting: Tensor): Tensor => {
+  const votes = words.length % 2 === 0 ? [...words, casting] : words;
+  const needed = (votes.length + 1) / 2;
   // Counting starts so that the highest plane of the sum says whether `needed` has been reached.
-  const goal = 2 ** planesFor(numRanks - needed);
-  const sums = addPlanes([constantPlanes(goal - needed, words[0]!.shape), ...words.map((word) => [word])], goal + numRanks - needed);
+  const goal = 2 ** planesFor(votes.length - needed);
+  const sums = addPlanes([constantPlanes(goal - needed, casting.shape), ...votes.map((vote) => [vote])], goal + votes.length - needed);
   return sums.at(-1)!;
 };
 
@@ -39,8 +44,11 @@ const majorityOf = (words: readonly Tensor[]): Tensor => {
 const shardWords = (count: number, numRanks: number): number => Math.ceil(Math.ceil(count / 32) / numRanks);
 
 /**
- * Let each rank vote with the sign of its gradient: `mean_j = sign(Σ_r sign(g_r,j))`, with sign(0) = +1 and +1 where votes tie. Every entry of
- * the mean is +1 or −1, whatever the size of the gradient, so the learning rate is what each parameter moves in a step.
+ * Let each rank vote with the sign of its gradient: `mean_j = sign(Σ_r sign(g_r,j))`. Every entry of the mean is +1 or −1, whatever the size of
+ * the gradient, so the learning rate is what each parameter moves in a step.
+ *
+ * The sign of 0 is drawn, by each rank for itself, and so is the outcome where votes tie, by the rank that counts them: the exchange needs a
+ * key. A fixed +1 would be a force of its own: of four ranks with nothing but noise, 3 in 8 votes tie.
  *
  * Each rank counts the votes on a P-th of all entries: signs go to the counting ranks by all-to-all, the outcome goes to all by all-gather,
  * both one bit per entry. Votes are counted by bitwise addition, 32 entries at a time.
@@ -57,18 +65,21 @@ export const majorityVoteAggregator = (): Aggregator<[]> => ({
   name: "majority vote",
   biased: true,
   init: () => [],
-  aggregate: (gradient, state, bucket, { axis, collective }) => {
+  aggregate: (gradient, state, bucket, context) => {
+    const { axis, collective } = context;
+    const key = ownKey("majorityVoteAggregator", context);
     const numRanks = axisSize(axis);
     const count = lengthOf(bucket);
     const own = shardWords(count, numRanks);
-    const signs = packBits(greaterEqual(gradient, 0));
+    const drawn = randomBits(foldIn(key, 0), [Math.ceil(count / 32)]);
+    const signs = bitwiseOr(packBits(greater(gradient, 0)), bitwiseAnd(packBits(equal(gradient, 0)), drawn));
     const votes = reshape(pad(signs, [[0, own * numRanks - signs.shape[0]!]]), [numRanks, own]);
     // The greatest magnitude is finite where all are; of none it is −∞.
     const greatest = maximum(reduceMax(absolute(gradient)), 0);
     const broken = reshape(cast(logicalNot(isFinite(greatest)), "u32"), [1, 1]);
 
     const ballots = allToAll(concat([votes, broadcastTo(broken, [numRanks, 1])], 1), axis, collective);
-    const outcome = majorityOf(split(slice(ballots, [0, 0], [numRanks, own]), numRanks));
+    const outcome = majorityOf(split(slice(ballots, [0, 0], [numRanks, own]), numRanks), randomBits(foldIn(key, 1), [1, own]));
     const anyBroken = reduceMax(slice(ballots, [0, own]), { dims: 0, keepDims: true });
 
     const outcomes = allGather(concat([outcome, anyBroken], 1), axis, collective);

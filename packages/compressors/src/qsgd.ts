@@ -10,16 +10,11 @@ import {
   floor,
   foldIn,
   less,
-  maximum,
   minimum,
   multiply,
   negate,
-  reduceMax,
   reshape,
-  sqrt,
-  square,
   subtract,
-  sum,
   type Tensor,
   type TensorSpec,
   uniform,
@@ -30,6 +25,7 @@ import { blockParts, blockShape, fromBlocks, splitBlocks, toBlocks } from "./blo
 import { lengthOf } from "./bucket.ts";
 import { type Compressor, defineCompressor } from "./compressor.ts";
 import { ownKey } from "./own-key.ts";
+import { relativeNorm } from "./relative-norm.ts";
 import { cutWords, joinWords } from "./word-message.ts";
 
 export interface QsgdOptions {
@@ -44,11 +40,6 @@ export interface QsgdOptions {
  * `[bits · ⌈rows·size/32⌉ + rows]`: bit 0 of all codes, bit 1 of all, and so on; then the bits of the f32 norms.
  */
 export type QsgdPayload = readonly Tensor[];
-
-const along = { dims: -1, keepDims: true };
-
-/** The least f32 that has all of its digits, so that one divided by it is finite. */
-const leastScale = 2 ** -126;
 
 /**
  * Round each entry at random to one of `s` levels of its block's norm: `‖v‖₂ · sign(v_j) · ξ_j/s` with ξ_j = ⌊s|v_j|/‖v‖₂⌋ or one more, so
@@ -80,10 +71,7 @@ export const qsgdCompressor = ({ levels = 127, bucketSize = 128 }: QsgdOptions =
       const key = ownKey(name, context);
       const flat = flatten(gradient);
       const parts = toBlocks(flat, bucketSize).map((blocks, i) => {
-        // In parts of the greatest entry, so that no square overflows or vanishes. An infinity makes its row NaN.
-        const greatest = maximum(reduceMax(absolute(blocks), along), leastScale);
-        const relative = multiply(blocks, divide(1, greatest));
-        const norm = sqrt(sum(square(relative), along));
+        const { greatest, relative, norm } = relativeNorm(blocks);
         const steps = multiply(absolute(relative), divide(levels, where(equal(norm, 0), 1, norm)));
         const level = minimum(floor(add(steps, uniform(foldIn(key, i), blocks.shape))), levels);
         const code = add(where(less(relative, 0), negate(level), level), levels);

@@ -12,6 +12,7 @@ import {
   topKCompressor,
   withEf21,
   withErrorFeedback,
+  withMomentum,
   withMomentumCorrection,
 } from "../src/index.ts";
 import { chainCompressors } from "../src/chain.ts";
@@ -109,7 +110,7 @@ const symbolsOf = ({ name }: Row, bucket: Bucket, worldSize: number): Symbols =>
 
 /** Rows that put one of the other table around some of this one. */
 const isComposed = ({ name }: Row): boolean =>
-  /^(ef21|chain|partition|per-path|dense phase|identity in pieces)|with (error feedback|momentum correction)/.test(name);
+  /^(ef21|chain|partition|per-path|dense phase|identity in pieces)|with (error feedback|momentum)/.test(name);
 
 const documented = tableOf(9);
 const tried = Object.entries(buckets).filter(([name]) => name !== "empty");
@@ -159,6 +160,7 @@ describe.each(documented)("%s", (name, _what, collectives, bytes, biased, draws,
 const wrapped: Readonly<Record<string, Aggregator>> = {
   withErrorFeedback: withErrorFeedback(identityCompressor()) as Aggregator,
   withMomentumCorrection: withMomentumCorrection(identityCompressor(), { momentum: 0.9 }) as Aggregator,
+  withMomentum: withMomentum(identityCompressor(), { momentum: 0.9 }) as Aggregator,
   withEf21: withEf21(identityCompressor()) as Aggregator,
   chainCompressors: chainCompressors(topKCompressor({ density: 0.5 }), topKCompressor({ density: 0.5 })) as Aggregator,
   partition: partition([{ when: isMatrix, aggregator: topKCompressor({ density: 0.5 }) }]) as Aggregator,

@@ -58,9 +58,9 @@ export const quantizerRows: readonly Row[] = [
     aggregator: majorityVoteAggregator(),
     // All-to-all and all-gather, each of one bit per entry of a shard and one word.
     bytes: (bucket, worldSize) => 2 * (worldSize - 1) * 4 * (Math.ceil(words(lengthOf(bucket)) / worldSize) + 1),
-    permutation: true,
     scale: false,
-    ofZero: 1,
+    randomised: true,
+    ofZero: [-1, 1],
     // Votes lead to the median of the ranks' optima, not to that of their mean.
     descent: { errorFeedback: false, margin: 0.6 },
   },

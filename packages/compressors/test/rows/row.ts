@@ -41,8 +41,8 @@ export interface Row {
   readonly period?: number;
   /** The aggregators of one round, where they differ from step to step; the first is `aggregator`. */
   readonly cycle?: readonly Aggregator[];
-  /** What a gradient of zeros becomes, where that is not zero. */
-  readonly ofZero?: number;
+  /** What an entry of zero may become, where that is not zero. */
+  readonly ofZero?: readonly number[];
   readonly descent?: Descent;
   /** Further mesh axes, for a world of P ranks laid out so: axis → groups of ranks. */
   axes?(worldSize: number): Axes;

@@ -3,6 +3,8 @@ import { chainCompressors } from "../../src/chain.ts";
 import { withEf21 } from "../../src/ef21.ts";
 import { eightBitCompressor } from "../../src/eight-bit.ts";
 import { type Bucket, identityCompressor, lengthOf, topKCompressor, withErrorFeedback } from "../../src/index.ts";
+import { majorityVoteAggregator } from "../../src/majority-vote.ts";
+import { withMomentum } from "../../src/momentum.ts";
 import { hasAtLeast, isMatrix, partition, perPath } from "../../src/partition.ts";
 import { powerSgdAggregator } from "../../src/power-sgd.ts";
 import { randomKCompressor } from "../../src/random-k.ts";
@@ -24,6 +26,9 @@ const reduced = (elements: number, worldSize: number): number => (8 * (worldSize
 const share = (density: number) => (bucket: Bucket) => kept(density, lengthOf(bucket)) / Math.max(1, lengthOf(bucket));
 
 const plain = { conservation: 2e-6, permutation: false, scale: true, odd: true, randomised: false } as const;
+
+// A half, so that products are exact on every device.
+const halved = { momentum: 0.5 } as const;
 
 /** Power-SGD of rank 1, for matrices of which it sends less than half. */
 const powerOfRankOne: Row["bytes"] = ({ tensors }, worldSize) => {
@@ -56,6 +61,33 @@ export const wrapperRows: readonly Row[] = [
     conservation: 8e-6,
     contraction: () => 0,
     descent: { errorFeedback: false, steps: 150 },
+  },
+  {
+    ...plain,
+    name: "ef21 with momentum",
+    aggregator: withMomentum(withEf21(topKCompressor({ density: 0.25 })), halved),
+    bytes: (bucket, worldSize) => 8 * kept(0.25, lengthOf(bucket)) * (worldSize - 1),
+    permutation: true,
+    descent: { errorFeedback: false },
+  },
+  {
+    ...plain,
+    name: "majority-vote with momentum",
+    aggregator: withMomentum(majorityVoteAggregator(), halved),
+    bytes: (bucket, worldSize) => 2 * (worldSize - 1) * 4 * (Math.ceil(Math.ceil(lengthOf(bucket) / 32) / worldSize) + 1),
+    scale: false,
+    odd: false,
+    randomised: true,
+    ofZero: [-1, 1],
+    descent: { errorFeedback: false, margin: 0.6 },
+  },
+  {
+    ...plain,
+    name: "identity with momentum",
+    aggregator: withMomentum(identityCompressor(), halved),
+    bytes: (bucket, worldSize) => reduced(lengthOf(bucket), worldSize),
+    permutation: true,
+    descent: { errorFeedback: false },
   },
   {
     ...plain,

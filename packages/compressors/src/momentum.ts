@@ -1,0 +1,54 @@
+import { add, ArgumentError, multiply, type Tensor, zerosLike } from "@skein/tensor-core";
+import type { Aggregator } from "./aggregator.ts";
+
+export interface MomentumOptions {
+  /** m: share of the past, in [0, 1). */
+  readonly momentum: number;
+}
+
+export interface MomentumState<Inner> {
+  /** Running mean of this rank's gradients, f32 `[n]`. */
+  readonly velocity: Tensor;
+  readonly inner: Inner;
+}
+
+/**
+ * Aggregate each rank's momentum in place of its gradient: `v ← m·v + (1 − m)·g`, and `v` is what is compressed. For methods that take the noise of
+ * one batch for its gradient: around the majority vote it is Signum, around EF21 it is EF21-SGDM.
+ *
+ * It takes the place of the optimizer's momentum: use plain SGD with it, whose learning rate is then that of `momentum` over `1 − m`. Velocities begin as
+ * zeros, so the first `1/(1 − m)` steps are small, except where only signs are sent.
+ *
+ * @throws ArgumentError for a momentum outside [0, 1).
+ * Cost: one f32 per gradient element of state, no bytes on the wire.
+ * @example withMomentum(majorityVoteAggregator(), { momentum: 0.9 })
+ * Source: Bernstein et al. 2018, arXiv 1802.04434 (Signum); Fatkhullin, Tyurin and Richtárik 2023, arXiv 2305.15155 (EF21-SGDM).
+ */
+export const withMomentum = <Inner>(aggregator: Aggregator<Inner>, { momentum }: MomentumOptions): Aggregator<MomentumState<Inner>> => {
+  if (!(momentum >= 0 && momentum < 1))
+    throw new ArgumentError(`withMomentum: momentum ${momentum} is not in [0, 1); use a share such as 0.9`);
+  const { halves } = aggregator;
+  const follow = (velocity: Tensor, gradient: Tensor): Tensor => add(multiply(velocity, momentum), multiply(gradient, 1 - momentum));
+  return {
+    ...(aggregator.name === undefined ? {} : { name: `${aggregator.name} with momentum` }),
+    // What is sent is no gradient of this step.
+    biased: momentum > 0 || aggregator.biased,
+    init: (bucket) => ({ velocity: zerosLike(bucket), inner: aggregator.init(bucket) }),
+    aggregate: (gradient, own, bucket, context) => {
+      const velocity = follow(own.velocity, gradient);
+      const { mean, sent, state } = aggregator.aggregate(velocity, own.inner, bucket, context);
+      return { mean, sent, state: { velocity, inner: state } };
+    },
+    ...(halves && {
+      halves: {
+        begin: (gradient, own, bucket, context) => {
+          const velocity = follow(own.velocity, gradient);
+          const { pending, sent, state } = halves.begin(velocity, own.inner, bucket, context);
+          return { pending, sent, state: { velocity, inner: state } };
+        },
+        finish: (pending, bucket, context) => halves.finish(pending, bucket, context),
+      },
+    }),
+    bytesSent: (bucket, worldSize) => aggregator.bytesSent(bucket, worldSize),
+  };
+};
