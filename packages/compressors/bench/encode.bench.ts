@@ -1,5 +1,5 @@
 // How many copies of a gradient do encoding, decoding and a whole aggregation cost on one core, or on a device?
-// Run: node bench/encode.bench.ts [part of a name] [--elements 25e6] [--backend cpu | webgpu]
+// Run: node bench/encode.bench.ts [part of a name] [--elements 25e6] [--density 0.01] [--backend cpu | webgpu]
 import { parseArgs } from "node:util";
 import { type Backend, type DeviceArray, flattenTree, jit, NdArray, type Tensor, UnsupportedError } from "@skein/tensor-core";
 import { createCpuBackend } from "@skein/cpu-kernels";
@@ -35,7 +35,11 @@ import {
 } from "../src/index.ts";
 
 const { values: options, positionals } = parseArgs({
-  options: { elements: { type: "string", default: "25e6" }, backend: { type: "string", default: "cpu" } },
+  options: {
+    elements: { type: "string", default: "25e6" },
+    density: { type: "string", default: "0.01" },
+    backend: { type: "string", default: "cpu" },
+  },
   allowPositionals: true,
 });
 const elements = Number(options.elements);
@@ -45,7 +49,7 @@ const only = positionals[0];
 const side = Math.floor(Math.sqrt(elements));
 const bucket = bucketOf([{ path: "weight", shape: [side, side] }]);
 const count = side * side;
-const density = 0.01;
+const density = Number(options.density);
 
 // Each is named as in job files; wrappers show what they add.
 const aggregators: { readonly [name: string]: Aggregator } = {
