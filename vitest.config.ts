@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
+import { LongestFirst } from "./tooling/longest-first.ts";
 
 const config: ViteUserConfig = defineConfig({
   test: {
@@ -16,6 +17,7 @@ const config: ViteUserConfig = defineConfig({
     execArgv: ["--no-memory-protection-keys"],
     // Software adapters compile shaders for minutes where their cache is cold, on one core per process.
     maxWorkers: Math.max(2, availableParallelism() - 1),
+    sequence: { sequencer: LongestFirst },
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },

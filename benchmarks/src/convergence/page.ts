@@ -82,8 +82,9 @@ export const convergencePage = (runs: readonly ConvergenceRun[], resultOf: Resul
   const missed = perModel.flatMap(({ entries }) => entries.flatMap((entry) => shortfall(entry) ?? []));
   const numMissing = runs.filter((run) => resultOf(run) === undefined).length;
   return `Four ranks over threads train each model once per compression and seed, all from the same weights and in the same order of samples. Held out is the
-share of right answers, or bits per byte, at the end; the margin was written down before. KiB per step are what one rank sends, × less is a dense ring
-all-reduce of the gradients over that; both count all that travels, batch statistics too. Times are medians ± median absolute deviation, one rank per core.
+share of right answers, or bits per byte, at the end. Margins were written down before; settings that differ from the model's were found by a few single
+runs. KiB per step are what one rank sends, × less is a dense ring all-reduce of the gradients over that; both count all that travels, batch
+statistics too. Times are medians ± median absolute deviation, one rank per core, whatever else the machine did: to compare times, see the slow links.
 
 ${perModel.map(({ model, entries }) => `## ${model.title}\n\n${alignColumns([header, ...entries.map(cells)])}\n`).join("\n")}
 ## What fell short

@@ -273,15 +273,18 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
   const twoLayouts = (columns: number): RowLayout[] =>
     layouts(columns).filter(({ kind, parts, shuffled }) => shuffled === 1 && (kind === "resident" || parts > 1));
 
-  test.each(ops)("%s is the same in every layout, run after run", async (op) => {
-    for (const [rows, columns] of [
-      [5, 260],
-      [3, 1033],
-    ] as const) {
+  // Compiling takes nearly all of the time, so each layout meets one of the two widths, and the other one in the next operator.
+  test.each(ops.map((op, i) => [op, i] as const))("%s is the same in every layout, run after run", async (op, i) => {
+    for (const [j, [rows, columns]] of (
+      [
+        [5, 260],
+        [3, 1033],
+      ] as const
+    ).entries()) {
       const call = callOf(op, rows, columns);
       const program = programOf(call);
       const expected = reference(call, specsOf(call).outputs).slice(0, program.outputs.length);
-      for (const layout of layouts(columns)) {
+      for (const layout of layouts(columns).filter((_, k) => (i + j + k) % 2 === 0)) {
         if (layout.kind === "resident" && program.finish === undefined) continue;
         const plan = planWith(program, layout, rows);
         await check(call, plan, expected, tolerance, `[${rows}, ${columns}]`);

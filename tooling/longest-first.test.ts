@@ -1,0 +1,9 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { repository } from "./check.ts";
+import { longest } from "./longest-first.ts";
+
+test.each(longest)("%s is there", (file) => {
+  expect(existsSync(join(repository, file))).toBe(true);
+});
