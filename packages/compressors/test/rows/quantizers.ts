@@ -45,6 +45,10 @@ const ternGradBytes = (bucket: Bucket, worldSize: number): number => {
   return (worldSize - 1) * (2 + Math.ceil(Math.log2(2 * worldSize + 1))) * 4 * shard + (2 * 4 * (worldSize - 1)) / worldSize;
 };
 
+/** All-to-all and all-gather, each of one bit per entry of a shard and one word. */
+export const majorityVoteBytes = (bucket: Bucket, worldSize: number): number =>
+  2 * (worldSize - 1) * 4 * (Math.ceil(words(lengthOf(bucket)) / worldSize) + 1);
+
 // A step of 8 bits is max|u|/127, an error half of that: (1/254)² of max|u|² ≤ ‖u‖², for each entry of a block.
 const eightBitContraction =
   (blockSize: number) =>
@@ -56,8 +60,7 @@ export const quantizerRows: readonly Row[] = [
     ...plain,
     name: "majority-vote",
     aggregator: majorityVoteAggregator(),
-    // All-to-all and all-gather, each of one bit per entry of a shard and one word.
-    bytes: (bucket, worldSize) => 2 * (worldSize - 1) * 4 * (Math.ceil(words(lengthOf(bucket)) / worldSize) + 1),
+    bytes: majorityVoteBytes,
     scale: false,
     randomised: true,
     ofZero: [-1, 1],

@@ -8,6 +8,7 @@ import { withMomentum } from "../../src/momentum.ts";
 import { hasAtLeast, isMatrix, partition, perPath } from "../../src/partition.ts";
 import { powerSgdAggregator } from "../../src/power-sgd.ts";
 import { randomKCompressor } from "../../src/random-k.ts";
+import { majorityVoteBytes } from "./quantizers.ts";
 import type { Row } from "./row.ts";
 
 const kept = (density: number, n: number): number => Math.min(n, Math.max(1, Math.floor(density * n)));
@@ -74,7 +75,7 @@ export const wrapperRows: readonly Row[] = [
     ...plain,
     name: "majority-vote with momentum",
     aggregator: withMomentum(majorityVoteAggregator(), halved),
-    bytes: (bucket, worldSize) => 2 * (worldSize - 1) * 4 * (Math.ceil(Math.ceil(lengthOf(bucket) / 32) / worldSize) + 1),
+    bytes: majorityVoteBytes,
     scale: false,
     odd: false,
     randomised: true,
