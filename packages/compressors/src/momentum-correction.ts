@@ -13,6 +13,7 @@ import {
 } from "@skein/tensor-core";
 import type { AggregateContext } from "./context.ts";
 import type { Aggregator } from "./aggregator.ts";
+import { checkMomentum } from "./momentum.ts";
 import { relativeNorm } from "./relative-norm.ts";
 
 export interface MomentumCorrectionOptions {
@@ -59,8 +60,7 @@ export const withMomentumCorrection = <Inner>(
   aggregator: Aggregator<Inner>,
   { momentum, clipNorm }: MomentumCorrectionOptions,
 ): Aggregator<MomentumCorrectionState<Inner>> => {
-  if (!(momentum >= 0 && momentum < 1))
-    throw new ArgumentError(`withMomentumCorrection: momentum ${momentum} is not in [0, 1); use a factor such as 0.9`);
+  checkMomentum("withMomentumCorrection", momentum);
   if (clipNorm !== undefined && !(clipNorm > 0))
     throw new ArgumentError(`withMomentumCorrection: a norm of at most ${clipNorm} was asked for; use a positive number`);
   const { biased, halves } = aggregator;

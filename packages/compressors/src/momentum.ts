@@ -12,6 +12,11 @@ export interface MomentumState<Inner> {
   readonly inner: Inner;
 }
 
+/** @throws ArgumentError for a momentum outside [0, 1). */
+export const checkMomentum = (who: string, momentum: number): void => {
+  if (!(momentum >= 0 && momentum < 1)) throw new ArgumentError(`${who}: momentum ${momentum} is not in [0, 1); use a factor such as 0.9`);
+};
+
 /**
  * Aggregate each rank's momentum in place of its gradient: `v ← m·v + (1 − m)·g`, and `v` is what is compressed. For methods that take the noise of
  * one batch for its gradient: around the majority vote it is Signum, around EF21 it is EF21-SGDM.
@@ -25,8 +30,7 @@ export interface MomentumState<Inner> {
  * Source: Bernstein et al. 2018, arXiv 1802.04434 (Signum); Fatkhullin, Tyurin and Richtárik 2023, arXiv 2305.15155 (EF21-SGDM).
  */
 export const withMomentum = <Inner>(aggregator: Aggregator<Inner>, { momentum }: MomentumOptions): Aggregator<MomentumState<Inner>> => {
-  if (!(momentum >= 0 && momentum < 1))
-    throw new ArgumentError(`withMomentum: momentum ${momentum} is not in [0, 1); use a share such as 0.9`);
+  checkMomentum("withMomentum", momentum);
   const { halves } = aggregator;
   const follow = (velocity: Tensor, gradient: Tensor): Tensor => add(multiply(velocity, momentum), multiply(gradient, 1 - momentum));
   return {
