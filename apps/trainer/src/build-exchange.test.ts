@@ -50,6 +50,10 @@ describe("every compression that a job file may name", () => {
     const buckets = kind === "lags" ? { buckets: { kind: "per-tensor" } } : {};
     expect(collectivesOf(jobOf(compression, buckets), 0).length).toBeGreaterThan(0);
     expect(collectivesOf(jobOf(compression, { ...buckets, overlap: "none" }), 1).length).toBeGreaterThan(0);
+    if (kind !== "identity") {
+      const averaged = jobOf({ ...compression, momentum: 0.5 }, buckets);
+      expect(collectivesOf(averaged, 0)).toEqual(collectivesOf(jobOf(compression, buckets), 0)); // what is exchanged differs, not how
+    }
     if (kind !== "acp-sgd") expect(collectivesOf(jobOf(compression, { ...buckets, overlap: "dear" }), 1).length).toBeGreaterThan(0);
   });
 });
@@ -69,6 +73,14 @@ test("warm-up, densities and turns follow one another", () => {
   expect(names[1]).toBe(names[3]);
   expect(names[2]).toBe(names[4]);
   expect(names[1]).not.toBe(names[2]);
+});
+
+test("momentum is outermost, so that dense steps and dense tensors follow the running mean, too", () => {
+  const compression = { kind: "one-bit", warmupSteps: 2, denseVectors: true, momentum: 0.9 };
+  const { compressorAt } = buildParts(checkJob(jobOf(compression), { file: "job.yaml" }), { shape: [28, 28, 1] }, 20);
+  expect(compressorAt(1).name).toBe("dense with momentum");
+  expect(compressorAt(2).name).toMatch(/with momentum$/);
+  expect(compressorAt(2).name).not.toMatch(/with momentum./);
 });
 
 test("small tensors and vectors travel dense where the job says so", () => {

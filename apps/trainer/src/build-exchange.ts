@@ -46,8 +46,6 @@ const buildCycle = (job: CompressionJob, density: number, plan: ExchangePlan | u
   // Compressors of different states are of different types; here they are all carried alike.
   const fed = <State>(aggregator: Aggregator<State>): Aggregator =>
     ("errorFeedback" in job && job.errorFeedback ? withErrorFeedback(aggregator) : aggregator) as Aggregator;
-  const followed = <State>(aggregator: Aggregator<State>): Aggregator =>
-    ("momentum" in job && job.momentum > 0 ? withMomentum(aggregator, job) : aggregator) as Aggregator;
   switch (job.kind) {
     case "identity":
       return [identityCompressor({ chunkBytes: job.chunkBytes }) as Aggregator];
@@ -74,14 +72,14 @@ const buildCycle = (job: CompressionJob, density: number, plan: ExchangePlan | u
         dgcAggregator({ density, momentum: job.momentum, ...(job.clipNorm !== undefined && { clipNorm: job.clipNorm }) }) as Aggregator,
       ];
     case "ef21":
-      return [followed(withEf21(topKCompressor({ density })))];
+      return [withEf21(topKCompressor({ density })) as Aggregator];
     case "lags": {
       const layerwise = (each: number): Aggregator => fed(topKCompressor({ density: each }));
       const planned = Object.entries(plan?.densities ?? {}).map(([path, each]) => [path, layerwise(each)] as const);
       return [perPath(Object.fromEntries(planned), layerwise(job.mostDensity)) as Aggregator];
     }
     case "majority-vote":
-      return [followed(majorityVoteAggregator())];
+      return [majorityVoteAggregator() as Aggregator];
     case "scaled-sign":
       return [job.perTensor ? fed(scaledSignPerTensorAggregator()) : fed(scaledSignCompressor())];
     case "one-bit":
@@ -108,6 +106,10 @@ const besideDense = (job: CompressionJob, aggregator: Aggregator): Aggregator =>
   return partition([{ when: (tensor) => isLarge(tensor) && (isMatrix(tensor) || !job.denseVectors), aggregator }]) as Aggregator;
 };
 
+/** The same for the running mean of gradients, if the job wants it. */
+const followed = (job: CompressionJob, aggregator: Aggregator): Aggregator =>
+  job.kind === "identity" || job.kind === "dgc" || job.momentum === 0 ? aggregator : (withMomentum(aggregator, job) as Aggregator);
+
 /** The compressor of each step, counted from 0: dense at first, then by rising or falling density, then for good. All keep the same state. */
 export const buildCompression = (job: CompressionJob, plan: ExchangePlan | undefined): ((step: number) => Aggregator) => {
   const warmupSteps = job.kind === "identity" ? 0 : job.warmupSteps;
@@ -117,10 +119,12 @@ export const buildCompression = (job: CompressionJob, plan: ExchangePlan | undef
   );
   // Those that take turns are followed side by side, each through all phases.
   const turns = cycles[0]!.map((first, turn) =>
-    inPhases([
-      ...denseUntil(warmupSteps, first).slice(0, -1),
-      ...cycles.map((cycle, i) => ({ fromStep: warmupSteps + i * stepsEach, aggregator: cycle[turn]! })),
-    ]),
+    inPhases(
+      [
+        ...denseUntil(warmupSteps, first).slice(0, -1),
+        ...cycles.map((cycle, i) => ({ fromStep: warmupSteps + i * stepsEach, aggregator: cycle[turn]! })),
+      ].map(({ fromStep, aggregator }) => ({ fromStep, aggregator: followed(job, aggregator) })), // dense steps too
+    ),
   );
   return (step) => aggregatorAt(turns[Math.max(0, step - warmupSteps) % turns.length]!, step);
 };

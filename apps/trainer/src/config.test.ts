@@ -141,6 +141,10 @@ describe("one line names place, value, rule and cure", () => {
       "optimizer.kind: compression: dgc has a momentum of its own, so that of adamw would count twice; use optimizer: {kind: sgd}",
     ],
     [
+      ["compression={kind: one-bit, momentum: 0.9}"],
+      "optimizer.kind: compression: one-bit has a momentum of its own, so that of adamw would count twice; use optimizer: {kind: sgd}",
+    ],
+    [
       ["compression={kind: top-k}", "buckets={kind: tuned}"],
       "buckets.kind: tuned buckets change while training runs, but top-k keeps residuals per bucket; use compression: {kind: identity} or another kind of buckets",
     ],

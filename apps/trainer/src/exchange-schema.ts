@@ -8,6 +8,12 @@ const around = {
   warmupSteps: z.int().min(0).default(0).describe("Steps at the beginning whose gradients travel dense."),
   denseBelow: z.int().min(0).default(0).describe("Tensors with fewer elements travel dense."),
   denseVectors: z.boolean().default(false).describe("Biases, gains and other vectors travel dense."),
+  momentum: z
+    .number()
+    .min(0)
+    .lt(1)
+    .default(0)
+    .describe("Exchange the running mean of gradients, with this share of the past, in place of gradients; use optimizer: {kind: sgd}."),
 };
 const errorFeedback = z.boolean().default(true).describe("Keep what was not sent and add it to the next gradient.");
 const densityWarmup = z
@@ -22,12 +28,6 @@ const sparse = {
   densityWarmup,
   ...around,
 };
-const momentum = z
-  .number()
-  .min(0)
-  .lt(1)
-  .default(0)
-  .describe("Compress the running mean of gradients, with this share of the past; use optimizer: {kind: sgd}.");
 const rank = count.default(4).describe("Rank of the approximation of each matrix.");
 const blockSize = count.default(256).describe("Elements that share a scale.");
 
@@ -59,15 +59,15 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
     }),
     z.strictObject({
       kind: z.literal("dgc"),
+      ...sparse,
       momentum: z.number().min(0).lt(1).default(0.9).describe("Of the momentum correction; use optimizer: {kind: sgd}."),
       clipNorm: z
         .number()
         .gt(0)
         .optional()
         .describe("Norm that the mean gradient of a bucket may have; each rank clips its own to that times the root of ranks."),
-      ...sparse,
     }),
-    z.strictObject({ kind: z.literal("ef21"), momentum, ...sparse }),
+    z.strictObject({ kind: z.literal("ef21"), ...sparse }),
     z.strictObject({
       kind: z.literal("lags"),
       leastDensity: share.default(0.001),
@@ -75,7 +75,7 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
       errorFeedback,
       ...around,
     }),
-    z.strictObject({ kind: z.literal("majority-vote"), momentum, ...around }),
+    z.strictObject({ kind: z.literal("majority-vote"), ...around }),
     z.strictObject({
       kind: z.literal("scaled-sign"),
       perTensor: z.boolean().default(false).describe("A scale for each tensor, not for each bucket."),

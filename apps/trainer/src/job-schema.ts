@@ -201,10 +201,10 @@ const exchangeFaults = ({ ranks, compression, buckets, overlap, priorities, prec
       ["compression", "ranksPerHost"],
       `${ranks} ranks do not divide among hosts of ${compression.ranksPerHost}; use a divisor of ${ranks}`,
     );
-  if (compression.kind === "dgc" && optimizer.kind !== "sgd")
+  if (optimizer.kind !== "sgd" && (compression.kind === "dgc" || (compression.kind !== "identity" && compression.momentum > 0)))
     fault(
       ["optimizer", "kind"],
-      `compression: dgc has a momentum of its own, so that of ${optimizer.kind} would count twice; use optimizer: {kind: sgd}`,
+      `compression: ${compression.kind} has a momentum of its own, so that of ${optimizer.kind} would count twice; use optimizer: {kind: sgd}`,
     );
   if (buckets.kind === "tuned" && compression.kind !== "identity")
     fault(

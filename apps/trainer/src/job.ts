@@ -102,6 +102,8 @@ interface AroundCompression {
   readonly denseBelow: number;
   /** Biases and gains travel dense. */
   readonly denseVectors: boolean;
+  /** Share of the past in the running mean of gradients that is exchanged in their place; 0 for none. */
+  readonly momentum: number;
 }
 
 interface ErrorFeedback {
@@ -127,9 +129,9 @@ export type CompressionJob =
   | ({ readonly kind: "hierarchical-top-k"; readonly ranksPerHost: number } & Sparse & ErrorFeedback)
   | ({ readonly kind: "threshold"; readonly threshold: number; readonly capacity: number } & AroundCompression & ErrorFeedback)
   | ({ readonly kind: "dgc"; readonly momentum: number; readonly clipNorm?: number | undefined } & Sparse)
-  | ({ readonly kind: "ef21"; readonly momentum: number } & Sparse)
+  | ({ readonly kind: "ef21" } & Sparse)
   | ({ readonly kind: "lags"; readonly leastDensity: number; readonly mostDensity: number } & AroundCompression & ErrorFeedback)
-  | ({ readonly kind: "majority-vote"; readonly momentum: number } & AroundCompression)
+  | ({ readonly kind: "majority-vote" } & AroundCompression)
   | ({ readonly kind: "scaled-sign"; readonly perTensor: boolean } & AroundCompression & ErrorFeedback)
   | ({ readonly kind: "one-bit"; readonly blockSize: number } & AroundCompression & ErrorFeedback)
   | ({ readonly kind: "qsgd"; readonly levels: number; readonly bucketSize: number } & AroundCompression)

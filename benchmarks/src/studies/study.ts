@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import { machine } from "../report/page.ts";
-import { appendResult, readResults, type Result, resultOf, stands } from "./results-file.ts";
+import { addResult, appendResult, readResults, type Result, resultOf, type Results, stands, takesOf } from "./results-file.ts";
 import { definitionOf, isMeant, type Run } from "./run.ts";
 import { complaintOf, Interrupted, train } from "./trainer.ts";
 
@@ -23,10 +23,11 @@ export interface Study<Planned extends Run> {
 
 const usageOf = ({ name, about }: Study<Run>): string => `${about}
 
-  pnpm bench ${name} [--only PATTERN,PATTERN] [--seeds 1,2] [--quick] [--again] [--results FILE] [--page FILE] [--list] [--check]
+  pnpm bench ${name} [--only PATTERN,PATTERN] [--seeds 1,2] [--takes N] [--quick] [--again] [--results FILE] [--page FILE] [--list] [--check]
 
   --only     which runs; words with slashes between them must all begin a segment of a run's name
   --seeds    seeds of each run; default: 1
+  --takes    how often each run is made, where times differ from one to the next: the page has medians of takes; default: 1
   --quick    a few steps of each: whether all of them run, nothing more
   --again    also runs that have a result
   --results  where results are added, and looked for: an interrupted study goes on. Default: runs/benchmarks/${name}.jsonl
@@ -47,7 +48,7 @@ const writePage = <Planned extends Run>(
   path: string,
   command: string,
   runs: readonly Planned[],
-  results: ReadonlyMap<string, Result>,
+  results: Results,
 ): void => {
   const lookUp: ResultOf = (run) => resultOf(results, run);
   const used = runs.flatMap((run) => lookUp(run) ?? []);
@@ -73,6 +74,7 @@ export const runStudy = async <Planned extends Run>(study: Study<Planned>, args:
     options: {
       only: { type: "string" },
       seeds: { type: "string", default: "1" },
+      takes: { type: "string", default: "1" },
       quick: { type: "boolean", default: false },
       again: { type: "boolean", default: false },
       results: { type: "string" },
@@ -90,6 +92,11 @@ export const runStudy = async <Planned extends Run>(study: Study<Planned>, args:
   const seeds = values.seeds.split(",").map(Number);
   if (seeds.some((seed) => !Number.isInteger(seed) || seed < 0)) {
     console.error(`--seeds ${values.seeds}: seeds are whole numbers from 0 with commas between them; use 1,2,3`);
+    return 2;
+  }
+  const numTakes = Number(values.takes);
+  if (!Number.isInteger(numTakes) || numTakes < 1) {
+    console.error(`--takes ${values.takes}: how often each run is made is a whole number from 1; use 3`);
     return 2;
   }
   const path = values.results ?? `runs/benchmarks/${study.name}${quick ? "-quick" : ""}.jsonl`;
@@ -117,11 +124,21 @@ export const runStudy = async <Planned extends Run>(study: Study<Planned>, args:
     }
     return numRefused === 0 ? 0 : 1;
   }
-  const due = meant.filter((run) => values.again || !stands(resultOf(results, run)));
-  if (due.length < meant.length) process.stderr.write(`${meant.length - due.length} of ${meant.length} runs have a result in ${path}\n`);
-  const command = [`pnpm bench ${study.name}`, ...(values.seeds === "1" ? [] : ["--seeds", values.seeds]), ...(quick ? ["--quick"] : [])];
+  const standing = (run: Planned): number => (values.again ? 0 : takesOf(results, run).filter(stands).length);
+  // All runs once before any is made again: what disturbs the machine for a while then disturbs one take of each.
+  const due = Array.from({ length: numTakes }, (_, take) =>
+    meant.filter((run) => standing(run) <= take).map((run) => ({ run, take })),
+  ).flat();
+  const numMeant = meant.length * numTakes;
+  if (due.length < numMeant) process.stderr.write(`${numMeant - due.length} of ${numMeant} runs have a result in ${path}\n`);
+  const command = [
+    `pnpm bench ${study.name}`,
+    ...(values.seeds === "1" ? [] : ["--seeds", values.seeds]),
+    ...(numTakes === 1 ? [] : ["--takes", values.takes]),
+    ...(quick ? ["--quick"] : []),
+  ];
   try {
-    for (const [index, run] of due.entries()) {
+    for (const [index, { run, take }] of due.entries()) {
       process.stderr.write(`${index + 1}/${due.length} ${run.name} …\n`);
       const began = performance.now();
       const outcome = await train(run);
@@ -130,6 +147,7 @@ export const runStudy = async <Planned extends Run>(study: Study<Planned>, args:
       const result: Result = {
         name: run.name,
         definition,
+        ...(take > 0 && { take }),
         at: new Date().toISOString(),
         machine: machine(),
         seconds,
@@ -137,7 +155,7 @@ export const runStudy = async <Planned extends Run>(study: Study<Planned>, args:
         outcome,
       };
       appendResult(path, result);
-      results.set(`${run.name} ${definition}`, result);
+      addResult(results, result);
       process.stderr.write(`  ${said(result)} (${seconds.toFixed(0)} s)\n`);
       // After each run, so that an interrupted study leaves a page of what there is.
       if (page !== undefined) writePage(study, page, command.join(" "), runs, results);

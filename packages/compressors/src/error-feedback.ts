@@ -1,5 +1,6 @@
 import { add, subtract, type Tensor, zerosLike } from "@skein/tensor-core";
 import type { Aggregator } from "./aggregator.ts";
+import { substituteGradient } from "./substitute-gradient.ts";
 
 export interface ErrorFeedbackState<Inner> {
   /** What has not been sent yet, f32 `[n]`. */
@@ -16,28 +17,14 @@ export interface ErrorFeedbackState<Inner> {
  * Cost: one f32 per gradient element of state, no bytes on the wire.
  * Source: Seide et al. 2014 (1-bit SGD); Stich et al. 2018, arXiv 1809.07599.
  */
-export const withErrorFeedback = <Inner>(aggregator: Aggregator<Inner>): Aggregator<ErrorFeedbackState<Inner>> => {
-  const { biased, halves } = aggregator;
-  return {
-    ...(aggregator.name === undefined ? {} : { name: `${aggregator.name} with error feedback` }),
-    biased,
-    ...(aggregator.contraction && { contraction: (bucket) => aggregator.contraction!(bucket) }),
-    init: (bucket) => ({ residual: zerosLike(bucket), inner: aggregator.init(bucket) }),
-    aggregate: (gradient, { residual, inner }, bucket, context) => {
+export const withErrorFeedback = <Inner>(aggregator: Aggregator<Inner>): Aggregator<ErrorFeedbackState<Inner>> => ({
+  ...substituteGradient(aggregator, {
+    suffix: "with error feedback",
+    init: (bucket) => ({ residual: zerosLike(bucket) }),
+    substitute: (gradient, { residual }) => {
       const accumulated = add(gradient, residual);
-      const { mean, sent, state } = aggregator.aggregate(accumulated, inner, bucket, context);
-      return { mean, sent, state: { residual: subtract(accumulated, sent), inner: state } };
+      return { instead: accumulated, remember: (sent) => ({ residual: subtract(accumulated, sent) }) };
     },
-    ...(halves && {
-      halves: {
-        begin: (gradient, { residual, inner }, bucket, context) => {
-          const accumulated = add(gradient, residual);
-          const { pending, sent, state } = halves.begin(accumulated, inner, bucket, context);
-          return { pending, sent, state: { residual: subtract(accumulated, sent), inner: state } };
-        },
-        finish: (pending, bucket, context) => halves.finish(pending, bucket, context),
-      },
-    }),
-    bytesSent: (bucket, worldSize) => aggregator.bytesSent(bucket, worldSize),
-  };
-};
+  }),
+  ...(aggregator.contraction && { contraction: (bucket) => aggregator.contraction!(bucket) }),
+});

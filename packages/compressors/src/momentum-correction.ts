@@ -11,10 +11,10 @@ import {
   where,
   zerosLike,
 } from "@skein/tensor-core";
-import type { AggregateContext } from "./context.ts";
 import type { Aggregator } from "./aggregator.ts";
 import { checkMomentum } from "./momentum.ts";
 import { relativeNorm } from "./relative-norm.ts";
+import { substituteGradient } from "./substitute-gradient.ts";
 
 export interface MomentumCorrectionOptions {
   /** Factor of the past, in [0, 1). */
@@ -63,43 +63,20 @@ export const withMomentumCorrection = <Inner>(
   checkMomentum("withMomentumCorrection", momentum);
   if (clipNorm !== undefined && !(clipNorm > 0))
     throw new ArgumentError(`withMomentumCorrection: a norm of at most ${clipNorm} was asked for; use a positive number`);
-  const { biased, halves } = aggregator;
-
-  const accumulate = (
-    gradient: Tensor,
-    { velocity, unsent }: MomentumCorrectionState<Inner>,
-    { axis }: AggregateContext,
-  ): { velocity: Tensor; accumulated: Tensor } => {
-    const clipped = clipNorm === undefined ? gradient : clipNormTo(gradient, clipNorm * Math.sqrt(axisSize(axis)));
-    const next = add(multiply(velocity, momentum), clipped);
-    return { velocity: next, accumulated: add(unsent, next) };
-  };
-  const keep = (velocity: Tensor, accumulated: Tensor, sent: Tensor, inner: Inner): MomentumCorrectionState<Inner> => ({
-    velocity: where(equal(sent, 0), velocity, 0),
-    unsent: subtract(accumulated, sent),
-    inner,
-  });
-
   return {
-    ...(aggregator.name === undefined ? {} : { name: `${aggregator.name} with momentum correction` }),
-    biased,
-    ...(aggregator.contraction && { contraction: (bucket) => aggregator.contraction!(bucket) }),
-    init: (bucket) => ({ velocity: zerosLike(bucket), unsent: zerosLike(bucket), inner: aggregator.init(bucket) }),
-    aggregate: (gradient, own, bucket, context) => {
-      const { velocity, accumulated } = accumulate(gradient, own, context);
-      const { mean, sent, state } = aggregator.aggregate(accumulated, own.inner, bucket, context);
-      return { mean, sent, state: keep(velocity, accumulated, sent, state) };
-    },
-    ...(halves && {
-      halves: {
-        begin: (gradient, own, bucket, context) => {
-          const { velocity, accumulated } = accumulate(gradient, own, context);
-          const { pending, sent, state } = halves.begin(accumulated, own.inner, bucket, context);
-          return { pending, sent, state: keep(velocity, accumulated, sent, state) };
-        },
-        finish: (pending, bucket, context) => halves.finish(pending, bucket, context),
+    ...substituteGradient(aggregator, {
+      suffix: "with momentum correction",
+      init: (bucket) => ({ velocity: zerosLike(bucket), unsent: zerosLike(bucket) }),
+      substitute: (gradient, own, { axis }) => {
+        const clipped = clipNorm === undefined ? gradient : clipNormTo(gradient, clipNorm * Math.sqrt(axisSize(axis)));
+        const velocity = add(multiply(own.velocity, momentum), clipped);
+        const accumulated = add(own.unsent, velocity);
+        return {
+          instead: accumulated,
+          remember: (sent) => ({ velocity: where(equal(sent, 0), velocity, 0), unsent: subtract(accumulated, sent) }),
+        };
       },
     }),
-    bytesSent: (bucket, worldSize) => aggregator.bytesSent(bucket, worldSize),
+    ...(aggregator.contraction && { contraction: (bucket) => aggregator.contraction!(bucket) }),
   };
 };

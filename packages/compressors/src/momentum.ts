@@ -1,5 +1,6 @@
 import { add, ArgumentError, multiply, type Tensor, zerosLike } from "@skein/tensor-core";
 import type { Aggregator } from "./aggregator.ts";
+import { substituteGradient } from "./substitute-gradient.ts";
 
 export interface MomentumOptions {
   /** m: share of the past, in [0, 1). */
@@ -31,28 +32,16 @@ export const checkMomentum = (who: string, momentum: number): void => {
  */
 export const withMomentum = <Inner>(aggregator: Aggregator<Inner>, { momentum }: MomentumOptions): Aggregator<MomentumState<Inner>> => {
   checkMomentum("withMomentum", momentum);
-  const { halves } = aggregator;
-  const follow = (velocity: Tensor, gradient: Tensor): Tensor => add(multiply(velocity, momentum), multiply(gradient, 1 - momentum));
   return {
-    ...(aggregator.name === undefined ? {} : { name: `${aggregator.name} with momentum` }),
-    // What is sent is no gradient of this step.
-    biased: momentum > 0 || aggregator.biased,
-    init: (bucket) => ({ velocity: zerosLike(bucket), inner: aggregator.init(bucket) }),
-    aggregate: (gradient, own, bucket, context) => {
-      const velocity = follow(own.velocity, gradient);
-      const { mean, sent, state } = aggregator.aggregate(velocity, own.inner, bucket, context);
-      return { mean, sent, state: { velocity, inner: state } };
-    },
-    ...(halves && {
-      halves: {
-        begin: (gradient, own, bucket, context) => {
-          const velocity = follow(own.velocity, gradient);
-          const { pending, sent, state } = halves.begin(velocity, own.inner, bucket, context);
-          return { pending, sent, state: { velocity, inner: state } };
-        },
-        finish: (pending, bucket, context) => halves.finish(pending, bucket, context),
+    ...substituteGradient(aggregator, {
+      suffix: "with momentum",
+      init: (bucket) => ({ velocity: zerosLike(bucket) }),
+      substitute: (gradient, own) => {
+        const velocity = add(multiply(own.velocity, momentum), multiply(gradient, 1 - momentum));
+        return { instead: velocity, remember: () => ({ velocity }) };
       },
     }),
-    bytesSent: (bucket, worldSize) => aggregator.bytesSent(bucket, worldSize),
+    // What is sent is no gradient of this step.
+    biased: momentum > 0 || aggregator.biased,
   };
 };

@@ -84,6 +84,14 @@ export const wrapperRows: readonly Row[] = [
   },
   {
     ...plain,
+    name: "top-k with error feedback and momentum",
+    aggregator: withMomentum(withErrorFeedback(topKCompressor({ density: 0.25 })), halved),
+    bytes: (bucket, worldSize) => 8 * kept(0.25, lengthOf(bucket)) * (worldSize - 1),
+    permutation: true,
+    descent: { errorFeedback: false },
+  },
+  {
+    ...plain,
     name: "identity with momentum",
     aggregator: withMomentum(identityCompressor(), halved),
     bytes: (bucket, worldSize) => reduced(lengthOf(bucket), worldSize),
