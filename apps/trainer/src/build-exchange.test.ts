@@ -75,6 +75,17 @@ test("warm-up, densities and turns follow one another", () => {
   expect(names[1]).not.toBe(names[2]);
 });
 
+test.each(["top-k", "random-k", "ms-top-k"])("%s has its values compressed further where the job says so", (kind) => {
+  const nameOf = (values: object): string =>
+    buildParts(checkJob(jobOf({ kind, density: 0.25, ...values }), { file: "job.yaml" }), { shape: [28, 28, 1] }, 20).compressorAt(0).name!;
+  const plain = nameOf({}).replace(" with error feedback", "");
+  expect(nameOf({ values: { kind: "eight-bit" } })).toBe(`${plain}, then 8-bit with error feedback`);
+  expect(nameOf({ values: { kind: "qsgd", levels: 7 } })).toMatch(`${plain}, then QSGD 7`);
+  const gathered = (values: object): number =>
+    collectivesOf(jobOf({ kind, density: 0.25, ...values }), 0).filter((name) => name.startsWith("all-gather")).length;
+  expect(gathered({ values: { kind: "eight-bit", blockSize: 64 } })).toBeGreaterThan(gathered({})); // codes and scales
+});
+
 test("momentum is outermost, so that dense steps and dense tensors follow the running mean, too", () => {
   const compression = { kind: "one-bit", warmupSteps: 2, denseVectors: true, momentum: 0.9 };
   const { compressorAt } = buildParts(checkJob(jobOf(compression), { file: "job.yaml" }), { shape: [28, 28, 1] }, 20);

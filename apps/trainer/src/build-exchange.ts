@@ -1,3 +1,4 @@
+import type { Tensor } from "@skein/tensor-core";
 import {
   acpSgdCycle,
   type Aggregator,
@@ -6,6 +7,8 @@ import {
   type BucketPlan,
   bucketPerTensor,
   bucketsOfSize,
+  chainCompressors,
+  type Compressor,
   denseUntil,
   dgcAggregator,
   eightBitCompressor,
@@ -46,17 +49,24 @@ const buildCycle = (job: CompressionJob, density: number, plan: ExchangePlan | u
   // Compressors of different states are of different types; here they are all carried alike.
   const fed = <State>(aggregator: Aggregator<State>): Aggregator =>
     ("errorFeedback" in job && job.errorFeedback ? withErrorFeedback(aggregator) : aggregator) as Aggregator;
+  const chained = <Payload extends { readonly values: Tensor }>(compressor: Compressor<[], Payload>): Aggregator => {
+    const values = "values" in job ? job.values : undefined;
+    if (values === undefined) return fed(compressor);
+    return values.kind === "qsgd"
+      ? fed(chainCompressors(compressor, qsgdCompressor(values)))
+      : fed(chainCompressors(compressor, eightBitCompressor(values)));
+  };
   switch (job.kind) {
     case "identity":
       return [identityCompressor({ chunkBytes: job.chunkBytes }) as Aggregator];
     case "top-k":
-      return [fed(topKCompressor({ density }))];
+      return [chained(topKCompressor({ density }))];
     case "random-k":
-      return [fed(randomKCompressor({ density, scaled: !job.errorFeedback }))];
+      return [chained(randomKCompressor({ density, scaled: !job.errorFeedback }))];
     case "gaussian-k":
       return [fed(gaussianKCompressor({ density }))];
     case "ms-top-k":
-      return [fed(msTopKCompressor({ density, samplings: job.samplings }))];
+      return [chained(msTopKCompressor({ density, samplings: job.samplings }))];
     case "g-top-k":
       return [fed(gTopKAggregator({ density }))];
     case "ok-top-k":

@@ -131,6 +131,8 @@ describe("one line names place, value, rule and cure", () => {
   test.each<[readonly string[], string]>([
     [["compression={kind: top-k, densitty: 0.1}"], 'unknown key "compression.densitty"; did you mean "density"?'],
     [["compression={kind: topk}"], 'compression.kind is "topk", which is unknown; did you mean "top-k"?'],
+    [["compression={kind: top-k, values: {kind: one-bit}}"], 'compression.values.kind is "one-bit", which is unknown'],
+    [["compression={kind: gaussian-k, values: {kind: qsgd}}"], 'unknown key "compression.values"'],
     [["compression={kind: threshold}"], "compression.threshold is missing; give a number"],
     [
       ["compression={kind: hierarchical-top-k, ranksPerHost: 3}"],

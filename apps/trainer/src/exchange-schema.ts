@@ -30,6 +30,15 @@ const sparse = {
 };
 const rank = count.default(4).describe("Rank of the approximation of each matrix.");
 const blockSize = count.default(256).describe("Elements that share a scale.");
+const qsgd = {
+  kind: z.literal("qsgd"),
+  levels: z.int().min(1).max(127).default(127).describe("Steps between 0 and the norm of a bucket."),
+  bucketSize: count.default(128).describe("Elements that share a norm."),
+};
+const values = z
+  .discriminatedUnion("kind", [z.strictObject({ kind: z.literal("eight-bit"), blockSize }), z.strictObject(qsgd)])
+  .optional()
+  .describe("Compress the values that are sent, too. Default: as f32.");
 
 export const compressionSchema: z.ZodType<CompressionJob> = z
   .discriminatedUnion("kind", [
@@ -37,10 +46,12 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
       kind: z.literal("identity"),
       chunkBytes: count.optional().describe("Send a bucket in pieces of at most so many bytes. Default: in one."),
     }),
-    z.strictObject({ kind: z.enum(["top-k", "random-k", "gaussian-k", "g-top-k", "ok-top-k"]), errorFeedback, ...sparse }),
+    z.strictObject({ kind: z.enum(["top-k", "random-k"]), values, errorFeedback, ...sparse }),
+    z.strictObject({ kind: z.enum(["gaussian-k", "g-top-k", "ok-top-k"]), errorFeedback, ...sparse }),
     z.strictObject({
       kind: z.literal("ms-top-k"),
       samplings: z.int().min(1).max(16).default(12).describe("Halvings of the range in which the threshold is sought."),
+      values,
       errorFeedback,
       ...sparse,
     }),
@@ -88,12 +99,7 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
       errorFeedback,
       ...around,
     }),
-    z.strictObject({
-      kind: z.literal("qsgd"),
-      levels: z.int().min(1).max(127).default(127).describe("Steps between 0 and the norm of a bucket."),
-      bucketSize: count.default(128).describe("Elements that share a norm."),
-      ...around,
-    }),
+    z.strictObject({ ...qsgd, ...around }),
     z.strictObject({
       kind: z.literal("tern-grad"),
       clip: z.number().gt(0).optional().describe("Clip at so many standard deviations first. Default: no clipping, unbiased."),

@@ -122,10 +122,27 @@ interface Sparse extends AroundCompression {
   readonly densityWarmup?: DensityWarmup | undefined;
 }
 
+export interface EightBitJob {
+  readonly kind: "eight-bit";
+  readonly blockSize: number;
+}
+
+export interface QsgdJob {
+  readonly kind: "qsgd";
+  readonly levels: number;
+  readonly bucketSize: number;
+}
+
+/** What compresses the values that a sparsifier sends. */
+interface Chained {
+  readonly values?: EightBitJob | QsgdJob | undefined;
+}
+
 export type CompressionJob =
   | { readonly kind: "identity"; readonly chunkBytes?: number | undefined }
-  | ({ readonly kind: "top-k" | "random-k" | "gaussian-k" | "g-top-k" | "ok-top-k" } & Sparse & ErrorFeedback)
-  | ({ readonly kind: "ms-top-k"; readonly samplings: number } & Sparse & ErrorFeedback)
+  | ({ readonly kind: "top-k" | "random-k" } & Sparse & Chained & ErrorFeedback)
+  | ({ readonly kind: "gaussian-k" | "g-top-k" | "ok-top-k" } & Sparse & ErrorFeedback)
+  | ({ readonly kind: "ms-top-k"; readonly samplings: number } & Sparse & Chained & ErrorFeedback)
   | ({ readonly kind: "hierarchical-top-k"; readonly ranksPerHost: number } & Sparse & ErrorFeedback)
   | ({ readonly kind: "threshold"; readonly threshold: number; readonly capacity: number } & AroundCompression & ErrorFeedback)
   | ({ readonly kind: "dgc"; readonly momentum: number; readonly clipNorm?: number | undefined } & Sparse)
@@ -134,7 +151,7 @@ export type CompressionJob =
   | ({ readonly kind: "majority-vote" } & AroundCompression)
   | ({ readonly kind: "scaled-sign"; readonly perTensor: boolean } & AroundCompression & ErrorFeedback)
   | ({ readonly kind: "one-bit"; readonly blockSize: number } & AroundCompression & ErrorFeedback)
-  | ({ readonly kind: "qsgd"; readonly levels: number; readonly bucketSize: number } & AroundCompression)
+  | (QsgdJob & AroundCompression)
   | ({ readonly kind: "tern-grad"; readonly clip?: number | undefined } & AroundCompression)
   | ({ readonly kind: "eight-bit" | "agoq"; readonly blockSize: number } & AroundCompression & ErrorFeedback)
   | ({ readonly kind: "power-sgd" | "acp-sgd"; readonly rank: number; readonly minimumCompression: number } & AroundCompression &

@@ -108,6 +108,22 @@ export const settings: readonly Setting[] = [
     why: "known to fail on harder tasks: what error feedback is for",
   },
   {
+    name: "top-k-eight-bit",
+    compression: { kind: "top-k", density, values: { kind: "eight-bit" } },
+    compressionOf: denserFirst,
+    beside: "identity",
+    margin: close,
+    why: "a chain: the values that are sent take a byte each",
+  },
+  {
+    name: "top-k-matrices",
+    compression: { kind: "top-k", density, denseVectors: true },
+    compressionOf: denserFirst,
+    beside: "identity",
+    margin: close,
+    why: "a partition: biases, gains and other vectors travel dense",
+  },
+  {
     name: "random-k",
     compression: { kind: "random-k", density },
     beside: "identity",
