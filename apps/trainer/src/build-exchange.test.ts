@@ -25,9 +25,11 @@ const kinds = (
   jobJsonSchema() as { properties: { compression: { oneOf: { properties: { kind: { const?: string; enum?: string[] } } }[] } } }
 ).properties.compression.oneOf.flatMap(({ properties: { kind } }) => kind.enum ?? [kind.const!]);
 
+const partsOf = (job: object): ReturnType<typeof buildParts> => buildParts(checkJob(job, { file: "job.yaml" }), { shape: [28, 28, 1] }, 20);
+
 /** Collectives of a step, with their operands' bytes. */
 const collectivesOf = (job: object, step: number): string[] => {
-  const parts = buildParts(checkJob(job, { file: "job.yaml" }), { shape: [28, 28, 1] }, 20);
+  const parts = partsOf(job);
   const batch = { inputs: { dtype: "f32", shape: [2, 28, 28, 1] }, labels: { dtype: "i32", shape: [2] } };
   const { graph } = trace(
     trainStep(parts, parts.compressorAt(step)) as unknown as (...args: Tensor[]) => unknown,
@@ -60,14 +62,14 @@ describe("every compression that a job file may name", () => {
 
 test("warm-up, densities and turns follow one another", () => {
   const compression = { kind: "top-k", warmupSteps: 2, densityWarmup: { densities: [0.5, 0.25], stepsEach: 3 }, density: 0.01 };
-  const parts = buildParts(checkJob(jobOf(compression), { file: "job.yaml" }), { shape: [28, 28, 1] }, 20);
+  const parts = partsOf(jobOf(compression));
   const at = (step: number): string => parts.compressorAt(step).name!;
   expect([0, 1, 2, 4, 5, 7, 8, 19].map(at)).toEqual([
     "dense",
     "dense",
     ...[0.5, 0.5, 0.25, 0.25, 0.01, 0.01].map((density) => `top-k ${density} with error feedback`),
   ]);
-  const turns = buildParts(checkJob(jobOf({ kind: "acp-sgd", warmupSteps: 1 }), { file: "job.yaml" }), { shape: [28, 28, 1] }, 20);
+  const turns = partsOf(jobOf({ kind: "acp-sgd", warmupSteps: 1 }));
   const names = [0, 1, 2, 3, 4].map((step) => turns.compressorAt(step));
   expect(names[0]!.name).toBe("dense");
   expect(names[1]).toBe(names[3]);
@@ -76,8 +78,7 @@ test("warm-up, densities and turns follow one another", () => {
 });
 
 test.each(["top-k", "random-k", "ms-top-k"])("%s has its values compressed further where the job says so", (kind) => {
-  const nameOf = (values: object): string =>
-    buildParts(checkJob(jobOf({ kind, density: 0.25, ...values }), { file: "job.yaml" }), { shape: [28, 28, 1] }, 20).compressorAt(0).name!;
+  const nameOf = (values: object): string => partsOf(jobOf({ kind, density: 0.25, ...values })).compressorAt(0).name!;
   const plain = nameOf({}).replace(" with error feedback", "");
   expect(nameOf({ values: { kind: "eight-bit" } })).toBe(`${plain}, then 8-bit with error feedback`);
   expect(nameOf({ values: { kind: "qsgd", levels: 7 } })).toMatch(`${plain}, then QSGD 7`);
@@ -88,7 +89,7 @@ test.each(["top-k", "random-k", "ms-top-k"])("%s has its values compressed furth
 
 test("momentum is outermost, so that dense steps and dense tensors follow the running mean, too", () => {
   const compression = { kind: "one-bit", warmupSteps: 2, denseVectors: true, momentum: 0.9 };
-  const { compressorAt } = buildParts(checkJob(jobOf(compression), { file: "job.yaml" }), { shape: [28, 28, 1] }, 20);
+  const { compressorAt } = partsOf(jobOf(compression));
   expect(compressorAt(1).name).toBe("dense with momentum");
   expect(compressorAt(2).name).toMatch(/with momentum$/);
   expect(compressorAt(2).name).not.toMatch(/with momentum./);

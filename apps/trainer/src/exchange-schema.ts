@@ -3,15 +3,13 @@ import type { BucketsJob, CompressionJob, OverlapName, PrioritiesName } from "./
 
 const count = z.int().min(1);
 const share = z.number().gt(0).max(1);
+const shareOfPast = z.number().min(0).lt(1);
 
 const around = {
   warmupSteps: z.int().min(0).default(0).describe("Steps at the beginning whose gradients travel dense."),
   denseBelow: z.int().min(0).default(0).describe("Tensors with fewer elements travel dense."),
   denseVectors: z.boolean().default(false).describe("Biases, gains and other vectors travel dense."),
-  momentum: z
-    .number()
-    .min(0)
-    .lt(1)
+  momentum: shareOfPast
     .default(0)
     .describe("Exchange the running mean of gradients, with this share of the past, in place of gradients; use optimizer: {kind: sgd}."),
 };
@@ -71,7 +69,7 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
     z.strictObject({
       kind: z.literal("dgc"),
       ...sparse,
-      momentum: z.number().min(0).lt(1).default(0.9).describe("Of the momentum correction; use optimizer: {kind: sgd}."),
+      momentum: shareOfPast.default(0.9).describe("Of the momentum correction; use optimizer: {kind: sgd}."),
       clipNorm: z
         .number()
         .gt(0)

@@ -40,7 +40,7 @@ const momentum: Readonly<Record<string, JobFile>> = {
   "moby-dick-gpt": { optimizer: { kind: "momentum" }, learningRate: { peak: 0.3, final: 0.03 } },
 };
 /** No momentum outside: the method has its own. */
-const inside: Readonly<Record<string, JobFile>> = {
+const ownMomentum: Readonly<Record<string, JobFile>> = {
   "mnist-cnn": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.05 } },
   "fashion-resnet": { optimizer: { kind: "sgd", weightDecay: 0.0005 } },
   "moby-dick-gpt": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.3, final: 0.03 }, clipNorm: undefined },
@@ -49,7 +49,7 @@ const inside: Readonly<Record<string, JobFile>> = {
  * Momentum 0.9 as a running mean, inside: plain SGD with ten times its learning rate is the same. A third of that for the GPT, without a bound on the
  * norm: that of signs is the norm of all their entries.
  */
-const within: Readonly<Record<string, JobFile>> = {
+const runningMean: Readonly<Record<string, JobFile>> = {
   "mnist-cnn": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.5 } },
   "fashion-resnet": { optimizer: { kind: "sgd", weightDecay: 0.0005 }, learningRate: { peak: 1 } },
   "moby-dick-gpt": { optimizer: { kind: "sgd" }, learningRate: { peak: 1, final: 0.1 }, clipNorm: undefined },
@@ -63,7 +63,7 @@ const signs: Readonly<Record<string, JobFile>> = {
 
 const density = 0.01;
 /** A quarter of the GPT's steps, in which its weights find their scale; 1-bit Adam begins so, too. */
-const denseFirst: JobFile = { warmupSteps: 500 };
+const quarterDense: JobFile = { warmupSteps: 500 };
 /** Adam takes rare large entries badly at first: denser steps come before, as in DGC. */
 const denserFirst: Setting["compressionOf"] = {
   "moby-dick-gpt": { densityWarmup: { densities: [0.25, 0.0625, 0.015625], stepsEach: 200 } },
@@ -144,7 +144,7 @@ export const settings: readonly Setting[] = [
     name: "dgc",
     compression: { kind: "dgc", density, densityWarmup: { densities: [0.25, 0.0625, 0.015625], stepsEach: 50 } },
     compressionOf: { "moby-dick-gpt": { clipNorm: 1, ...denserFirst["moby-dick-gpt"] } },
-    jobOf: inside,
+    jobOf: ownMomentum,
     beside: "identity-momentum",
     margin: close,
     why: "its momentum of 0.9 is in the compressor, so the optimizer has none",
@@ -192,8 +192,8 @@ export const settings: readonly Setting[] = [
   {
     name: "scaled-sign",
     compression: { kind: "scaled-sign", perTensor: true, momentum: 0.9 },
-    compressionOf: { "moby-dick-gpt": denseFirst },
-    jobOf: within,
+    compressionOf: { "moby-dick-gpt": quarterDense },
+    jobOf: runningMean,
     beside: "identity-momentum",
     margin: close,
     why: momentumFirst,
@@ -201,8 +201,8 @@ export const settings: readonly Setting[] = [
   {
     name: "one-bit",
     compression: { kind: "one-bit", warmupSteps: 100, momentum: 0.9 },
-    compressionOf: { "moby-dick-gpt": { blockSize: 64, ...denseFirst } },
-    jobOf: within,
+    compressionOf: { "moby-dick-gpt": { blockSize: 64, ...quarterDense } },
+    jobOf: runningMean,
     beside: "identity-momentum",
     margin: close,
     why: momentumFirst,
@@ -240,7 +240,7 @@ export const settings: readonly Setting[] = [
   {
     name: "ef21",
     compression: { kind: "ef21", density: 0.05 },
-    compressionOf: { "moby-dick-gpt": denseFirst },
+    compressionOf: { "moby-dick-gpt": quarterDense },
     jobOf: momentum,
     beside: "identity-momentum",
     margin: close,
@@ -249,8 +249,8 @@ export const settings: readonly Setting[] = [
   {
     name: "ef21-momentum",
     compression: { kind: "ef21", density: 0.05, momentum: 0.9 },
-    compressionOf: { "moby-dick-gpt": denseFirst },
-    jobOf: within,
+    compressionOf: { "moby-dick-gpt": quarterDense },
+    jobOf: runningMean,
     beside: "identity-momentum",
     margin: close,
     why: "EF21-SGDM: momentum before the compression, against the noise of small batches",

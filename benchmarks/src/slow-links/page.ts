@@ -46,8 +46,8 @@ would take is added. Algorithms are chosen by the emulated links' α and β (\`s
 machine. Each rank has a thread that computes and one that communicates: two ranks have four cores for that, as ranks on machines of their own have; of four
 ranks, what communicates takes its time from what computes; and of eight, times of computing are those of a slower machine.
 ${header[3]} is how many times as fast as \`${baseline}\`, which sends all gradients in one message after the backward pass. Times are medians ± median absolute deviation
-(steps) after a warm-up. From one run of the same job to another they differ by up to half, since cores are shared with strangers; where a run was made
-three times (n is three times the steps then), they are the median of its medians, ± half of what lies between the medians where that is more. Exposed is the
+(steps) after a warm-up. One run of a job can differ from the next by far more; where a run was
+made more than once (n counts the steps of all), they are the median of the medians of its runs, ± half of what lies between those where that is more. Exposed is the
 part of a step in which rank 0 waited for a collective instead of computing, slower ranks included. KiB per step are what one rank sends.
 
 ${groups.length === 0 ? "Nothing was run yet.\n" : groups.map(([title, own]) => `## ${title}\n\n${table(own)}\n`).join("\n")}
