@@ -1,6 +1,12 @@
 import { availableParallelism } from "node:os";
-import { defineConfig, type ViteUserConfig } from "vitest/config";
+import { configDefaults, defineConfig, type ViteUserConfig } from "vitest/config";
+import { JournalReporter } from "./tooling/journal-reporter.ts";
 import { LongestFirst } from "./tooling/longest-first.ts";
+
+const { SKEIN_TEST_JOURNAL: journal, SKEIN_TESTS: extent } = process.env;
+
+// What takes long and finds little that the rest does not: `pnpm test:full`, before a release.
+const left = extent === "full" ? [] : ["**/*.full.test.ts"];
 
 const config: ViteUserConfig = defineConfig({
   test: {
@@ -11,12 +17,18 @@ const config: ViteUserConfig = defineConfig({
       "benchmarks/src/**/*.test.ts",
       "examples/*/{src,test}/**/*.test.ts",
     ],
+    exclude: [...configDefaults.exclude, ...left],
+    reporters: journal === undefined ? ["default"] : ["default", new JournalReporter(journal)],
     pool: "forks",
     // On processors with protection keys, V8 now and then loses track of a code page when worker threads come and go, and aborts
     // ("Check failed: jit_page.has_value()", nodejs/node#64500). Without the keys it does not.
     execArgv: ["--no-memory-protection-keys"],
-    // Mesa's software driver: tests run each shader once or twice on little data, so compiling without optimisation is a quarter of the time.
-    env: { GALLIVM_PERF: process.env["GALLIVM_PERF"] ?? "nopt" },
+    // Mesa's software driver: tests run each shader once or twice on little data, so what counts is the time to compile it. Without optimisation
+    // that is a quarter; for vectors of 128 bits it is 0.6 of that for those of 256.
+    env: {
+      GALLIVM_PERF: process.env["GALLIVM_PERF"] ?? "nopt",
+      LP_NATIVE_VECTOR_WIDTH: process.env["LP_NATIVE_VECTOR_WIDTH"] ?? "128",
+    },
     // Software adapters compile shaders for minutes where their cache is cold, on one core per process.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     sequence: { sequencer: LongestFirst },

@@ -23,26 +23,44 @@ export interface RunOptions {
   readonly seconds?: number;
   /** Let the command write to the terminal as it goes; `output` is then empty. */
   readonly show?: boolean;
+  /** Added to this process's own. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Run a command to its end, with Node 24 and the workspace's tools on PATH. A time-out kills it and gives code 124. */
+/** Run a command to its end, with Node 24 and the workspace's tools on PATH. A time-out kills it and all it has started, and gives code 124. */
 export const run = (
   command: readonly string[],
-  { cwd = repository, input, seconds = 300, show = false }: RunOptions = {},
+  { cwd = repository, input, seconds = 300, show = false, env: own = {} }: RunOptions = {},
 ): Promise<Outcome> =>
   new Promise((resolve) => {
-    const env = { ...process.env, PATH: `${join(repository, "node_modules/.bin")}:${process.env.PATH}`, TURBO_TELEMETRY_DISABLED: "1" };
+    const path = `${join(repository, "node_modules/.bin")}:${process.env.PATH}`;
+    const env = { ...process.env, PATH: path, TURBO_TELEMETRY_DISABLED: "1", ...own };
     const child = spawn(command[0]!, command.slice(1), {
       cwd,
       env,
+      // A process group of its own: what a killed command has started ends with it.
+      detached: true,
       stdio: [input === undefined ? "ignore" : "pipe", show ? "inherit" : "pipe", show ? "inherit" : "pipe"],
     });
     let output = "";
     let timedOut = false;
+    const endGroup = (signal: NodeJS.Signals): void => {
+      try {
+        process.kill(-child.pid!, signal);
+      } catch {
+        // It has ended, or never began.
+      }
+    };
     const timer = setTimeout(() => {
       timedOut = true;
-      child.kill("SIGKILL");
+      endGroup("SIGKILL");
     }, seconds * 1000);
+    // Ctrl-C reaches the terminal's group only, which the command is not in.
+    const stop = (signal: NodeJS.Signals): never => {
+      endGroup(signal);
+      process.exit(signal === "SIGINT" ? 130 : 143);
+    };
+    process.once("SIGINT", stop).once("SIGTERM", stop);
     const collect = (chunk: Buffer): void => void (output += chunk.toString());
     child.stdout?.on("data", collect);
     child.stderr?.on("data", collect);
@@ -51,6 +69,7 @@ export const run = (
     child.on("error", (error) => (output += error.message));
     child.on("close", (code) => {
       clearTimeout(timer);
+      process.off("SIGINT", stop).off("SIGTERM", stop);
       resolve({ code: timedOut ? 124 : (code ?? 1), output: timedOut ? `${output}\nstill running after ${seconds} s` : output });
     });
   });

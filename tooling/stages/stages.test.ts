@@ -1,32 +1,108 @@
-import { join } from "node:path";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { commandCheck, repository, run } from "../check.ts";
 import { typescriptBlocks } from "./examples.ts";
-import { reportChecks } from "./vitest.ts";
+import { type JournalEntry, readJournal } from "./test-journal.ts";
+import { leftOut, unfinished } from "./vitest.ts";
 
-test("a report becomes one check per test, and one failure for a file that did not load", () => {
-  const name = (file: string): string => join(repository, file);
-  const checks = reportChecks({
-    testResults: [
-      {
-        name: name("a.test.ts"),
-        status: "failed",
-        message: "",
-        assertionResults: [
-          { fullName: "one", status: "passed", failureMessages: [] },
-          { fullName: "two", status: "failed", failureMessages: ["1 is not 2"] },
-          { fullName: "three", status: "pending", failureMessages: null },
-        ],
-      },
-      { name: name("b.test.ts"), status: "failed", message: "no such module", assertionResults: [] },
-    ],
-  });
-  expect(checks).toEqual([
+const journal = (entries: readonly JournalEntry[]): string => entries.map((entry) => `${JSON.stringify(entry)}\n`).join("");
+
+const began: readonly JournalEntry[] = [
+  { at: "file-began", file: "a.test.ts" },
+  { at: "test-began", file: "a.test.ts", test: "one" },
+  { at: "test-ended", file: "a.test.ts", test: "one", status: "passed" },
+  { at: "test-began", file: "a.test.ts", test: "two" },
+];
+
+test("a journal becomes one check per test, and a failure for a file or a run that fails outside of its tests", () => {
+  const read = readJournal(
+    journal([
+      ...began,
+      { at: "file-began", file: "b.test.ts" },
+      { at: "test-ended", file: "a.test.ts", test: "two", status: "failed", detail: "1 is not 2" },
+      { at: "file-ended", file: "a.test.ts", milliseconds: 20, errors: [] },
+      { at: "file-ended", file: "b.test.ts", milliseconds: 30, errors: ["no such module"] },
+      { at: "run-ended", errors: ["nobody caught this"] },
+    ]),
+  );
+  expect(read.checks).toEqual([
     { name: "a.test.ts: one", status: "passed" },
     { name: "a.test.ts: two", status: "failed", detail: "1 is not 2" },
-    { name: "a.test.ts: three", status: "skipped" },
     { name: "b.test.ts", status: "failed", detail: "no such module" },
+    { name: "vitest", status: "failed", detail: "nobody caught this" },
   ]);
+  expect(read).toMatchObject({ ended: true, running: [], files: [{ file: "b.test.ts" }, { file: "a.test.ts" }] });
+  expect(unfinished(read, 1, 60)).toEqual([]);
+});
+
+test("a run that is cut short is a failure that names what was still running", () => {
+  const cut = readJournal(`${journal([...began, { at: "file-began", file: "b.test.ts" }])}{"at":"test-en`);
+  expect(cut).toMatchObject({ ended: false, running: ["a.test.ts: two", "b.test.ts"], checks: [{ status: "passed" }] });
+  const [failure] = unfinished(cut, 124, 60);
+  expect(failure).toMatchObject({
+    status: "failed",
+    detail: expect.stringMatching(/cut at their limit of 60 s after 1 tests.*a\.test\.ts: two/s),
+  });
+  expect(unfinished(cut, 1, 60)[0]!.detail).toContain("before its run was over");
+});
+
+test("a run without a failed test that exits with a code is a failure", () => {
+  const whole = readJournal(journal([{ at: "run-ended", errors: [] }]));
+  expect(unfinished(whole, 0, 60)).toEqual([]);
+  expect(unfinished(whole, 1, 60)).toHaveLength(1);
+});
+
+test("vitest writes the journal as it goes: hooks, skips, and the test during which it was killed", async () => {
+  const folder = mkdtempSync(join(repository, "node_modules", ".journal-"));
+  try {
+    const write = (name: string, text: string): void => writeFileSync(join(folder, name), text);
+    const path = join(folder, "journal.jsonl");
+    const reporter = join(repository, "tooling/journal-reporter.ts");
+    write("package.json", `{ "type": "module" }`);
+    write(
+      "vitest.config.ts",
+      `import { JournalReporter } from ${JSON.stringify(reporter)};
+       export default { test: { pool: "forks", maxWorkers: 1, include: ["*.test.ts"], exclude: [], reporters: [new JournalReporter(${JSON.stringify(path)})] } };`,
+    );
+    write(
+      "cut.test.ts",
+      `import { readFileSync } from "node:fs";
+       import { setTimeout } from "node:timers/promises";
+       import { beforeAll, describe, expect, test } from "vitest";
+       test("holds", () => {});
+       test.skip("is skipped", () => {});
+       test("fails", () => expect(1).toBe(2));
+       describe("suite", () => { beforeAll(() => { throw new Error("hook"); }); test("behind a hook", () => {}); });
+       test("ends the run", async () => {
+         while (!readFileSync(${JSON.stringify(path)}, "utf8").includes("ends the run")) await setTimeout(20);
+         process.kill(process.ppid, "SIGKILL");
+         await setTimeout(60_000);
+       });`,
+    );
+    const { code } = await run(["vitest", "run", "--root", folder], { seconds: 60 });
+    expect(code).not.toBe(0);
+    const { checks, running, ended } = readJournal(readFileSync(path, "utf8"));
+    const name = (test: string): string => `${relative(repository, join(folder, "cut.test.ts"))}: ${test}`;
+    expect(checks).toEqual([
+      { name: name("holds"), status: "passed" },
+      { name: name("is skipped"), status: "skipped" },
+      { name: name("fails"), status: "failed", detail: expect.stringContaining("expected 1 to be 2") },
+      { name: name("suite > behind a hook"), status: "skipped" },
+    ]);
+    expect(ended).toBe(false);
+    expect(running).toEqual([name("ends the run")]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("files that only the full run has are found, and the default run leaves them out", async () => {
+  const { output } = await run(["vitest", "list", "--filesOnly", "--json"], { env: { SKEIN_TESTS: "default" } });
+  const files = new Set((JSON.parse(output) as { file: string }[]).map(({ file }) => relative(repository, file)));
+  expect(files.has("tooling/stages/stages.test.ts")).toBe(true);
+  expect(leftOut().length).toBeGreaterThan(0);
+  for (const file of leftOut()) expect(files.has(file), file).toBe(false);
 });
 
 test("TypeScript blocks are taken from Markdown, others are not", () => {

@@ -1,53 +1,47 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { type Check, repository, run } from "../check.ts";
+import { type Journal, readJournal } from "./test-journal.ts";
 
-interface Report {
-  readonly testResults: readonly {
-    readonly name: string;
-    readonly status: string;
-    readonly message: string;
-    readonly assertionResults: readonly {
-      readonly fullName: string;
-      readonly status: string;
-      readonly failureMessages: readonly string[] | null;
-    }[];
-  }[];
+/** A limit ends a hang; it does not measure. Below what CI gives the whole run, so that what was still running can be said. */
+const limitSeconds = 4000;
+const numSlowest = 10;
+
+const seconds = (milliseconds: number): string => `${(milliseconds / 1000).toFixed(1).padStart(8)} s`;
+
+/** Why a run whose tests all passed is a failure all the same. */
+export const unfinished = ({ ended, running, checks }: Journal, code: number, limit: number): Check[] => {
+  const fail = (detail: string): Check[] => [{ name: "vitest", status: "failed", detail }];
+  const still = running.length === 0 ? "nothing was running" : `still running were:\n${running.map((name) => `  ${name}`).join("\n")}`;
+  if (code === 124) return fail(`the tests were cut at their limit of ${limit} s after ${checks.length} tests; ${still}`);
+  if (!ended) return fail(`vitest ended with exit code ${code} after ${checks.length} tests, before its run was over; ${still}`);
+  return code !== 0 && !checks.some(({ status }) => status === "failed") ? fail(`exit code ${code}`) : [];
+};
+
+/** Files of tests that only `pnpm test:full` runs. */
+export const leftOut = (): string[] =>
+  globSync("{packages,apps,benchmarks,examples,tooling}/**/*.full.test.ts", {
+    cwd: repository,
+    exclude: ["**/node_modules/**"],
+  }).toSorted();
+
+export interface VitestStageOptions {
+  /** Run the files `*.full.test.ts`, too. */
+  readonly full: boolean;
 }
 
-/** Turn vitest's JSON report into checks. A file that could not be loaded counts as one failure. */
-export const reportChecks = (report: Report): Check[] =>
-  report.testResults.flatMap(({ name, status, message, assertionResults }): Check[] => {
-    const file = relative(repository, name);
-    const failedToLoad: Check[] =
-      status === "failed" && !assertionResults.some((test) => test.status === "failed")
-        ? [{ name: file, status: "failed", detail: message }]
-        : [];
-    const tests = assertionResults.map(({ fullName, status: outcome, failureMessages }): Check => {
-      const title = `${file}: ${fullName}`;
-      if (outcome === "passed") return { name: title, status: "passed" };
-      if (outcome === "failed") return { name: title, status: "failed", detail: failureMessages?.[0] ?? "" };
-      return { name: title, status: "skipped" };
-    });
-    return [...tests, ...failedToLoad];
-  });
-
-/** Run every test file of the workspace, showing vitest's own output. */
-export const vitestStage = async (): Promise<Check[]> => {
+/** Run every test file of the workspace, showing vitest's own output, then the files that took longest. */
+export const vitestStage = async ({ full }: VitestStageOptions): Promise<Check[]> => {
   const folder = mkdtempSync(join(tmpdir(), "skein-vitest-"));
-  const file = join(folder, "report.json");
+  const path = join(folder, "journal.jsonl");
+  const env = { SKEIN_TEST_JOURNAL: path, SKEIN_TESTS: full ? "full" : "default" };
   try {
-    const { code } = await run(["vitest", "run", "--reporter=default", "--reporter=json", `--outputFile.json=${file}`], {
-      seconds: 3000,
-      show: true,
-    });
-    const checks = reportChecks(JSON.parse(readFileSync(file, "utf8")));
-    const unexplained: Check[] =
-      code !== 0 && !checks.some(({ status }) => status === "failed")
-        ? [{ name: "vitest", status: "failed", detail: `exit code ${code}` }]
-        : [];
-    return [...checks, ...unexplained];
+    const { code } = await run(["vitest", "run"], { seconds: limitSeconds, show: true, env });
+    const journal = readJournal(existsSync(path) ? readFileSync(path, "utf8") : "");
+    console.log(`\nthe ${numSlowest} slowest files:`);
+    for (const { file, milliseconds } of journal.files.slice(0, numSlowest)) console.log(`${seconds(milliseconds)}  ${file}`);
+    return [...journal.checks, ...unfinished(journal, code, limitSeconds)];
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -1,0 +1,4 @@
+import { conformanceCases } from "@skein/testing";
+import { describeRows } from "./browser-rows.ts";
+
+await describeRows(conformanceCases);

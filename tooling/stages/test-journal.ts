@@ -1,0 +1,66 @@
+import type { Check } from "../check.ts";
+
+/** What a test run writes down as it goes, a line each, so that a run that is cut short has still said what it did. */
+export type JournalEntry =
+  | { readonly at: "file-began"; readonly file: string }
+  | { readonly at: "test-began"; readonly file: string; readonly test: string }
+  | {
+      readonly at: "test-ended";
+      readonly file: string;
+      readonly test: string;
+      readonly status: Check["status"];
+      readonly detail?: string;
+    }
+  /** `errors`: why the file did not load, or what failed outside of its tests. */
+  | { readonly at: "file-ended"; readonly file: string; readonly milliseconds: number; readonly errors: readonly string[] }
+  /** `errors`: what no test caught. */
+  | { readonly at: "run-ended"; readonly errors: readonly string[] };
+
+export interface Journal {
+  /** One per test that ended, and one failure per file or run that failed outside of its tests. */
+  readonly checks: readonly Check[];
+  /** Tests and files that had begun and not ended. */
+  readonly running: readonly string[];
+  /** Whether the run came to its end. */
+  readonly ended: boolean;
+  /** Files by the time they took, the longest first. */
+  readonly files: readonly { readonly file: string; readonly milliseconds: number }[];
+}
+
+const entriesOf = (text: string): JournalEntry[] =>
+  text.split("\n").flatMap((line) => {
+    try {
+      return [JSON.parse(line) as JournalEntry];
+    } catch {
+      // The last line of a run that was killed may be half a line.
+      return [];
+    }
+  });
+
+/** Read a journal, whole or cut short. */
+export const readJournal = (text: string): Journal => {
+  const checks: Check[] = [];
+  const running = new Set<string>();
+  const files: { file: string; milliseconds: number }[] = [];
+  let ended = false;
+  for (const entry of entriesOf(text)) {
+    if (entry.at === "file-began") running.add(entry.file);
+    else if (entry.at === "test-began") running.add(`${entry.file}: ${entry.test}`);
+    else if (entry.at === "test-ended") {
+      const { file, test, status, detail } = entry;
+      running.delete(`${file}: ${test}`);
+      checks.push({ name: `${file}: ${test}`, status, ...(detail === undefined ? {} : { detail }) });
+    } else if (entry.at === "file-ended") {
+      running.delete(entry.file);
+      files.push({ file: entry.file, milliseconds: entry.milliseconds });
+      for (const detail of entry.errors) checks.push({ name: entry.file, status: "failed", detail });
+    } else {
+      ended = true;
+      for (const detail of entry.errors) checks.push({ name: "vitest", status: "failed", detail });
+    }
+  }
+  // A test says more than the file that it is in.
+  const tests = [...running].filter((name) => name.includes(": "));
+  const alone = [...running].filter((name) => !name.includes(": ") && !tests.some((test) => test.startsWith(`${name}: `)));
+  return { checks, running: [...tests, ...alone], ended, files: files.toSorted((a, b) => b.milliseconds - a.milliseconds) };
+};
