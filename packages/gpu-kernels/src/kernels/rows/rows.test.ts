@@ -1,115 +1,34 @@
 import { leastDevice } from "../../least-device.ts";
-import { NdArray, operators, type Params, type ReferenceArray, type Shape, type TensorSpec } from "@skein/tensor-core";
-import { firstDifference, normal, type Tolerance, uniform } from "@skein/testing";
+import { NdArray, operators, type TensorSpec } from "@skein/tensor-core";
+import { normal, type Tolerance, uniform } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { nodeOf, runPlan } from "../../../test/run-plan.ts";
+import {
+  type Call,
+  callOf,
+  checkCall,
+  layoutsOf,
+  outliers,
+  planOf,
+  programOf,
+  reference,
+  rowOps,
+  rowTolerance,
+  runCall,
+  sameBits,
+  spec,
+  specsOf,
+} from "../../../test/row-calls.ts";
+import { nodeOf } from "../../../test/run-plan.ts";
 import type { WebGpuBackend } from "../../index.ts";
 import type { DeviceFacts, KernelPlan } from "../../kernel.ts";
 import { kernels } from "../../kernel-table.ts";
-import { layerNormProgram, rmsNormProgram } from "./norm.ts";
-import { normBackwardProgram } from "./norm-backward.ts";
 import { type RowLayout, rowLayout } from "./row-layout.ts";
-import { planWith, rowsOf } from "./row-plan.ts";
-import { type RowProgram, vectorWidth } from "./row-program.ts";
-import {
-  crossEntropyBackwardProgram,
-  crossEntropyProgram,
-  logSoftmaxBackwardProgram,
-  logSoftmaxProgram,
-  softmaxBackwardProgram,
-  softmaxProgram,
-} from "./softmax.ts";
+import { planWith } from "./row-plan.ts";
+import { vectorWidth } from "./row-program.ts";
+import { softmaxProgram } from "./softmax.ts";
 
 const large: DeviceFacts = { ...leastDevice, adapter: "large", subgroups: true, minSubgroupSize: 32, maxWorkgroupSize: 1024 };
-
-const spec = (shape: Shape, dtype: TensorSpec["dtype"] = "f32"): TensorSpec => ({ dtype, shape });
-
-/** Standard normal values with every seventh entry twenty times as large. */
-const outliers = (shape: Shape, seed = 1): NdArray => {
-  const array = normal(shape, seed);
-  for (let i = 3; i < array.data.length; i += 7) array.data[i] = 20 * array.data[i]!;
-  return array;
-};
-
-interface Call {
-  readonly op: string;
-  readonly params: Params;
-  readonly inputs: readonly NdArray[];
-}
-
-/** Operands of an operator over rows [rows, columns], valid ones: labels name classes, statistics are plausible. */
-const callOf = (op: string, rows: number, columns: number): Call => {
-  const shape = [rows, columns];
-  const x = outliers(shape);
-  const g = normal(shape, 2);
-  const gamma = uniform([columns], 0.5, 1.5, 7);
-  const means = normal([rows], 3);
-  const rstds = uniform([rows], 0.3, 0.5, 4);
-  const labels = uniform([rows], 0, columns, 3, "i32");
-  const inputs: { readonly [name: string]: readonly NdArray[] } = {
-    softmax: [x],
-    "log-softmax": [x],
-    "softmax-backward": [uniform(shape, 0, 2 / columns), g],
-    "log-softmax-backward": [uniform(shape, -20, -2), g],
-    "cross-entropy": [x, labels],
-    "cross-entropy-backward": [x, labels, uniform([rows], 60, 80), normal([rows], 2)],
-    "layer-norm": [x, gamma, normal([columns], 8)],
-    "rms-norm": [x, gamma],
-    "layer-norm-backward": [x, gamma, means, rstds, g],
-    "rms-norm-backward": [x, gamma, rstds, g],
-  };
-  return { op, params: op.endsWith("-norm") ? { epsilon: 1e-5 } : {}, inputs: inputs[op]! };
-};
-
-const ops = [
-  "softmax",
-  "log-softmax",
-  "softmax-backward",
-  "log-softmax-backward",
-  "cross-entropy",
-  "cross-entropy-backward",
-  "layer-norm",
-  "rms-norm",
-  "layer-norm-backward",
-  "rms-norm-backward",
-] as const;
-
-const specsOf = ({ op, inputs, params }: Call): { inputs: TensorSpec[]; outputs: readonly TensorSpec[] } => {
-  const specs = inputs.map(({ dtype, shape }) => spec(shape, dtype));
-  return { inputs: specs, outputs: operators[op]!.infer(specs, params) };
-};
-
-const planOf = (call: Call, facts: DeviceFacts): KernelPlan => {
-  const { inputs, outputs } = specsOf(call);
-  return kernels[call.op]!.plan(
-    nodeOf(call.op, inputs, outputs, call.params),
-    facts,
-    {},
-    inputs.map(() => false),
-  );
-};
-
-const programOf = ({ op, inputs, params }: Call): RowProgram => {
-  const { columns } = rowsOf(inputs[0]!);
-  const epsilon = params["epsilon"] as number;
-  const programs: { readonly [name: string]: () => RowProgram } = {
-    softmax: () => softmaxProgram,
-    "log-softmax": () => logSoftmaxProgram,
-    "softmax-backward": () => softmaxBackwardProgram,
-    "log-softmax-backward": () => logSoftmaxBackwardProgram,
-    "cross-entropy": () => crossEntropyProgram(columns),
-    "cross-entropy-backward": () => crossEntropyBackwardProgram(columns),
-    "layer-norm": () => layerNormProgram(epsilon),
-    "rms-norm": () => rmsNormProgram(epsilon, columns),
-    "layer-norm-backward": () => normBackwardProgram({ centred: true, columns }),
-    "rms-norm-backward": () => normBackwardProgram({ centred: false, columns }),
-  };
-  return programs[op]!();
-};
-
-const sameBits = (a: readonly Float32Array[], b: readonly Float32Array[]): boolean =>
-  a.every((array, i) => Buffer.compare(new Uint8Array(array.buffer), new Uint8Array(b[i]!.buffer)) === 0);
 
 /** Bytes of workgroup memory that a shader declares. */
 const workgroupBytes = (code: string, columns: number): number => {
@@ -154,7 +73,7 @@ describe("plans of row kernels", () => {
   };
   const factsOf = [leastDevice, { ...leastDevice, software: true }, large, { ...large, software: true }, { ...large, minSubgroupSize: 8 }];
 
-  test.each(ops)("%s stays within every limit", (op) => {
+  test.each(rowOps)("%s stays within every limit", (op) => {
     for (const [rows, columns] of shapes)
       for (const facts of factsOf) {
         const params = op.endsWith("-norm") ? { epsilon: 1e-5 } : {};
@@ -205,34 +124,9 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
   });
   afterAll(() => backend.close());
 
-  const reference = ({ op, inputs, params }: Call, outputs: readonly TensorSpec[]): Float64Array[] => {
-    const operands = inputs.map((array): ReferenceArray => ({ spec: spec(array.shape, array.dtype), data: Float64Array.from(array.data) }));
-    return operators[op]!.reference(operands, params, outputs) as Float64Array[];
-  };
+  const check = (call: Call, plan: KernelPlan, expected: readonly Float64Array[], tolerance: Tolerance, name: string): Promise<void> =>
+    checkCall(backend.device, call, plan, expected, tolerance, name);
 
-  const run = async (call: Call, plan: KernelPlan): Promise<Float32Array[]> => {
-    const buffers = await runPlan(backend.device, plan, call.inputs, specsOf(call).outputs);
-    return buffers.map((buffer) => new Float32Array(buffer));
-  };
-
-  const check = async (
-    call: Call,
-    plan: KernelPlan,
-    expected: readonly Float64Array[],
-    tolerance: Tolerance,
-    name: string,
-  ): Promise<void> => {
-    const actual = await run(call, plan);
-    expected.forEach((output, i) => {
-      if (actual[i] === undefined) return;
-      expect(
-        firstDifference(actual[i], output, tolerance),
-        `${name}: ${plan.passes.map(({ label }) => label).join(", ")}, output ${i}`,
-      ).toBeUndefined();
-    });
-  };
-
-  const tolerance: Tolerance = { absolute: 3e-5, relative: 3e-5 };
   const shapes = [
     [9, 1],
     [130, 10],
@@ -242,56 +136,18 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     [2, 50_257],
   ] as const;
 
-  test.each(ops)("%s equals the reference for short, odd and long rows", async (op) => {
+  test.each(rowOps)("%s equals the reference for short, odd and long rows", async (op) => {
     for (const [rows, columns] of shapes) {
       const call = callOf(op, rows, columns);
       const expected = reference(call, specsOf(call).outputs);
       for (const [name, facts] of Object.entries(factsToRun))
-        await check(call, planOf(call, facts), expected, tolerance, `${name} [${rows}, ${columns}]`);
+        await check(call, planOf(call, facts), expected, rowTolerance, `${name} [${rows}, ${columns}]`);
     }
   });
 
-  // Every layout computes every program, whatever the rule would choose.
-  const layouts = (columns: number): RowLayout[] => {
-    const width = vectorWidth(columns);
-    const shared = { width, columns: columns / width, parts: 1 };
-    const { subgroups, minSubgroupSize } = backend.facts;
-    const shuffles = subgroups ? [1, minSubgroupSize] : [1];
-    const wide: RowLayout[] = [
-      { ...shared, shuffled: 1, lanes: 1, workgroupSize: 64, kind: "streamed" },
-      { ...shared, shuffled: 1, lanes: 256, workgroupSize: 256, kind: "streamed" },
-    ];
-    return shuffles.flatMap((shuffled): RowLayout[] => [
-      ...(shuffled === 1 ? wide : []),
-      { ...shared, shuffled, lanes: 32, workgroupSize: 64, kind: "resident" },
-      { ...shared, shuffled, lanes: 4, workgroupSize: 16, kind: "streamed" },
-      { ...shared, shuffled, lanes: 32, workgroupSize: 32, parts: 3, kind: "streamed" },
-    ]);
-  };
-
   /** One that keeps a row in registers, and one that splits it. */
   const twoLayouts = (columns: number): RowLayout[] =>
-    layouts(columns).filter(({ kind, parts, shuffled }) => shuffled === 1 && (kind === "resident" || parts > 1));
-
-  // A test for each width: on a cold cache the layouts of one take a minute to compile.
-  const widths = [
-    [5, 260],
-    [3, 1033],
-  ] as const;
-  test.each(ops.flatMap((op) => widths.map(([rows, columns]) => [op, rows, columns] as const)))(
-    "%s of [%i, %i] is the same in every layout, run after run",
-    async (op, rows, columns) => {
-      const call = callOf(op, rows, columns);
-      const program = programOf(call);
-      const expected = reference(call, specsOf(call).outputs).slice(0, program.outputs.length);
-      for (const layout of layouts(columns)) {
-        if (layout.kind === "resident" && program.finish === undefined) continue;
-        const plan = planWith(program, layout, rows);
-        await check(call, plan, expected, tolerance, `[${rows}, ${columns}]`);
-        expect(sameBits(await run(call, plan), await run(call, plan))).toBe(true);
-      }
-    },
-  );
+    layoutsOf(columns, backend.facts).filter(({ kind, parts, shuffled }) => shuffled === 1 && (kind === "resident" || parts > 1));
 
   test.each(["softmax", "layer-norm", "layer-norm-backward", "cross-entropy"])(
     "%s over more workgroups than one dimension of a grid has",
@@ -299,11 +155,11 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
       const rows = 70_000;
       const call = callOf(op, rows, 4);
       const expected = reference(call, specsOf(call).outputs);
-      await check(call, planOf(call, leastDevice), expected, tolerance, "rule");
+      await check(call, planOf(call, leastDevice), expected, rowTolerance, "rule");
       const layout: RowLayout = { width: 4, columns: 1, lanes: 2, shuffled: 1, workgroupSize: 2, parts: 1, kind: "streamed" };
       const plan = planWith(programOf(call), layout, rows);
       expect(plan.passes[0]!.groups).toBe(rows);
-      await check(call, plan, expected.slice(0, op === "layer-norm-backward" ? 1 : 3), tolerance, "one row a workgroup");
+      await check(call, plan, expected.slice(0, op === "layer-norm-backward" ? 1 : 3), rowTolerance, "one row a workgroup");
     },
   );
 
@@ -320,7 +176,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
       for (const [name, facts] of Object.entries(factsToRun)) {
         const plan = planOf(call, facts);
         await check(call, plan, expected, wide, `${name} [${rows}, ${columns}]`);
-        expect(sameBits(await run(call, plan), await run(call, plan))).toBe(true);
+        expect(sameBits(await runCall(backend.device, call, plan), await runCall(backend.device, call, plan))).toBe(true);
       }
     }
   });
@@ -352,10 +208,10 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     for (const op of ["softmax", "log-softmax", "cross-entropy"]) {
       const call: Call = { op, params: {}, inputs: op === "cross-entropy" ? [x, labels] : [x] };
       const expected = reference(call, specsOf(call).outputs);
-      for (const facts of Object.values(factsToRun)) await check(call, planOf(call, facts), expected, tolerance, op);
+      for (const facts of Object.values(factsToRun)) await check(call, planOf(call, facts), expected, rowTolerance, op);
       for (const layout of twoLayouts(columns))
         if (layout.kind === "streamed" || op !== "cross-entropy")
-          await check(call, planWith(programOf(call), layout, rows), expected, tolerance, op);
+          await check(call, planWith(programOf(call), layout, rows), expected, rowTolerance, op);
     }
   });
 
@@ -369,8 +225,8 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
       ] as const) {
         const call: Call = { op, params: {}, inputs: [filled(2, columns, () => value)] };
         const expected = [new Float64Array(2 * columns).fill(entry)];
-        for (const facts of Object.values(factsToRun)) await check(call, planOf(call, facts), expected, tolerance, op);
-        for (const layout of twoLayouts(columns)) await check(call, planWith(programOf(call), layout, 2), expected, tolerance, op);
+        for (const facts of Object.values(factsToRun)) await check(call, planOf(call, facts), expected, rowTolerance, op);
+        for (const layout of twoLayouts(columns)) await check(call, planWith(programOf(call), layout, 2), expected, rowTolerance, op);
       }
     },
   );
@@ -387,7 +243,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     for (const [i, x] of samples.entries()) {
       const call: Call = { op: "layer-norm", params: { epsilon: 1e-5 }, inputs: [x, uniform([columns], 0.5, 1.5), normal([columns], 2)] };
       const expected = reference(call, specsOf(call).outputs);
-      const wide = i === 0 ? { absolute: 1e-3, relative: 1e-3 } : i === 1 ? { absolute: 3e-4, relative: 3e-5 } : tolerance;
+      const wide = i === 0 ? { absolute: 1e-3, relative: 1e-3 } : i === 1 ? { absolute: 3e-4, relative: 3e-5 } : rowTolerance;
       for (const facts of Object.values(factsToRun)) await check(call, planOf(call, facts), expected, wide, `sample ${i}`);
       for (const layout of twoLayouts(columns)) await check(call, planWith(programOf(call), layout, rows), expected, wide, `sample ${i}`);
     }
@@ -401,13 +257,13 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     const backward: Call = { op: "cross-entropy-backward", params: {}, inputs: [x, labels, uniform([rows], 60, 80), normal([rows], 2)] };
     for (const call of [forward, backward])
       for (const facts of Object.values(factsToRun))
-        await check(call, planOf(call, facts), reference(call, specsOf(call).outputs), tolerance, call.op);
+        await check(call, planOf(call, facts), reference(call, specsOf(call).outputs), rowTolerance, call.op);
   });
 
   test("no rows, and rows without entries", async () => {
     for (const op of ["layer-norm-backward", "rms-norm-backward"]) {
       const call = callOf(op, 0, 5);
-      const sums = (await run(call, planOf(call, backend.facts))).slice(1);
+      const sums = (await runCall(backend.device, call, planOf(call, backend.facts))).slice(1);
       for (const sum of sums) expect([...sum]).toEqual([0, 0, 0, 0, 0]);
     }
     const empty = NdArray.zeros("f32", [3, 0]);
@@ -417,6 +273,6 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
       { op: "layer-norm", params: { epsilon: 1e-5 }, inputs: [empty, none, none] },
       { op: "rms-norm", params: { epsilon: 1e-5 }, inputs: [empty, none] },
     ];
-    for (const call of calls) await check(call, planOf(call, backend.facts), reference(call, specsOf(call).outputs), tolerance, call.op);
+    for (const call of calls) await check(call, planOf(call, backend.facts), reference(call, specsOf(call).outputs), rowTolerance, call.op);
   });
 });

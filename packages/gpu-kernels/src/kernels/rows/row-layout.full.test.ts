@@ -1,0 +1,3 @@
+import { describeLayouts } from "../../../test/row-calls.ts";
+
+describeLayouts(3, 1033);

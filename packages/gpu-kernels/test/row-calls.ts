@@ -1,0 +1,184 @@
+import { type NdArray, operators, type Params, type ReferenceArray, type Shape, type TensorSpec } from "@skein/tensor-core";
+import { firstDifference, normal, type Tolerance, uniform } from "@skein/testing";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hasAdapter, openBackend } from "./gpu.ts";
+import { nodeOf, runPlan } from "./run-plan.ts";
+import type { Device } from "../src/device.ts";
+import type { WebGpuBackend } from "../src/index.ts";
+import type { DeviceFacts, KernelPlan } from "../src/kernel.ts";
+import { kernels } from "../src/kernel-table.ts";
+import { layerNormProgram, rmsNormProgram } from "../src/kernels/rows/norm.ts";
+import { normBackwardProgram } from "../src/kernels/rows/norm-backward.ts";
+import type { RowLayout } from "../src/kernels/rows/row-layout.ts";
+import { planWith, rowsOf } from "../src/kernels/rows/row-plan.ts";
+import { type RowProgram, vectorWidth } from "../src/kernels/rows/row-program.ts";
+import {
+  crossEntropyBackwardProgram,
+  crossEntropyProgram,
+  logSoftmaxBackwardProgram,
+  logSoftmaxProgram,
+  softmaxBackwardProgram,
+  softmaxProgram,
+} from "../src/kernels/rows/softmax.ts";
+
+export const spec = (shape: Shape, dtype: TensorSpec["dtype"] = "f32"): TensorSpec => ({ dtype, shape });
+
+/** Standard normal values with every seventh entry twenty times as large. */
+export const outliers = (shape: Shape, seed = 1): NdArray => {
+  const array = normal(shape, seed);
+  for (let i = 3; i < array.data.length; i += 7) array.data[i] = 20 * array.data[i]!;
+  return array;
+};
+
+export interface Call {
+  readonly op: string;
+  readonly params: Params;
+  readonly inputs: readonly NdArray[];
+}
+
+/** Operands of an operator over rows [rows, columns], valid ones: labels name classes, statistics are plausible. */
+export const callOf = (op: string, rows: number, columns: number): Call => {
+  const shape = [rows, columns];
+  const x = outliers(shape);
+  const g = normal(shape, 2);
+  const gamma = uniform([columns], 0.5, 1.5, 7);
+  const means = normal([rows], 3);
+  const rstds = uniform([rows], 0.3, 0.5, 4);
+  const labels = uniform([rows], 0, columns, 3, "i32");
+  const inputs: { readonly [name: string]: readonly NdArray[] } = {
+    softmax: [x],
+    "log-softmax": [x],
+    "softmax-backward": [uniform(shape, 0, 2 / columns), g],
+    "log-softmax-backward": [uniform(shape, -20, -2), g],
+    "cross-entropy": [x, labels],
+    "cross-entropy-backward": [x, labels, uniform([rows], 60, 80), normal([rows], 2)],
+    "layer-norm": [x, gamma, normal([columns], 8)],
+    "rms-norm": [x, gamma],
+    "layer-norm-backward": [x, gamma, means, rstds, g],
+    "rms-norm-backward": [x, gamma, rstds, g],
+  };
+  return { op, params: op.endsWith("-norm") ? { epsilon: 1e-5 } : {}, inputs: inputs[op]! };
+};
+
+export const rowOps = [
+  "softmax",
+  "log-softmax",
+  "softmax-backward",
+  "log-softmax-backward",
+  "cross-entropy",
+  "cross-entropy-backward",
+  "layer-norm",
+  "rms-norm",
+  "layer-norm-backward",
+  "rms-norm-backward",
+] as const;
+
+export const specsOf = ({ op, inputs, params }: Call): { inputs: TensorSpec[]; outputs: readonly TensorSpec[] } => {
+  const specs = inputs.map(({ dtype, shape }) => spec(shape, dtype));
+  return { inputs: specs, outputs: operators[op]!.infer(specs, params) };
+};
+
+export const planOf = (call: Call, facts: DeviceFacts): KernelPlan => {
+  const { inputs, outputs } = specsOf(call);
+  return kernels[call.op]!.plan(
+    nodeOf(call.op, inputs, outputs, call.params),
+    facts,
+    {},
+    inputs.map(() => false),
+  );
+};
+
+export const programOf = ({ op, inputs, params }: Call): RowProgram => {
+  const { columns } = rowsOf(inputs[0]!);
+  const epsilon = params["epsilon"] as number;
+  const programs: { readonly [name: string]: () => RowProgram } = {
+    softmax: () => softmaxProgram,
+    "log-softmax": () => logSoftmaxProgram,
+    "softmax-backward": () => softmaxBackwardProgram,
+    "log-softmax-backward": () => logSoftmaxBackwardProgram,
+    "cross-entropy": () => crossEntropyProgram(columns),
+    "cross-entropy-backward": () => crossEntropyBackwardProgram(columns),
+    "layer-norm": () => layerNormProgram(epsilon),
+    "rms-norm": () => rmsNormProgram(epsilon, columns),
+    "layer-norm-backward": () => normBackwardProgram({ centred: true, columns }),
+    "rms-norm-backward": () => normBackwardProgram({ centred: false, columns }),
+  };
+  return programs[op]!();
+};
+
+export const sameBits = (a: readonly Float32Array[], b: readonly Float32Array[]): boolean =>
+  a.every((array, i) => Buffer.compare(new Uint8Array(array.buffer), new Uint8Array(b[i]!.buffer)) === 0);
+
+export const rowTolerance: Tolerance = { absolute: 3e-5, relative: 3e-5 };
+
+/** What the f64 reference computes. */
+export const reference = ({ op, inputs, params }: Call, outputs: readonly TensorSpec[]): Float64Array[] => {
+  const operands = inputs.map((array): ReferenceArray => ({ spec: spec(array.shape, array.dtype), data: Float64Array.from(array.data) }));
+  return operators[op]!.reference(operands, params, outputs) as Float64Array[];
+};
+
+/** The outputs of a plan on a device, statistics included. */
+export const runCall = async (device: Device, call: Call, plan: KernelPlan): Promise<Float32Array[]> => {
+  const buffers = await runPlan(device, plan, call.inputs, specsOf(call).outputs);
+  return buffers.map((buffer) => new Float32Array(buffer));
+};
+
+/** Run a plan and compare every output with what is expected of it. */
+export const checkCall = async (
+  device: Device,
+  call: Call,
+  plan: KernelPlan,
+  expected: readonly Float64Array[],
+  tolerance: Tolerance,
+  name: string,
+): Promise<void> => {
+  const actual = await runCall(device, call, plan);
+  expected.forEach((output, i) => {
+    if (actual[i] === undefined) return;
+    expect(
+      firstDifference(actual[i], output, tolerance),
+      `${name}: ${plan.passes.map(({ label }) => label).join(", ")}, output ${i}`,
+    ).toBeUndefined();
+  });
+};
+
+/** Layouts of every kind for a row; each computes every program, whatever the rule would choose. */
+export const layoutsOf = (columns: number, { subgroups, minSubgroupSize }: DeviceFacts): RowLayout[] => {
+  const width = vectorWidth(columns);
+  const shared = { width, columns: columns / width, parts: 1 };
+  const shuffles = subgroups ? [1, minSubgroupSize] : [1];
+  const wide: RowLayout[] = [
+    { ...shared, shuffled: 1, lanes: 1, workgroupSize: 64, kind: "streamed" },
+    { ...shared, shuffled: 1, lanes: 256, workgroupSize: 256, kind: "streamed" },
+  ];
+  return shuffles.flatMap((shuffled): RowLayout[] => [
+    ...(shuffled === 1 ? wide : []),
+    { ...shared, shuffled, lanes: 32, workgroupSize: 64, kind: "resident" },
+    { ...shared, shuffled, lanes: 4, workgroupSize: 16, kind: "streamed" },
+    { ...shared, shuffled, lanes: 32, workgroupSize: 32, parts: 3, kind: "streamed" },
+  ]);
+};
+
+/** Tests that every program gives the same in every layout, over rows of one width. On a cold cache each takes half a minute to compile. */
+export const describeLayouts = (rows: number, columns: number): void => {
+  describe.skipIf(!hasAdapter)("row kernels on a device", () => {
+    let backend: WebGpuBackend;
+    beforeAll(async () => {
+      backend = await openBackend();
+    });
+    afterAll(() => backend.close());
+
+    test.each(rowOps)(`%s of [${rows}, ${columns}] is the same in every layout, run after run`, async (op) => {
+      const { device, facts } = backend;
+      const call = callOf(op, rows, columns);
+      const program = programOf(call);
+      const expected = reference(call, specsOf(call).outputs).slice(0, program.outputs.length);
+      for (const layout of layoutsOf(columns, facts)) {
+        if (layout.kind === "resident" && program.finish === undefined) continue;
+        const plan = planWith(program, layout, rows);
+        await checkCall(device, call, plan, expected, rowTolerance, `[${rows}, ${columns}]`);
+        expect(sameBits(await runCall(device, call, plan), await runCall(device, call, plan))).toBe(true);
+      }
+    });
+  });
+};
