@@ -3,6 +3,7 @@ import {
   add,
   ArrayLedger,
   concat,
+  cumsum,
   exp,
   interpretWorld,
   jit,
@@ -12,6 +13,7 @@ import {
   optimize,
   planMemory,
   reshape,
+  slice,
   softmax,
   SpanRecorder,
   subtract,
@@ -162,6 +164,16 @@ describe.skipIf(!hasAdapter)("executable", () => {
       new RegExp(`${maxBindingBytes + 4} bytes.*${maxBindingBytes} \\(maxStorageBufferBindingSize\\)`),
     );
     expect(backend.bytesReserved()).toBe(held);
+  });
+
+  test("a value of which a part is packed with others keeps its own last elements", async () => {
+    const f = jit((x: Tensor, z: Tensor) => {
+      const e = cumsum(x);
+      return [concat([slice(e, [0], [5]), z], 0), e];
+    }, backend);
+    const [joined, e] = await f(NdArray.from([1, 2, 3, 4, 5, 6, 7]), NdArray.from([100, 200, 300]));
+    expect((await backend.download(e!)).toNumbers()).toEqual([1, 3, 6, 10, 15, 21, 28]);
+    expect((await backend.download(joined!)).toNumbers()).toEqual([1, 3, 6, 10, 15, 100, 200, 300]);
   });
 
   /** Values that must lie in different places at one time. */

@@ -70,6 +70,13 @@ const shapes: readonly (readonly number[])[] = [
   [12],
   [3, 4],
   [2, 6],
+  // Odd sizes, of which some reach past the largest alignment of a view: 64 elements of f32 are 256 bytes.
+  [5],
+  [7],
+  [64],
+  [65],
+  [67],
+  [128],
 ];
 
 /** Recipes of graphs with up to `maxSteps` operators over small f32 and i32 tensors. */
@@ -105,6 +112,10 @@ const fitted = (x: Tensor, shape: readonly number[]): Tensor => {
   );
 };
 
+/** The first elements of a vector, almost all of them: rounded up they fill as much memory as the whole. */
+const prefix = (x: Tensor, k: number): Tensor =>
+  x.shape[0]! > 1 ? slice(x, [0], [x.shape[0]! - 1 - (k % Math.min(3, x.shape[0]! - 1))]) : x;
+
 const matched = (a: Tensor, b: Tensor): Tensor => cast(fitted(b, a.shape), a.dtype);
 const asF32 = (x: Tensor): Tensor => (x.dtype === "f32" ? x : cast(x, "f32"));
 const flat = (x: Tensor): Tensor => reshape(x, [elementCount(x.shape)]);
@@ -137,6 +148,15 @@ const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] 
   (a, _, k) => [a.rank > 0 && a.shape[0]! > 1 ? slice(a, [k % a.shape[0]!]) : a],
   (a, _, k) => [a.rank > 1 && a.shape[1]! > 1 ? slice(a, [0, k % 2], [a.shape[0]!], [1, 1 + (k % 2)]) : a],
   (a, b) => [concat([flat(a), cast(flat(b), a.dtype)], 0)],
+  (a, _, k) => [prefix(flat(a), k)],
+  (a, b, k) => {
+    // A part of a value that lives on, packed before or behind another.
+    const whole = a.rank > 0 ? flat(cumsum(a)) : tanh(flat(asF32(a)));
+    const other = cast(flat(b), whole.dtype);
+    return [concat(k % 2 === 0 ? [prefix(whole, k), other] : [other, prefix(whole, k)], 0), whole];
+  },
+  // Elements of two bytes: views and operands lie at odd multiples of them.
+  (a, b, k) => [cast(concat([prefix(cast(flat(a), "f16"), k), cast(flat(b), "f16")], 0), "f32")],
   (a, b) => [concat([flat(a), flat(matched(a, b)), flat(a)], 0)],
   (a, b) => [a.rank === 2 ? concat([a, matched(a, b)], 1) : a],
   (a, b) => {

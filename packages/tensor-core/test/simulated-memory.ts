@@ -1,4 +1,5 @@
 import {
+  byteLength,
   bytesPerElement,
   elementCount,
   type FusedParams,
@@ -20,6 +21,12 @@ const poison = Symbol("poison");
 /** One rank's memory: a cell per byte, so that a value half overwritten by another is seen. */
 class Memory {
   private readonly regions = new Map<string, (number | typeof poison)[]>();
+  /** Kernels write a last vector in full: all bytes up to a multiple of this behind a result are lost. */
+  private readonly vectorBytes: number;
+
+  constructor(vectorBytes: number) {
+    this.vectorBytes = vectorBytes;
+  }
 
   private cells(place: Place): (number | typeof poison)[] {
     const key = `${place.region} ${place.index}`;
@@ -50,8 +57,22 @@ class Memory {
     return { spec, data: Float64Array.from({ length: elementCount(spec.shape) }, (_, i) => this.readElement(place, spec.dtype, i)) };
   }
 
+  /** As a kernel writes a result. */
   write(place: Place, spec: TensorSpec, data: Float64Array): void {
     data.forEach((value, i) => this.writeElement(place, spec.dtype, i, value));
+    this.poisonTail(place, spec);
+  }
+
+  /** As a kernel writes a part of a result, which has other values behind it. */
+  writePart(place: Place, spec: TensorSpec, data: Float64Array): void {
+    data.forEach((value, i) => this.writeElement(place, spec.dtype, i, value));
+  }
+
+  /** What a kernel leaves behind a result. */
+  poisonTail(place: Place, spec: TensorSpec): void {
+    const cells = this.cells(place);
+    const end = Math.ceil(byteLength(spec) / this.vectorBytes) * this.vectorBytes;
+    for (let byte = byteLength(spec); byte < end; byte++) cells[place.offset + byte] = poison;
   }
 
   /** Padding behind a value is copied as it is. */
@@ -62,6 +83,7 @@ class Memory {
 
   poison(place: Place, spec: TensorSpec): void {
     for (let i = 0; i < elementCount(spec.shape); i++) this.writeElement(place, spec.dtype, i, poison);
+    this.poisonTail(place, spec);
   }
 }
 
@@ -108,8 +130,10 @@ const runFused = (memory: Memory, graph: Graph, node: Node, inputs: readonly Pla
       const register = views.length + i;
       registers[register] = [...rounded(result!, spec)];
       results.forEach((wanted, output) => {
-        if (wanted === register && !isFolded(output))
+        if (wanted === register && !isFolded(output)) {
           registers[register]!.forEach((value, j) => memory.writeElement(outputs[output]!, spec.dtype, begin + j, value));
+          if (begin + block.length === count) memory.poisonTail(outputs[output]!, node.specs[output]!);
+        }
       });
     }
     for (const [output, fold] of folds.entries()) {
@@ -125,6 +149,7 @@ const runFused = (memory: Memory, graph: Graph, node: Node, inputs: readonly Pla
         const [result] = operators[fold.op]!.reference([{ spec: { dtype, shape: [fold.size] }, data }], params, [spec]);
         const first = ((begin + j + 1) / fold.size - 1) * result!.length;
         rounded(result!, spec).forEach((one, k) => memory.writeElement(outputs[output]!, spec.dtype, first + k, one));
+        if (begin + j + 1 === count) memory.poisonTail(outputs[output]!, node.specs[output]!);
       }
     }
   }
@@ -144,17 +169,32 @@ const rounded = (data: Float64Array, spec: TensorSpec): Float64Array => {
  * Run a planned graph on simulated memories, one per rank in lockstep, as a backend would: settled nodes do nothing, other nodes
  * read and write the places of the plan, results of a collective are garbage until it is done.
  *
+ * @param vectorBytes kernels write whole vectors of so many bytes: what lies behind a result up to the next multiple is lost.
  * @returns per rank, the outputs, and the inputs as they are afterwards where they are not donated.
- * @throws when a value is read that was never written, or is not whole any more.
+ * @throws when a value is read that was never written, or is not whole any more, and when a vector would reach beyond its region.
  */
 export const runPlanned = (
   graph: Graph,
   plan: MemoryPlan,
   inputs: readonly (readonly ReferenceArray[])[],
   donate: readonly number[],
+  vectorBytes: number = 1,
 ): { outputs: ReferenceArray[][]; kept: ReferenceArray[][] } => {
-  const memories = inputs.map(() => new Memory());
+  const memories = inputs.map(() => new Memory(vectorBytes));
   const placeOf = (node: number, output: number): Place => plan.places.get(valueKey({ node, output }))!;
+  const vectorsOf = (spec: TensorSpec): number => Math.ceil(byteLength(spec) / vectorBytes) * vectorBytes;
+  const regionBytes = ({ region, index }: Place): number =>
+    region === "workspace"
+      ? plan.slabBytes[index]!
+      : region === "output"
+        ? plan.outputBytes[index]!
+        : vectorsOf(graph.nodes[graph.inputs[index]!]!.specs[0]!);
+  for (const node of graph.nodes)
+    for (const [output, spec] of node.specs.entries()) {
+      const place = placeOf(node.id, output);
+      if (byteLength(spec) > 0 && place.offset + vectorsOf(spec) > regionBytes(place))
+        throw new Error(`value ${valueKey({ node: node.id, output })} at ${JSON.stringify(place)} reaches beyond its region`);
+    }
   graph.inputs.forEach((id, index) =>
     memories.forEach((memory, rank) =>
       memory.write({ region: "input", index, offset: 0 }, graph.nodes[id]!.specs[0]!, inputs[rank]![index]!.data),
@@ -221,9 +261,10 @@ const runNode = (
     let begin = to[0]!.offset;
     node.inputs.forEach((ref, i) => {
       const spec = specOf(graph, ref);
-      if (!placed[i]!) memory.write({ ...to[0]!, offset: begin }, spec, memory.read(from[i]!, spec).data);
-      begin += elementCount(spec.shape) * bytesPerElement[spec.dtype];
+      if (!placed[i]!) memory.writePart({ ...to[0]!, offset: begin }, spec, memory.read(from[i]!, spec).data);
+      begin += byteLength(spec);
     });
+    memory.poisonTail(to[0]!, node.specs[0]!);
     return;
   }
   if (node.op === "scatter-add" && samePlace(from[0]!, to[0]!)) {

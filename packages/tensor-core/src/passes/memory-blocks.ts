@@ -13,7 +13,9 @@ export interface Read {
 export interface StoredValue {
   readonly node: number;
   readonly output: number;
-  /** Rounded up to the alignment of views, so that a kernel may write a last vector in full. */
+  /** What its elements take up. Only values that are equal in this are the same bytes. */
+  readonly exactBytes: number;
+  /** Rounded up to the alignment of views, so that a kernel may write a last vector in full: what must be free of other values when it is written. */
   readonly bytes: number;
   readonly reads: Read[];
   /** Lives past the last node: it is a graph output, or the source of one. */
@@ -106,6 +108,7 @@ export const shareMemory = (graph: Graph, viewAlignment: number): Blocks => {
       (spec, output): StoredValue => ({
         node: node.id,
         output,
+        exactBytes: byteLength(spec),
         bytes: Math.ceil(byteLength(spec) / viewAlignment) * viewAlignment,
         reads: [],
         kept: false,
@@ -128,11 +131,12 @@ export const shareMemory = (graph: Graph, viewAlignment: number): Blocks => {
     }
     if (isContiguousConcat(node)) {
       let end = 0;
-      const placed = operands.map((operand, i) => {
+      const placed = operands.map((operand) => {
         const begin = end;
-        end += byteLength(specOf(graph, node.inputs[i]!));
+        end += operand.exactBytes;
+        // A view of all of a value is that value; a view of a part cannot move without the rest.
         let source = operand;
-        while (isView.has(source) && wholes.get(source)!.whole.bytes === operand.bytes) source = wholes.get(source)!.whole;
+        while (isView.has(source) && wholes.get(source)!.whole.exactBytes === operand.exactBytes) source = wholes.get(source)!.whole;
         if (begin % viewAlignment !== 0 || wholes.has(source) || graph.nodes[source.node]!.op === "input") return false;
         wholes.set(source, { whole: values[node.id]![0]!, offset: begin });
         return true;

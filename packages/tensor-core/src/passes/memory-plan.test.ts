@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { allReduce } from "../functions/collective.ts";
 import { add, multiply, subtract, tanh } from "../functions/elementwise.ts";
 import { scatterAdd } from "../functions/indexing.ts";
+import { cumsum } from "../functions/reduce.ts";
 import { matmul } from "../functions/linear.ts";
 import { concat, reshape, slice, transpose } from "../functions/movement.ts";
 import { type Graph, valueKey } from "../graph/graph.ts";
@@ -78,6 +79,26 @@ describe("planMemory", () => {
       [tensor(4, 4)],
     );
     expect([...twice.plan.placedOperands.values()]).toEqual([[true, false]]);
+  });
+
+  it("does not take a part that is as long as its whole when rounded up for the whole", () => {
+    for (const viewAlignment of [1, 16, 256]) {
+      const { plan } = planned(
+        (x, z) => {
+          const e = cumsum(x);
+          return [concat([slice(e, [0], [5]), slice(z, [0], [3])], 0), e];
+        },
+        [tensor(7), tensor(8)],
+        { viewAlignment },
+      );
+      expect([...plan.placedOperands.values()]).toEqual([[false, false]]);
+      const [joined, e] = plan.outputs;
+      expect([joined!.region, joined!.index]).not.toEqual([e!.region, e!.index]);
+    }
+  });
+
+  it("refuses views that are aligned to more than their blocks", () => {
+    expect(() => planned((x) => tanh(x), [tensor(4)], { alignment: 64, viewAlignment: 256 })).toThrow(/64 bytes.* 256; the first must/);
   });
 
   it("leaves a concat along an inner dimension to the kernel", () => {

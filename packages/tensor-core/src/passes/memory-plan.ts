@@ -1,3 +1,4 @@
+import { InvariantError } from "../errors.ts";
 import { type Graph, valueKey } from "../graph/graph.ts";
 import { matchDonations } from "./donation.ts";
 import { type InPlaceRule, placeInPlace, standardInPlaceRule } from "./in-place.ts";
@@ -44,7 +45,7 @@ export interface MemoryPlan {
 export interface MemoryPlanOptions {
   /** Inputs whose memory may be written and may become an output's. Default: none. */
   readonly donate?: readonly number[];
-  /** Alignment of blocks in the workspace, bytes. Default 64, a cache line. */
+  /** Alignment of blocks in the workspace, bytes: a multiple of `viewAlignment`. Default 64, a cache line, or `viewAlignment` where that is more. */
   readonly alignment?: number;
   /** Largest slab of the workspace, bytes. Default: no bound. A value that is larger gets a slab of its own. */
   readonly maxSlabBytes?: number;
@@ -85,8 +86,18 @@ const claimOutputs = (outputs: readonly StoredValue[], donated: ReadonlySet<numb
  */
 export const planMemory = (
   graph: Graph,
-  { donate = [], alignment = 64, maxSlabBytes = Infinity, viewAlignment = 1, inPlace = standardInPlaceRule }: MemoryPlanOptions = {},
+  {
+    donate = [],
+    maxSlabBytes = Infinity,
+    viewAlignment = 1,
+    alignment = Math.max(64, viewAlignment),
+    inPlace = standardInPlaceRule,
+  }: MemoryPlanOptions = {},
 ): MemoryPlan => {
+  if (alignment % viewAlignment !== 0)
+    throw new InvariantError(
+      `blocks are aligned to ${alignment} bytes and views within them to ${viewAlignment}; the first must be a multiple of the second`,
+    );
   const blocks = shareMemory(graph, viewAlignment);
   const inputs = graph.inputs.map((id) => blocks.values[id]![0]!);
   const outputs = graph.outputs.map((ref) => blocks.values[ref.node]![ref.output]!);
