@@ -2,6 +2,7 @@ import { createCpuBackend } from "@skein/cpu-kernels";
 import {
   add,
   ArrayLedger,
+  cast,
   concat,
   cumsum,
   exp,
@@ -20,6 +21,7 @@ import {
   sum,
   type Tensor,
   trace,
+  transpose,
 } from "@skein/tensor-core";
 import { firstDifference, normal } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -174,6 +176,12 @@ describe.skipIf(!hasAdapter)("executable", () => {
     const [joined, e] = await f(NdArray.from([1, 2, 3, 4, 5, 6, 7]), NdArray.from([100, 200, 300]));
     expect((await backend.download(e!)).toNumbers()).toEqual([1, 3, 6, 10, 15, 21, 28]);
     expect((await backend.download(joined!)).toNumbers()).toEqual([1, 3, 6, 10, 15, 100, 200, 300]);
+  });
+
+  test("a product of transposed f16 operands is stored in the dtype that was asked for", async () => {
+    const f = jit((a: Tensor) => matmul(transpose(cast(a, "f16")), cast(a, "f16"), { resultDtype: "f32" }), backend);
+    const y = await f(NdArray.from([300, 300, 300, 300], [2, 2]));
+    expect([y.dtype, (await backend.download(y)).toNumbers()]).toEqual(["f32", new Array(4).fill(180_000)]); // beyond f16, whose largest is 65,504
   });
 
   /** Values that must lie in different places at one time. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { valueAndGrad, vjp } from "./autodiff/vjp.ts";
-import { add, full, multiply } from "./functions/elementwise.ts";
+import { add, full, identity, multiply, stopGradient } from "./functions/elementwise.ts";
 import { scope } from "./graph/emit.ts";
 import type { Tensor } from "./graph/tensor.ts";
 import { trace } from "./graph/trace.ts";
@@ -14,6 +14,14 @@ describe("trace", () => {
   test("records nodes with their scope", () => {
     const { graph } = trace((x: Tensor) => scope("outer", () => scope("inner", () => multiply(x, x))), [scalar(0)]);
     expect(graph.nodes.at(-1)).toMatchObject({ op: "multiply", scope: "outer/inner" });
+  });
+
+  test("a graph is plain data", () => {
+    const { graph } = trace(
+      (x: Tensor) => add(stopGradient(identity(x)), full([2], Number.NEGATIVE_INFINITY)),
+      [NdArray.zeros("f32", [2])],
+    );
+    expect(JSON.parse(JSON.stringify(graph))).toEqual(graph);
   });
 
   test("a tensor does not leave its trace", () => {

@@ -3,15 +3,20 @@ import { describe, expect, it } from "vitest";
 import {
   eliminateCommonSubexpressions,
   eliminateDeadCode,
+  formatSpec,
+  type FusedParams,
   fuseElementwise,
   type Graph,
   interpretWorld,
+  type Node,
   optimize,
   printGraph,
   scheduleCollectives,
   simplify,
+  specOf,
   validateGraph,
 } from "../src/index.ts";
+import { foldGreatestMagnitude } from "../src/passes/greatest-magnitude.ts";
 import { sinkSlices } from "../src/passes/sink-slices.ts";
 import { buildGraph, graphRecipe, inputsFor } from "./random-graph.ts";
 
@@ -41,9 +46,43 @@ describe.each(Object.entries(passes))("%s", (_, pass) => {
         const after = pass(before);
         validateGraph(after);
         expect(after.inputs.map((id) => after.nodes[id]!.specs)).toEqual(before.inputs.map((id) => before.nodes[id]!.specs));
+        expect(after.outputs.map((ref) => formatSpec(specOf(after, ref)))).toEqual(
+          before.outputs.map((ref) => formatSpec(specOf(before, ref))),
+        );
         expect(numbersOf(after), printGraph(after)).toEqual(numbersOf(before));
       }),
       { numRuns: 300 },
+    );
+  });
+});
+
+// What rules and passes may make anew, so that it has no params of a node of the source.
+const madeAnew: ReadonlySet<string> = new Set([
+  "absolute",
+  "broadcast-to",
+  "collective-done",
+  "concat",
+  "constant",
+  "fused",
+  "negate",
+  "reshape",
+]);
+
+/** Operators without the mark, inside fused nodes too. */
+const unmarked = ({ op, params }: Pick<Node, "op" | "params">): string[] => [
+  ...(params["mark"] === "kept" || madeAnew.has(op) ? [] : [op]),
+  ...(op === "fused" ? (params as unknown as FusedParams).instructions.flatMap(unmarked) : []),
+];
+
+describe.each([...Object.entries(passes), ["foldGreatestMagnitude", foldGreatestMagnitude] as const])("%s", (_, pass) => {
+  it("keeps params that it does not know", () => {
+    fc.assert(
+      fc.property(graphRecipe(), (recipe) => {
+        const source = buildGraph(recipe);
+        const marked = { ...source, nodes: source.nodes.map((node) => ({ ...node, params: { ...node.params, mark: "kept" } })) };
+        expect(pass(marked).nodes.flatMap(unmarked), printGraph(source)).toEqual([]);
+      }),
+      { numRuns: 200 },
     );
   });
 });

@@ -173,6 +173,8 @@ const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] 
   (a) => [a.rank > 0 ? cumsum(a) : a],
   (a) => [a.rank === 2 ? matmul(asF32(a), transpose(asF32(a))) : a],
   (a) => [a.rank === 2 ? matmul(transpose(asF32(a)), asF32(a)) : a],
+  // A product that chooses the dtype of its result.
+  (a) => [a.rank === 2 ? matmul(transpose(cast(a, "f16")), cast(a, "f16"), { resultDtype: "f32" }) : a],
   (a) => (a.dtype === "f32" && a.rank === 1 && a.shape[0]! > 1 ? topK(a, 2) : [a]),
   (a, _, k) => [
     a.rank > 0 && a.shape[0]! > 0 && a.dtype === "f32"

@@ -45,7 +45,8 @@ export const emit = (op: string, inputs: readonly Tensor[], params: Params = {})
     if (input.trace !== state)
       throw new ArgumentError(`${op}: a tensor of another trace was used; pass it in as an argument of the traced function`);
   }
-  const specs = operator.infer(inputs, params);
+  // Plain data: a shape rule may return an operand itself, and with it the whole trace.
+  const specs = operator.infer(inputs, params).map(({ dtype, shape }) => ({ dtype, shape }));
   const id = state.nodes.length;
   state.nodes.push({ id, op, inputs: inputs.map((input) => input.ref), params, specs, scope: state.scope });
   return specs.map((spec, output) => new Tensor(spec, { node: id, output }, state));

@@ -1,4 +1,4 @@
-import type { Graph, ValueRef } from "../graph/graph.ts";
+import type { Graph, Node, ValueRef } from "../graph/graph.ts";
 import { type RewriteContext, type RewriteRule, rewriteGraph } from "./rewrite.ts";
 
 /** What `reduce` was taken of, and over which dimensions, if `ref` is that up to reshapes and one negation. */
@@ -6,14 +6,14 @@ const reduced = (
   ref: ValueRef,
   reduce: "reduce-max" | "reduce-min",
   { producer }: RewriteContext,
-): { readonly x: ValueRef; readonly dims: readonly number[] } | undefined => {
+): { readonly node: Node; readonly x: ValueRef; readonly dims: readonly number[] } | undefined => {
   let [node, isNegated] = [producer(ref), false];
   while (node.op === "reshape" || (node.op === "negate" && !isNegated)) {
     isNegated ||= node.op === "negate";
     node = producer(node.inputs[0]!);
   }
   if (node.op !== reduce || isNegated !== (reduce === "reduce-min")) return undefined;
-  return { x: node.inputs[0]!, dims: node.params["dims"] as readonly number[] };
+  return { node, x: node.inputs[0]!, dims: node.params["dims"] as readonly number[] };
 };
 
 const rule: RewriteRule = ({ inputs, specs: [spec] }, context) => {
@@ -22,7 +22,7 @@ const rule: RewriteRule = ({ inputs, specs: [spec] }, context) => {
     const least = reduced(b, "reduce-min", context);
     if (greatest === undefined || least === undefined || greatest.dims.join() !== least.dims.join()) continue;
     if (greatest.x.node !== least.x.node || greatest.x.output !== least.x.output || context.spec(greatest.x).dtype !== "f32") continue;
-    const magnitude = context.emit("reduce-max", [context.emit("absolute", [greatest.x])], { dims: greatest.dims });
+    const magnitude = context.derive(greatest.node, [context.emit("absolute", [greatest.x])]);
     return context.emit("reshape", [magnitude], { shape: [...spec!.shape] });
   }
   return undefined;

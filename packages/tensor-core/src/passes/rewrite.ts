@@ -1,14 +1,21 @@
 import { InvariantError } from "../errors.ts";
 import { encodeNumber, type Graph, type Node, type Params, type ValueRef, valueKey } from "../graph/graph.ts";
 import { operators } from "../ops/table.ts";
-import type { TensorSpec } from "../shape.ts";
+import { formatSpec, sameSpec, type TensorSpec } from "../shape.ts";
 
 /** What a rewrite rule sees: the graph built so far, and a way to add to it. */
 export interface RewriteContext {
   /** The node that computes a value. */
   readonly producer: (ref: ValueRef) => Node;
   readonly spec: (ref: ValueRef) => TensorSpec;
-  /** Add a node with one output, itself rewritten by the rules. */
+  /**
+   * Add a node like `from` over other operands, itself rewritten by the rules: the same operator with all of its params, but for those in `changes`.
+   */
+  readonly derive: (from: Pick<Node, "op" | "params">, inputs: readonly ValueRef[], changes?: Params) => ValueRef;
+  /**
+   * Add a node with one output, itself rewritten by the rules. Not of the operator that is replaced: that is for `derive`, so that no rule can drop
+   * a param that it does not know.
+   */
   readonly emit: (op: string, inputs: readonly ValueRef[], params?: Params) => ValueRef;
   /** A constant of the given spec. */
   readonly constant: (spec: TensorSpec, value: number) => ValueRef;
@@ -16,7 +23,7 @@ export interface RewriteContext {
   readonly constantValue: (ref: ValueRef) => number | undefined;
 }
 
-/** Replace a node with one output by an equal value, or return `undefined` to leave it. */
+/** Replace a node with one output by an equal value of the same dtype and shape, or return `undefined` to leave it. */
 export type RewriteRule = (node: Node, context: RewriteContext) => ValueRef | undefined;
 
 /** Rules by operator name; `*` rules are tried on every operator, after its own. */
@@ -26,6 +33,8 @@ export type RewriteRules = { readonly [op: string]: readonly RewriteRule[] };
  * Build the graph anew from its inputs on, and let the rules replace each node as it is added. Rules see operands that are
  * already rewritten, and what they emit is rewritten in turn, so one walk reaches a fixed point of rules that look
  * upwards. Nodes that lose their last user stay; dead-code elimination takes them.
+ *
+ * @throws InvariantError when a rule changes the dtype or shape of a value, or emits the operator that it replaces instead of deriving it.
  */
 export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
   const nodes: Node[] = [];
@@ -36,26 +45,42 @@ export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
     return { node: nodes.length - 1, output: 0 };
   };
   let scope = "";
+  /** The operators that rules are replacing now, outermost first. */
+  const replaced: string[] = [];
 
   const applyRules = (node: Omit<Node, "id">): ValueRef | undefined => {
     if (node.specs.length !== 1) return undefined;
     for (const rule of [...(rules[node.op] ?? []), ...(rules["*"] ?? [])]) {
+      replaced.push(node.op);
       const replacement = rule({ ...node, id: -1 }, context);
-      if (replacement !== undefined) return replacement;
+      replaced.pop();
+      if (replacement === undefined) continue;
+      const [before, after] = [node.specs[0]!, context.spec(replacement)];
+      if (!sameSpec(before, after))
+        throw new InvariantError(
+          `rule ${rule.name} replaced ${node.op} of ${formatSpec(before)} by ${formatSpec(after)}; a rewrite keeps dtype and shape`,
+        );
+      return replacement;
     }
     return undefined;
   };
-  const emit = (op: string, inputs: readonly ValueRef[], params: Params = {}): ValueRef => {
+  const add = (op: string, inputs: readonly ValueRef[], params: Params): ValueRef => {
     const operator = operators[op];
     if (operator === undefined) throw new InvariantError(`a rewrite emitted operator "${op}", which is not in the operator table`);
     const node = { op, inputs, params, specs: operator.infer(inputs.map(context.spec), params), scope };
     return applyRules(node) ?? append(node);
   };
+  const emit = (op: string, inputs: readonly ValueRef[], params: Params = {}): ValueRef => {
+    if (op === replaced.at(-1))
+      throw new InvariantError(`a rule for ${op} emitted ${op} with params of its own; it must derive it, so that all others are kept`);
+    return add(op, inputs, params);
+  };
   const context: RewriteContext = {
     producer: (ref) => nodes[ref.node]!,
     spec: (ref) => nodes[ref.node]!.specs[ref.output]!,
+    derive: ({ op, params }, inputs, changes = {}) => add(op, inputs, { ...params, ...changes }),
     emit,
-    constant: (spec, value) => emit("constant", [], { dtype: spec.dtype, shape: [...spec.shape], value: encodeNumber(value) }),
+    constant: (spec, value) => add("constant", [], { dtype: spec.dtype, shape: [...spec.shape], value: encodeNumber(value) }),
     constantValue: (ref) => {
       const { op, params } = nodes[ref.node]!;
       return op === "constant" ? Number(params["value"]) : undefined;

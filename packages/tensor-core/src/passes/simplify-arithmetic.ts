@@ -16,12 +16,12 @@ const neutral =
  * `x − scatter(v)` onto zeros is `x` with `−v` added at those positions: what a sparse encoder keeps costs as much as what it sends. Only
  * where no position comes twice, as those of `top-k`; else the sums would round otherwise.
  */
-const subtractScattered: RewriteRule = ({ inputs: [a, b] }, { producer, constantValue, spec, emit }) => {
+const subtractScattered: RewriteRule = ({ inputs: [a, b] }, { producer, constantValue, spec, derive, emit }) => {
   const scatter = producer(b!);
   if (scatter.op !== "scatter-add" || spec(b!).shape.length !== 1 || !Object.is(constantValue(scatter.inputs[0]!), 0)) return undefined;
   const [, indices, updates] = scatter.inputs;
   if (producer(indices!).op !== "top-k" || spec(indices!).shape.length !== 1) return undefined;
-  return emit("scatter-add", [a!, indices!, emit("negate", [updates!])], scatter.params);
+  return derive(scatter, [a!, indices!, emit("negate", [updates!])]);
 };
 
 const negateOfNegate: RewriteRule = ({ inputs }, { producer }) => {
@@ -70,7 +70,8 @@ const stretchedOperand = (ref: ValueRef, { producer }: RewriteContext): Node | u
 };
 
 /** Compute before stretching: `f(broadcast(x), c)` is `broadcast(f(x, c))`, on as many elements as x has. */
-const computeThenStretch: RewriteRule = ({ op, inputs, params, specs }, context) => {
+const computeThenStretch: RewriteRule = (node, context) => {
+  const { op, inputs, specs } = node;
   if (operators[op]?.scalar === undefined) return undefined;
   const stretched = inputs.map((ref) => stretchedOperand(ref, context));
   const source = stretched.find((node) => node !== undefined)?.inputs[0];
@@ -84,7 +85,7 @@ const computeThenStretch: RewriteRule = ({ op, inputs, params, specs }, context)
     else if (value !== undefined) small.push(context.constant({ dtype: context.spec(ref).dtype, shape }, value));
     else return undefined;
   }
-  return context.emit("broadcast-to", [context.emit(op, small, params)], { shape: specs[0]!.shape });
+  return context.emit("broadcast-to", [context.derive(node, small)], { shape: specs[0]!.shape });
 };
 
 /**

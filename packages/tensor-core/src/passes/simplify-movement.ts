@@ -17,9 +17,9 @@ const sameSpecAsOperand: RewriteRule = ({ inputs, specs }, { spec }) =>
   sameShape(spec(inputs[0]!).shape, specs[0]!.shape) ? inputs[0]! : undefined;
 
 /** `reshape(reshape(x))` reads x. */
-const reshapeOfReshape: RewriteRule = ({ inputs, params }, { producer, emit }) => {
-  const inner = producer(inputs[0]!);
-  return inner.op === "reshape" ? emit("reshape", inner.inputs, params) : undefined;
+const reshapeOfReshape: RewriteRule = (node, { producer, derive }) => {
+  const inner = producer(node.inputs[0]!);
+  return inner.op === "reshape" ? derive(node, inner.inputs) : undefined;
 };
 
 /** A permutation that keeps the order of all dimensions longer than 1 moves nothing: [1, n] → [n, 1]. */
@@ -30,20 +30,20 @@ const transposeAsReshape: RewriteRule = ({ inputs, params, specs }, { spec, emit
   return sameShape(shape, specs[0]!.shape) ? inputs[0]! : emit("reshape", inputs, { shape: specs[0]!.shape });
 };
 
-const transposeOfTranspose: RewriteRule = ({ inputs, params }, { producer, emit }) => {
-  const inner = producer(inputs[0]!);
+const transposeOfTranspose: RewriteRule = (node, { producer, derive }) => {
+  const inner = producer(node.inputs[0]!);
   if (inner.op !== "transpose") return undefined;
   const first = listOf(inner.params["permutation"]);
-  return emit("transpose", inner.inputs, { permutation: listOf(params["permutation"]).map((dim) => first[dim]!) });
+  return derive(node, inner.inputs, { permutation: listOf(node.params["permutation"]).map((dim) => first[dim]!) });
 };
 
 /** Stretching no dimension only adds dimensions of size 1. */
 const broadcastAsReshape: RewriteRule = ({ inputs, specs }, { spec, emit }) =>
   elementCount(spec(inputs[0]!).shape) === elementCount(specs[0]!.shape) ? emit("reshape", inputs, { shape: specs[0]!.shape }) : undefined;
 
-const broadcastOfBroadcast: RewriteRule = ({ inputs, params }, { producer, emit }) => {
-  const inner = producer(inputs[0]!);
-  return inner.op === "broadcast-to" ? emit("broadcast-to", inner.inputs, params) : undefined;
+const broadcastOfBroadcast: RewriteRule = (node, { producer, derive }) => {
+  const inner = producer(node.inputs[0]!);
+  return inner.op === "broadcast-to" ? derive(node, inner.inputs) : undefined;
 };
 
 // Every value of the left dtype is held exactly by those on the right, so going there and back changes nothing.
@@ -64,17 +64,18 @@ const castOfCast: RewriteRule = ({ inputs, specs }, { producer, spec }) => {
 const castToOwn: RewriteRule = ({ inputs, specs }, { spec }) => (spec(inputs[0]!).dtype === specs[0]!.dtype ? inputs[0]! : undefined);
 
 /** Only the dtype that bits are read as in the end matters. */
-const bitcastOfBitcast: RewriteRule = ({ inputs, params }, { producer, emit }) => {
-  const inner = producer(inputs[0]!);
-  return inner.op === "bitcast" ? emit("bitcast", inner.inputs, params) : undefined;
+const bitcastOfBitcast: RewriteRule = (node, { producer, derive }) => {
+  const inner = producer(node.inputs[0]!);
+  return inner.op === "bitcast" ? derive(node, inner.inputs) : undefined;
 };
 
-const sliceOfSlice: RewriteRule = ({ inputs, params }, { producer, emit }) => {
+const sliceOfSlice: RewriteRule = (node, { producer, derive }) => {
+  const { inputs, params } = node;
   const inner = producer(inputs[0]!);
   if (inner.op !== "slice") return undefined;
   const [starts, ends, strides] = [listOf(params["starts"]), listOf(params["ends"]), listOf(params["strides"])];
   const [offset, step] = [listOf(inner.params["starts"]), listOf(inner.params["strides"])];
-  return emit("slice", inner.inputs, {
+  return derive(node, inner.inputs, {
     starts: starts.map((start, dim) => offset[dim]! + start * step[dim]!),
     // The last index that is kept, plus one: `end` itself may lie beyond the operand of the inner slice.
     ends: ends.map((end, dim) => offset[dim]! + (end > starts[dim]! ? (end - 1) * step[dim]! + 1 : starts[dim]! * step[dim]!)),
@@ -83,18 +84,19 @@ const sliceOfSlice: RewriteRule = ({ inputs, params }, { producer, emit }) => {
 };
 
 /** Cutting only along dimensions that were stretched is stretching less. */
-const sliceOfBroadcast: RewriteRule = ({ inputs, params, specs }, { producer, spec, emit }) => {
+const sliceOfBroadcast: RewriteRule = ({ inputs, params, specs }, { producer, spec, derive }) => {
   const inner = producer(inputs[0]!);
   if (inner.op !== "broadcast-to") return undefined;
   const { shape } = specs[0]!;
   const operand = spec(inner.inputs[0]!).shape;
   const lead = shape.length - operand.length;
   const whole = operand.every((size, dim) => size === 1 || (size === shape[dim + lead] && listOf(params["strides"])[dim + lead] === 1));
-  return whole && elementCount(shape) > 0 ? emit("broadcast-to", inner.inputs, { shape }) : undefined;
+  return whole && elementCount(shape) > 0 ? derive(inner, inner.inputs, { shape: [...shape] }) : undefined;
 };
 
 /** A slice that lies inside one operand of a `concat` reads that operand: a bucket is unpacked without having been packed. */
-const sliceOfConcat: RewriteRule = ({ inputs, params }, { producer, spec, emit }) => {
+const sliceOfConcat: RewriteRule = (node, { producer, spec, derive }) => {
+  const { inputs, params } = node;
   const inner = producer(inputs[0]!);
   if (inner.op !== "concat") return undefined;
   const dim = inner.params["dim"] as number;
@@ -104,7 +106,7 @@ const sliceOfConcat: RewriteRule = ({ inputs, params }, { producer, spec, emit }
     const size = spec(operand).shape[dim]!;
     if (size > 0 && starts[dim]! >= begin && ends[dim]! <= begin + size && ends[dim]! > starts[dim]!) {
       const shift = (list: readonly number[]): number[] => list.map((index, i) => (i === dim ? index - begin : index));
-      return emit("slice", [operand], { ...params, starts: shift(starts), ends: shift(ends) });
+      return derive(node, [operand], { starts: shift(starts), ends: shift(ends) });
     }
     begin += size;
   }
@@ -112,10 +114,11 @@ const sliceOfConcat: RewriteRule = ({ inputs, params }, { producer, spec, emit }
 };
 
 /** Drop empty operands; one operand alone is the result. */
-const concatOfFew: RewriteRule = ({ inputs, params }, { spec, emit }) => {
+const concatOfFew: RewriteRule = (node, { spec, derive }) => {
+  const { inputs } = node;
   const filled = inputs.filter((ref) => elementCount(spec(ref).shape) > 0);
   if (filled.length === 1 && inputs.length > 0) return filled[0]!;
-  return filled.length === inputs.length || filled.length === 0 ? undefined : emit("concat", filled, params);
+  return filled.length === inputs.length || filled.length === 0 ? undefined : derive(node, filled);
 };
 
 /** `concat` of slices that lie one after another in one tensor, and fill it, is that tensor: an unpacked bucket packed again. */
@@ -161,11 +164,15 @@ const swapsLastTwo = (ref: ValueRef, { producer }: RewriteContext): ValueRef | u
 };
 
 /** A product reads a transposed operand as it lies. */
-const matmulOfTranspose: RewriteRule = ({ inputs: [a, b], params }, context) => {
+const matmulOfTranspose: RewriteRule = (node, context) => {
+  const {
+    inputs: [a, b],
+    params,
+  } = node;
   const plainA = swapsLastTwo(a!, context);
   const plainB = swapsLastTwo(b!, context);
   if (plainA === undefined && plainB === undefined) return undefined;
-  return context.emit("matmul", [plainA ?? a!, plainB ?? b!], {
+  return context.derive(node, [plainA ?? a!, plainB ?? b!], {
     transposeA: params["transposeA"] !== (plainA !== undefined),
     transposeB: params["transposeB"] !== (plainB !== undefined),
   });
