@@ -48,7 +48,7 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
     z.strictObject({ kind: z.enum(["gaussian-k", "g-top-k", "ok-top-k"]), errorFeedback, ...sparse }),
     z.strictObject({
       kind: z.literal("ms-top-k"),
-      samplings: z.int().min(1).max(16).default(12).describe("Halvings of the range in which the threshold is sought."),
+      samplings: z.int().min(1).max(24).default(24).describe("Halvings of the range in which the threshold is sought."),
       values,
       errorFeedback,
       ...sparse,

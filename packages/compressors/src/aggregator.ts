@@ -41,8 +41,11 @@ export interface Aggregator<State = unknown> {
   readonly name?: string;
   /** Whether the expectation of `sent` differs from the gradient, so that error feedback is needed to converge. */
   readonly biased: boolean;
-  /** δ of ‖u − sent‖² ≤ (1 − δ)‖u‖² on one rank: the part of any gradient that is sent at least, in expectation where it draws. Absent where none is known. */
-  contraction?(bucket: Bucket): number;
+  /**
+   * δ of ‖u − sent‖² ≤ (1 − δ)‖u‖² on every rank of so many: the part of any gradient that is sent at least, in expectation where it draws. Absent,
+   * or undefined for some numbers of ranks or lengths, where none is known: what the other ranks send may crowd out a rank's own.
+   */
+  contraction?(bucket: Bucket, worldSize: number): number | undefined;
   /** State before the first step; traced. */
   init(bucket: Bucket): State;
   aggregate(gradient: Tensor, state: State, bucket: Bucket, context: AggregateContext): Aggregated<State>;

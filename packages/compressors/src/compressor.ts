@@ -39,8 +39,8 @@ export interface Codec<State = unknown, Payload = unknown> {
   readonly aggregation: "sum" | "gather";
   /** Whether the expectation of `decode(encode(g))` differs from `g`, so that error feedback is needed to converge. */
   readonly biased: boolean;
-  /** δ of ‖u − C(u)‖² ≤ (1 − δ)‖u‖², in expectation where it draws. Absent where none is known. */
-  contraction?(gradient: TensorSpec): number;
+  /** δ of ‖u − C(u)‖² ≤ (1 − δ)‖u‖², in expectation where it draws. Absent, or undefined for some lengths, where none is known. */
+  contraction?(gradient: TensorSpec): number | undefined;
   /** State for a gradient of this spec; traced. */
   init(gradient: TensorSpec): State;
   /** Compress; f32 of any shape. */
@@ -64,7 +64,7 @@ export interface Codec<State = unknown, Payload = unknown> {
 /** A codec, and the aggregation of its payloads. */
 export interface Compressor<State = unknown, Payload = unknown> extends Codec<State, Payload>, Aggregator<State> {
   init(gradient: TensorSpec): State;
-  contraction?(gradient: TensorSpec): number;
+  contraction?(gradient: TensorSpec): number | undefined;
 }
 
 const gatherSum = <State, Payload>(codec: Codec<State, Payload>, payload: Payload, bucket: Bucket, context: AggregateContext): Tensor => {

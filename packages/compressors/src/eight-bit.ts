@@ -36,7 +36,12 @@ export const eightBitCompressor = ({ blockSize = 256, rounding = "nearest" }: Ei
     aggregation: "gather",
     biased: rounding === "nearest",
     // Half a step of max|u|/127 may be lost of each entry.
-    ...(rounding === "nearest" && { contraction: (gradient) => 1 - blockShape(lengthOf(gradient), blockSize)[1] / 254 ** 2 }),
+    ...(rounding === "nearest" && {
+      contraction: (gradient) => {
+        const least = 1 - blockShape(lengthOf(gradient), blockSize)[1] / 254 ** 2;
+        return least > 0 ? least : undefined;
+      },
+    }),
     init: () => [],
     encode: (gradient, state, context) => {
       const key = rounding === "nearest" ? undefined : ownKey(name, context);

@@ -26,5 +26,5 @@ export const withErrorFeedback = <Inner>(aggregator: Aggregator<Inner>): Aggrega
       return { instead: accumulated, remember: (sent) => ({ residual: subtract(accumulated, sent) }) };
     },
   }),
-  ...(aggregator.contraction && { contraction: (bucket) => aggregator.contraction!(bucket) }),
+  ...(aggregator.contraction && { contraction: (bucket, worldSize) => aggregator.contraction!(bucket, worldSize) }),
 });

@@ -96,6 +96,7 @@ const mergeRounds = (own: SparsePayload, k: number, axis: string, collective: Co
  *
  * For P = C + E, C the greatest power of two, E ranks send theirs to a partner first, and get the result with a bit for each entry: two more steps.
  * The result need not be the k greatest entries of the sum: of normal gradients (n = 64, k = 6, P = 8) it shares 0.55 of their positions.
+ * On one rank it is top-k. On several it has no contraction of its own: all entries of a rank may be dropped for those of others.
  * Biased: wrap it in `withErrorFeedback`.
  *
  * @throws ArgumentError for a density outside (0, 1].
@@ -108,7 +109,7 @@ export const gTopKAggregator = ({ density }: GTopKOptions): Aggregator<[]> => {
   return {
     name: `g-top-k ${density}`,
     biased: true,
-    contraction: (bucket) => keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)),
+    contraction: (bucket, worldSize) => (worldSize === 1 ? keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined),
     init: () => [],
     aggregate: (gradient, state, bucket, { axis, collective }) => {
       const n = lengthOf(bucket);

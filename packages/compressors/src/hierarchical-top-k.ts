@@ -50,6 +50,7 @@ const placeShard = (shard: Tensor, axis: string, ranksPerHost: number): Tensor =
  * answer for it. Over a host that adds up to C(S), over all ranks to P times the mean. So error feedback keeps `S − C(S)` in the own shard and 0
  * elsewhere, and it takes part in the next sum. Entries that are sent leave exactly 0; for others, the subtraction rounds to 2⁻²⁴ of the greater operand.
  *
+ * With h = 1 it is top-k. Else it has no contraction on single ranks: `S − C(S)` of the owner holds what other ranks of the host did not get through.
  * Biased: wrap it in `withErrorFeedback`.
  *
  * @throws ArgumentError for a density outside (0, 1], for ranksPerHost below 1, and where a mesh has other sizes along `inside` and `across`.
@@ -74,7 +75,7 @@ export const hierarchicalTopKAggregator = ({ density, inside, across, ranksPerHo
   return {
     name: `hierarchical top-k ${density}`,
     biased: true,
-    contraction: (bucket) => keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)),
+    contraction: (bucket) => (ranksPerHost === 1 ? keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined),
     init: () => [],
     aggregate: (gradient, state, bucket, context) => {
       checkMesh(context);

@@ -1,6 +1,5 @@
 import {
   add,
-  cast,
   divide,
   equal,
   floor,
@@ -35,7 +34,7 @@ const stepsWithin = (magnitudes: Tensor, levels: Tensor, level: Tensor): Tensor 
 
 /**
  * The magnitude that `rank` of these reach, to 1e-6 of it or better. Where more than `most` reach it, as with ties, the next greater one,
- * if there is one.
+ * if there is one; but 0 stays, since whoever compares with it takes what is not 0.
  *
  * Counted twice: at 4096 levels around `t = z·σ` with `z = Φ⁻¹(1 − rank/2s)`, where a normal distribution would have its `rank` largest,
  * and its `σ = √(π/2) · mean |u|`: no squares that overflow, and less moved by outliers than the standard deviation; then at 1024 steps of
@@ -53,6 +52,8 @@ export const magnitudeBound = (magnitudes: Tensor, rank: number, most: number = 
   const levels = levelsAround(magnitudes, multiply(mean, z * Math.sqrt(Math.PI / 2)));
   const steps = stepsWithin(magnitudes, levels, levelOfKth(levels, numLevelsAround, rank).level);
   const { level, count, countAbove } = levelOfKth(steps, numSteps + 1, rank);
-  const higher = cast(logicalAnd(greater(count, Math.min(s, Math.floor(most))), greater(countAbove, 0)), "f32");
-  return reduceMin(where(greaterEqual(steps, add(level, higher)), magnitudes, Infinity));
+  const from = (lowest: Tensor): Tensor => reduceMin(where(greaterEqual(steps, lowest), magnitudes, Infinity));
+  const bound = from(level);
+  const isTied = logicalAnd(greater(count, Math.min(s, Math.floor(most))), logicalAnd(greater(countAbove, 0), greater(bound, 0)));
+  return where(isTied, from(add(level, 1)), bound);
 };

@@ -48,9 +48,10 @@ export interface MagnitudeLevel {
  * the values once per step.
  *
  * @param levels f32 [n], whole numbers in [0, numLevels), higher for larger magnitudes. Whole numbers, so that the bins of the histogram and
- * comparisons with a level say the same to the last entry.
+ * comparisons with a level say the same to the last entry. Others below 0 have none.
+ * @param k at least 1; i32 [] where it is known at run time only.
  */
-export const levelOfKth = (levels: Tensor, numLevels: number, k: number): MagnitudeLevel => {
+export const levelOfKth = (levels: Tensor, numLevels: number, k: number | Tensor): MagnitudeLevel => {
   const fromHere = cumsum(histogram(levels, full([], 0), full([], numLevels), numLevels), { reverse: true });
   // Counts do not rise with the level, so those of at least k come first: their number says where they end.
   const next = sum(cast(greaterEqual(fromHere, k), "i32"));

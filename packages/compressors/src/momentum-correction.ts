@@ -77,6 +77,6 @@ export const withMomentumCorrection = <Inner>(
         };
       },
     }),
-    ...(aggregator.contraction && { contraction: (bucket) => aggregator.contraction!(bucket) }),
+    ...(aggregator.contraction && { contraction: (bucket, worldSize) => aggregator.contraction!(bucket, worldSize) }),
   };
 };

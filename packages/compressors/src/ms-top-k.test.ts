@@ -6,7 +6,7 @@ import { aggregateWorld } from "../test/aggregate-world.ts";
 import { msTopKCompressor } from "./ms-top-k.ts";
 import { topKCompressor } from "./top-k.ts";
 
-const select = async (gradient: readonly number[], density: number, samplings = 12): Promise<{ values: number[]; indices: number[] }> => {
+const select = async (gradient: readonly number[], density: number, samplings = 24): Promise<{ values: number[]; indices: number[] }> => {
   const compressor = msTopKCompressor({ density, samplings });
   const payload = await evaluate((g: Tensor) => compressor.encode(g, []).payload, referenceBackend())(NdArray.from(gradient));
   return { values: payload.values.toNumbers(), indices: payload.indices.toNumbers() };
@@ -66,6 +66,40 @@ describe("msTopKCompressor", () => {
     }
   });
 
+  it("is top-k to the last bit of f32, and with fewer samplings to their level", async () => {
+    const gradient = normal([20_000], 7).toNumbers();
+    const exact = gradient.map(Math.abs).sort((a, b) => b - a);
+    const [most, mean] = [exact[0]!, exact.reduce((sum, v) => sum + v, 0) / exact.length];
+    for (const density of [0.001, 0.05, 0.6]) {
+      const least = async (samplings: number): Promise<number> =>
+        Math.min(...(await select(gradient, density, samplings)).values.map(Math.abs));
+      const kth = exact[density * 20_000 - 1]!;
+      for (const samplings of [6, 12, 18, 24]) {
+        const level = most * (2 ** (1 - samplings) + 2 ** -22);
+        expect(Math.abs((await least(samplings)) - kth), `${samplings} samplings at ${density}, mean ${mean}`).toBeLessThanOrEqual(level);
+      }
+    }
+  });
+
+  it("never leaves out the greatest for ties before it, of any length", async () => {
+    // By a sample: half of the entries are equal, and the greatest come last.
+    const n = 2 ** 18 + 64;
+    const gradient = Array.from({ length: n }, (_, i) => (i >= n - 50 ? 1000 + i - n : i % 2));
+    const { values, indices } = await select(gradient, 0.01);
+    expect(Math.max(...values)).toBe(999);
+    expect(indices.filter((i) => i >= n - 50).length).toBe(50);
+  });
+
+  it("declares a contraction where it looks at all entries, and none where at a sample", () => {
+    const { contraction } = msTopKCompressor({ density: 0.001 });
+    const of = (n: number): number | undefined => contraction!({ dtype: "f32", shape: [n] });
+    expect(of(100_000)! / 0.001).toBeGreaterThan(0.9);
+    expect(of(2 ** 18 + 1)! / 0.001).toBeGreaterThan(0.7);
+    expect(of(832_000)).toBeUndefined();
+    // Levels of a 32nd tell too little.
+    expect(msTopKCompressor({ density: 0.001, samplings: 6 }).contraction!({ dtype: "f32", shape: [1000] })).toBeUndefined();
+  });
+
   it("is top-k where magnitudes differ by more than a level", () => {
     const gradient = Array.from({ length: 200 }, (_, i) => (((i * 77) % 200) + 1) * (i % 3 === 0 ? -1 : 1));
     for (const density of [0.01, 0.1, 0.3, 0.7, 1])
@@ -77,8 +111,8 @@ describe("msTopKCompressor", () => {
     const { values, indices } = await select(heavy, 0.1);
     expect(indices).toEqual(expect.arrayContaining([100, 400]));
     const kept = Math.min(...values);
-    // A level is a 2048th of the mean, 41.5.
-    heavy.forEach((v, i) => expect(indices.includes(i) || v <= kept + 0.021).toBe(true));
+    // A level is a 2²³th of the mean, 41.5: less than f32 tells apart among those.
+    heavy.forEach((v, i) => expect(indices.includes(i) || v <= kept).toBe(true));
   });
 
   it("fills up from the lowest position among equals", async () => {
@@ -88,6 +122,6 @@ describe("msTopKCompressor", () => {
 
   it("refuses densities and samplings that there are not", () => {
     expect(() => msTopKCompressor({ density: 2 })).toThrow(/density 2/);
-    expect(() => msTopKCompressor({ density: 0.1, samplings: 30 })).toThrow(/30 samplings cannot be counted; use an integer from 1 to 16/);
+    expect(() => msTopKCompressor({ density: 0.1, samplings: 30 })).toThrow(/30 samplings cannot be counted; use an integer from 1 to 24/);
   });
 });

@@ -9,8 +9,8 @@ export interface SparsifierRule {
   readonly name: string;
   /** Entries of a payload of `n`; the most, with `ragged`. */
   capacity(n: number): number;
-  /** Least part of the energy of `n` entries that is sent. Absent where none is known. */
-  contraction?(n: number): number;
+  /** Least part of the energy of `n` entries that is sent. Absent, or undefined for some n, where none is known. */
+  contraction?(n: number): number | undefined;
   /** Whether the count is known at run time only. Then no entry has value 0, and what is behind the last one does not travel. */
   readonly ragged?: boolean;
   /** The entries to send. @param flat f32 [n]. */

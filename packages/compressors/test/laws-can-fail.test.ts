@@ -23,6 +23,8 @@ import {
 } from "@skein/tensor-core";
 import { describe, expect, it } from "vitest";
 import { type Aggregator, type Compressor, identityCompressor, lengthOf, topKCompressor, withErrorFeedback } from "../src/index.ts";
+import { gTopKAggregator } from "../src/g-top-k.ts";
+import { msTopKCompressor } from "../src/ms-top-k.ts";
 import { thresholdCompressor } from "../src/threshold.ts";
 import { laws } from "./laws/table.ts";
 import { basicRows } from "./rows/basics.ts";
@@ -173,8 +175,18 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
       ),
     ),
   ],
-  ["contracts as it declares", "keeps less than it says", { ...topK, contraction: () => 0.5 }],
-  ["contracts as it declares", "overshoots", ofIdentity(sending((g) => multiply(g, 1.001)))],
+  ["contracts on every rank", "keeps less than it says", { ...topK, contraction: () => 0.5 }],
+  ["contracts on every rank", "overshoots", ofIdentity(sending((g) => multiply(g, 1.001)))],
+  [
+    "contracts on every rank",
+    "drops entries of one rank for those of another",
+    { ...topK, aggregator: { ...gTopKAggregator({ density: 0.1 }), contraction: (bucket) => topK.contraction!(bucket, 1) } },
+  ],
+  [
+    "contracts as it declares where so many",
+    "looks at a sample",
+    { ...topK, aggregator: { ...msTopKCompressor({ density: 0.1 }), contraction: (bucket) => topK.contraction!(bucket, 1) } as Aggregator },
+  ],
   ["permuted gradients", "sends the first half", ofIdentity(sending((g) => firstHalf(g)))],
   [
     "gradients times a power of two",

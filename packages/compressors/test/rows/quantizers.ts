@@ -160,7 +160,8 @@ export const quantizerRows: readonly Row[] = [
       const [rows, size] = blocks(Math.ceil(lengthOf(bucket) / worldSize), 16);
       return 2 * (worldSize - 1) * rows * (size + 4);
     },
-    contraction: eightBitContraction(16),
+    // Of several, the owner of a shard answers for the rounding of everybody's sum.
+    contraction: (bucket, worldSize) => (worldSize === 1 ? eightBitContraction(16)(bucket) : undefined),
     dense: agoqAggregator(),
     denseTolerance: 2 / 253,
     odd: true,

@@ -22,8 +22,11 @@ export interface Row {
   bytes(bucket: Bucket, worldSize: number): number;
   /** Whether `bytes` is a bound, not a count. */
   readonly bytesAreMost?: boolean;
-  /** Where the aggregator declares one, that. δ of ‖u − sent‖² ≤ (1 − δ)‖u‖² on one rank, in the mean over keys where it draws. Absent where there is none, as for unbiased quantizers. */
-  contraction?(bucket: Bucket): number;
+  /**
+   * Where the aggregator declares one, that. δ of ‖u − sent‖² ≤ (1 − δ)‖u‖² on every rank of so many, in the mean over keys where it draws. Absent
+   * where there is none, as for unbiased quantizers.
+   */
+  contraction?(bucket: Bucket, worldSize: number): number | undefined;
   /** A setting at which the mean must equal that of dense all-reduce: density 1, full rank; and how nearly, relative to the greatest |g|. */
   readonly dense?: Aggregator;
   readonly denseTolerance?: number;

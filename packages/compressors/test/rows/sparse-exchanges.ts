@@ -18,6 +18,7 @@ const hierarchical = (density: number): Aggregator<[]> => {
   return {
     ...sized(1),
     aggregate: (...args) => sized(axisSize("inside")).aggregate(...args),
+    contraction: (bucket, worldSize) => sized(ranksPerHostOf(worldSize)).contraction!(bucket, worldSize),
     bytesSent: (bucket, worldSize) => sized(ranksPerHostOf(worldSize)).bytesSent(bucket, worldSize),
   };
 };
@@ -26,10 +27,11 @@ const hierarchical = (density: number): Aggregator<[]> => {
 const coreOf = (worldSize: number): number => 2 ** Math.floor(Math.log2(worldSize));
 
 const common = { permutation: true, scale: true, odd: true, randomised: false, denseTolerance: 2 ** -20 } as const;
+/** That of top-k where a rank is alone (in its host); of several, those of one may be dropped whole for those of the others. */
 const contraction =
   (density: number): NonNullable<Row["contraction"]> =>
-  (bucket) =>
-    kept(density, lengthOf(bucket)) / Math.max(1, lengthOf(bucket));
+  (bucket, worldSize) =>
+    worldSize === 1 ? kept(density, lengthOf(bucket)) / Math.max(1, lengthOf(bucket)) : undefined;
 
 const gTopKBytes =
   (density: number): Row["bytes"] =>

@@ -64,8 +64,11 @@ const gaussianK = (density: number): Omit<Row, "name" | "aggregator"> => ({
 
 const msTopK = (density: number): Omit<Row, "name" | "aggregator"> => ({
   ...topK(density),
-  // Up to w = (M − m)/2¹¹ may be lost by the choice within a bracket: k·2Mw, and ‖u‖² ≥ M².
-  contraction: (bucket) => share(kept(density, lengthOf(bucket)), lengthOf(bucket)) - kept(density, lengthOf(bucket)) * 2 ** -10,
+  // Up to w = (M − m)/2²³ may be lost by the choice within a bracket, and three times that by rounding: k·2Mw, and ‖u‖² ≥ M². A sample tells nothing.
+  contraction: (bucket) =>
+    lengthOf(bucket) > 2 ** 18
+      ? undefined
+      : share(kept(density, lengthOf(bucket)), lengthOf(bucket)) - kept(density, lengthOf(bucket)) * 2 ** -20,
   dense: msTopKCompressor({ density: 1 }),
 });
 
