@@ -1,22 +1,31 @@
-import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NdArray } from "@skein/tensor-core";
+import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
   checkpointsFolder,
   commitCheckpoint,
   discardPartial,
-  type Manifest,
   newestCheckpoint,
   rankFile,
   requireSameTensors,
-  type SavedFile,
-  sha256,
   sharedFile,
   specsText,
   writePart,
 } from "./checkpoint.ts";
+import { checkpointSecret, encodeManifest, type Manifest, type SavedFile, sha256 } from "./checkpoint-manifest.ts";
 import { CheckpointError } from "./errors.ts";
 import { type Files, nodeFiles } from "./files.ts";
 
@@ -28,11 +37,14 @@ afterEach(() => rmSync(output, { recursive: true }));
 
 const tensors = (value: number): Map<string, NdArray> => new Map([["params.dense.weight", NdArray.from([value, 2, 3, 4], [2, 2])]]);
 
+/** What all ranks share after so many steps. */
+const shared = (step: number): Map<string, NdArray> => tensors(step).set("step", NdArray.scalar(step, "u32"));
+
 const manifestOf = (step: number, files: readonly SavedFile[]): Manifest => ({
   format: "skein-checkpoint",
-  version: 1,
+  version: 2,
   step,
-  data: { epoch: 0, step },
+  data: { epoch: Math.floor(step / 10), step: step % 10, stepsPerEpoch: 10 },
   worldSize: 1,
   modelHash: sha256("model"),
   jobHash: sha256("job"),
@@ -40,8 +52,15 @@ const manifestOf = (step: number, files: readonly SavedFile[]): Manifest => ({
 });
 
 const save = (step: number, { files = nodeFiles, keep = 3 }: { files?: Files; keep?: number } = {}): string => {
-  const parts = [writePart(files, output, step, sharedFile, tensors(step)), writePart(files, output, step, rankFile(0), tensors(-step))];
+  const parts = [writePart(files, output, step, sharedFile, shared(step)), writePart(files, output, step, rankFile(0), tensors(-step))];
   return commitCheckpoint(files, output, manifestOf(step, parts), keep);
+};
+
+/** Write another manifest, with a digest that fits it. */
+const reseal = (folder: string, changes: Partial<Manifest>): void => {
+  const path = join(folder, "manifest.json");
+  const { sha256: _, ...manifest } = JSON.parse(readFileSync(path, "utf8")) as Manifest & { sha256: string };
+  writeFileSync(path, encodeManifest({ ...manifest, ...changes }));
 };
 
 const names = (): string[] => readdirSync(checkpointsFolder(output)).sort();
@@ -79,12 +98,23 @@ describe("a damaged checkpoint is passed over, with the reason", () => {
     ["without a manifest", (folder) => rmSync(join(folder, "manifest.json")), "manifest.json is missing or damaged"],
     [
       "with a manifest that names a file elsewhere",
-      (folder) =>
-        writeFileSync(
-          join(folder, "manifest.json"),
-          readFileSync(join(folder, "manifest.json"), "utf8").replace(sharedFile, "../../x.safetensors"),
-        ),
-      "manifest.json is missing or damaged",
+      (folder) => reseal(folder, { files: [{ name: "../../x.safetensors", bytes: 1, sha256: sha256("x") }] }),
+      "manifest.json holds what no manifest of this version holds",
+    ],
+    [
+      "under the name of another step",
+      (folder) => renameSync(folder, folder.replace(/2$/, "5")),
+      "manifest.json says step 2, but stands in",
+    ],
+    ["with a manifest of another step", (folder) => reseal(folder, { step: 7 }), "says step 7, but also epoch 0 and step 2 of 10"],
+    [
+      "with the tensors of another step",
+      (folder) => {
+        const part = writePart(nodeFiles, output, 2, sharedFile, shared(3));
+        renameSync(join(checkpointsFolder(output), ".writing-step-00000002", sharedFile), join(folder, sharedFile));
+        reseal(folder, { files: [part] });
+      },
+      "manifest.json says step 2, but step of shared.safetensors is 3",
     ],
   ])("%s", (_, damage, reason) => {
     save(1);
@@ -93,13 +123,92 @@ describe("a damaged checkpoint is passed over, with the reason", () => {
     expect(newestCheckpoint(nodeFiles, output, (text) => reasons.push(text)).manifest.step).toBe(1);
     expect(reasons).toHaveLength(1);
     expect(reasons[0]).toContain(reason);
-    expect(reasons[0]).toContain("step-00000002");
+    expect(reasons[0]).toMatch(/step-0000000[25]\/[^\n]*$/);
   });
 
   test("none left, or none at all", () => {
     expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow(/no checkpoint to resume from: .* holds none/);
     truncateSync(join(save(1), sharedFile), 9);
     expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow("holds 1, but none is sound");
+  });
+});
+
+describe("a flipped bit is passed over with one line, and the checkpoint before is used", () => {
+  /** The run's files, one bit of one of them flipped when it is read. */
+  const flipping = (path: string, bit: number): Files => ({
+    ...nodeFiles,
+    read: (asked) => {
+      const bytes = new Uint8Array(nodeFiles.read(asked));
+      if (asked === path) bytes[bit >> 3]! ^= 1 << (bit & 7);
+      return bytes;
+    },
+  });
+  const passesOver = (path: string, bit: number): void => {
+    const reasons: string[] = [];
+    const found = newestCheckpoint(flipping(path, bit), output, (reason) => reasons.push(reason)).manifest.step;
+    const [reason] = reasons;
+    if (found === 1 && reasons.length === 1 && reason!.startsWith(path) && !reason!.includes("\n")) return;
+    expect.fail(`bit ${bit} of ${path}: step ${found} was taken, and said was ${JSON.stringify(reasons)}`);
+  };
+
+  test("every bit of a manifest", () => {
+    save(1);
+    const path = join(save(2), "manifest.json");
+    const bits = 8 * readFileSync(path).length;
+    expect(bits).toBeGreaterThan(5500);
+    for (let bit = 0; bit < bits; bit++) passesOver(path, bit);
+  });
+
+  test("any bit of any tensor file", () => {
+    save(1);
+    const folder = save(2);
+    const bits = fc.constantFrom(sharedFile, rankFile(0)).chain((name) => {
+      const path = join(folder, name);
+      return fc.record({ path: fc.constant(path), bit: fc.nat(8 * readFileSync(path).length - 1) });
+    });
+    fc.assert(
+      fc.property(bits, ({ path, bit }) => passesOver(path, bit)),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe("signed checkpoints", () => {
+  const secret = "a secret of this run";
+  const commit = (step: number, key?: string): string => {
+    const part = writePart(nodeFiles, output, step, sharedFile, shared(step));
+    return commitCheckpoint(nodeFiles, output, manifestOf(step, [part]), 3, key);
+  };
+  const taken = (key: string | undefined): [number, ...string[]] => {
+    const reasons: string[] = [];
+    const { step } = newestCheckpoint(nodeFiles, output, (reason) => reasons.push(reason), key).manifest;
+    return [step, ...reasons];
+  };
+
+  test("whoever has the secret takes what it has signed alone", () => {
+    commit(1, secret);
+    expect(taken(secret)).toEqual([1]);
+    const unsigned = commit(2);
+    expect(taken(secret)).toEqual([1, `${join(unsigned, "manifest.json")} is not signed, but SKEIN_CHECKPOINT_SECRET is set`]);
+    const other = commit(2, "a secret of another");
+    expect(taken(secret)).toEqual([1, expect.stringContaining(`${join(other, "manifest.json")} is signed with another secret`)]);
+  });
+
+  test("one who lacks the secret can read them, and sees a flipped bit of a signature", () => {
+    commit(1);
+    const path = join(commit(2, secret), "manifest.json");
+    expect(taken(undefined)).toEqual([2]);
+    writeFileSync(
+      path,
+      readFileSync(path, "utf8").replace(/("signature": ")(.)/, (_, before: string, digit: string) => before + (digit === "0" ? "1" : "0")),
+    );
+    expect(taken(undefined)).toEqual([1, expect.stringContaining("does not have the SHA-256")]);
+  });
+
+  test("a secret that is none is refused", () => {
+    expect(checkpointSecret({})).toBeUndefined();
+    expect(checkpointSecret({ SKEIN_CHECKPOINT_SECRET: secret })).toBe(secret);
+    expect(() => checkpointSecret({ SKEIN_CHECKPOINT_SECRET: "short" })).toThrow("has 5 bytes, and needs at least 16");
   });
 });
 

@@ -1,57 +1,16 @@
-import { createHash } from "node:crypto";
-import { join } from "node:path";
-import type { DataPosition } from "@skein/data";
+import { basename, join } from "node:path";
 import { formatSpec, type NdArray, readSafetensors, sameSpec, type TensorSpec, writeSafetensors } from "@skein/tensor-core";
-import { z } from "zod";
+import { decodeManifest, encodeManifest, type Manifest, ManifestFault, type SavedFile, sha256 } from "./checkpoint-manifest.ts";
 import { CheckpointError } from "./errors.ts";
-import { type ExchangePlan, exchangePlanSchema } from "./planning/exchange-plan.ts";
 import type { Files } from "./files.ts";
-
-const digest = z.string().regex(/^[0-9a-f]{64}$/);
-const count = z.int().min(0);
-
-/** A file of a checkpoint, as it was when written. */
-export interface SavedFile {
-  readonly name: string;
-  readonly bytes: number;
-  readonly sha256: string;
-}
-
-/** `manifest.json`: what a checkpoint holds. Written last; a folder without one is no checkpoint. */
-export interface Manifest {
-  readonly format: "skein-checkpoint";
-  readonly version: 1;
-  /** Steps done. */
-  readonly step: number;
-  readonly data: DataPosition;
-  readonly worldSize: number;
-  /** Of names, dtypes and shapes of the saved tensors. */
-  readonly modelHash: string;
-  /** Of everything in the job that steers the training. */
-  readonly jobHash: string;
-  /** What was measured and decided about the exchange of gradients; residuals lie as it says. */
-  readonly plan?: ExchangePlan | undefined;
-  readonly files: readonly SavedFile[];
-}
-
-const manifestSchema: z.ZodType<Manifest> = z.strictObject({
-  format: z.literal("skein-checkpoint"),
-  version: z.literal(1),
-  step: count,
-  data: z.strictObject({ epoch: count, step: count }),
-  worldSize: z.int().min(1),
-  modelHash: digest,
-  jobHash: digest,
-  plan: exchangePlanSchema.optional(),
-  files: z.array(z.strictObject({ name: z.string().regex(/^[a-z0-9-]+\.safetensors$/), bytes: count, sha256: digest })).min(1),
-});
 
 export type NamedTensors = ReadonlyMap<string, NdArray>;
 
-export const sha256 = (bytes: Uint8Array | string): string => createHash("sha256").update(bytes).digest("hex");
-
 /** The file with what all ranks share: parameters, optimizer state, random key. */
 export const sharedFile = "shared.safetensors";
+
+/** Among what ranks share: the number of steps done. */
+const stepTensor = "step";
 
 /** The file with what a rank has alone: compressor residuals. */
 export const rankFile = (rank: number): string => `rank-${rank}.safetensors`;
@@ -89,13 +48,14 @@ export const discardPartial = (files: Files, output: string): void => {
  * Finish a checkpoint when all parts are written: manifest, fsync of the folder, rename, fsync of the parent. A crash at any moment leaves
  * either the whole checkpoint or none under its final name. Then removes all but the newest `keep`.
  *
+ * @param secret signs the manifest.
  * @returns the checkpoint's folder.
  */
-export const commitCheckpoint = (files: Files, output: string, manifest: Manifest, keep: number): string => {
+export const commitCheckpoint = (files: Files, output: string, manifest: Manifest, keep: number, secret?: string): string => {
   const parent = checkpointsFolder(output);
   const temporary = join(parent, temporaryName(manifest.step));
   const final = join(parent, folderName(manifest.step));
-  files.writeDurably(join(temporary, manifestName), new TextEncoder().encode(`${JSON.stringify(manifest, undefined, 2)}\n`));
+  files.writeDurably(join(temporary, manifestName), encodeManifest(manifest, secret));
   files.syncFolder(temporary);
   files.remove(final); // the same step, saved before an interruption
   files.rename(temporary, final);
@@ -119,28 +79,39 @@ export interface Checkpoint {
   readonly tensors: ReadonlyMap<string, NamedTensors>;
 }
 
-const readChecked = (files: Files, folder: string): Checkpoint => {
-  const path = join(folder, manifestName);
-  let manifest: Manifest;
+/** The tensors of one file of a checkpoint, its bytes checked. @throws CheckpointError */
+export const readPart = (files: Files, folder: string, { name, bytes, sha256: expected }: SavedFile): NamedTensors => {
+  const path = join(folder, name);
+  let content: Uint8Array;
   try {
-    manifest = manifestSchema.parse(JSON.parse(new TextDecoder().decode(files.read(path))));
+    content = files.read(path);
   } catch (cause) {
-    throw new CheckpointError(`${path} is missing or damaged`, { cause });
+    throw new CheckpointError(`${path} cannot be read`, { cause });
   }
-  const tensors = manifest.files.map(({ name, bytes, sha256: expected }): [string, NamedTensors] => {
-    let content: Uint8Array;
-    try {
-      content = files.read(join(folder, name));
-    } catch (cause) {
-      throw new CheckpointError(`${join(folder, name)} cannot be read`, { cause });
-    }
-    if (content.length !== bytes)
-      throw new CheckpointError(`${join(folder, name)} has ${content.length} bytes, but its manifest says ${bytes}: it is torn`);
-    if (sha256(content) !== expected)
-      throw new CheckpointError(`${join(folder, name)} does not have the SHA-256 of its manifest: it was altered`);
-    return [name, readSafetensors(content).tensors];
-  });
-  return { folder, manifest, tensors: new Map(tensors) };
+  if (content.length !== bytes)
+    throw new CheckpointError(`${path} has ${content.length} bytes, but its manifest says ${bytes}: it is torn`);
+  if (sha256(content) !== expected) throw new CheckpointError(`${path} does not have the SHA-256 of its manifest: it was altered`);
+  return readSafetensors(content).tensors;
+};
+
+const readManifest = (files: Files, path: string, secret: string | undefined): Manifest => {
+  try {
+    return decodeManifest(files.read(path), secret);
+  } catch (cause) {
+    throw new CheckpointError(`${path} ${cause instanceof ManifestFault ? cause.message : "is missing or damaged"}`, { cause });
+  }
+};
+
+const readChecked = (files: Files, folder: string, secret: string | undefined): Checkpoint => {
+  const path = join(folder, manifestName);
+  const manifest = readManifest(files, path, secret);
+  const { step } = manifest;
+  if (basename(folder) !== folderName(step)) throw new CheckpointError(`${path} says step ${step}, but stands in ${folder}`);
+  const tensors = new Map(manifest.files.map((file) => [file.name, readPart(files, folder, file)]));
+  const counted = tensors.get(sharedFile)?.get(stepTensor)?.toNumbers()[0];
+  if (counted !== step)
+    throw new CheckpointError(`${path} says step ${step}, but ${stepTensor} of ${sharedFile} is ${counted ?? "not there"}`);
+  return { folder, manifest, tensors };
 };
 
 /** Whether a run has saved anything yet, sound or not. */
@@ -150,14 +121,15 @@ export const hasCheckpoint = (files: Files, output: string): boolean => checkpoi
  * The newest sound checkpoint of a run.
  *
  * @param onRejected is told each newer one that is torn or altered, and why.
+ * @param secret where given, one that it has not signed is passed over too.
  * @throws CheckpointError when there is none.
  */
-export const newestCheckpoint = (files: Files, output: string, onRejected: (reason: string) => void): Checkpoint => {
+export const newestCheckpoint = (files: Files, output: string, onRejected: (reason: string) => void, secret?: string): Checkpoint => {
   const names = checkpointNames(files, output);
   const reasons: string[] = [];
   for (const name of names) {
     try {
-      return readChecked(files, join(checkpointsFolder(output), name));
+      return readChecked(files, join(checkpointsFolder(output), name), secret);
     } catch (error) {
       if (!(error instanceof CheckpointError)) throw error;
       onRejected(error.message);

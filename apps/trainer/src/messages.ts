@@ -3,7 +3,7 @@ import type { WorldConnection } from "@skein/collectives/node";
 import type { Records } from "@skein/data";
 import type { Span } from "@skein/tensor-core";
 import type { BackendName } from "./backend.ts";
-import type { SavedFile } from "./checkpoint.ts";
+import type { SavedFile } from "./checkpoint-manifest.ts";
 import type { ErrorReport } from "./errors.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Job } from "./job.ts";
@@ -22,8 +22,8 @@ export interface Assignment {
   readonly job: Job;
   /** Output folder of the run; all processes reach it. */
   readonly output: string;
-  /** Folder of a checkpoint to go on from, and its step. */
-  readonly resume?: { readonly folder: string; readonly step: number } | undefined;
+  /** A checkpoint to go on from. */
+  readonly resume?: { readonly folder: string; readonly step: number; readonly files: readonly SavedFile[] } | undefined;
   /** What an earlier attempt has measured and decided about the exchange of gradients; else ranks measure anew, if the job wants it. */
   readonly plan?: ExchangePlan | undefined;
   /** Milliseconds since 1970 at which traces begin; no trace without it. */

@@ -1,6 +1,4 @@
-import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { meshPartition } from "@skein/collectives";
 import { joinWorld } from "@skein/collectives/node";
@@ -15,14 +13,13 @@ import {
   leafPaths,
   type NdArray,
   randomKey,
-  readSafetensors,
   type Span,
   SpanRecorder,
   type Tracer,
   unflattenTree,
 } from "@skein/tensor-core";
 import { openBackend } from "./backend.ts";
-import { rankFile, sharedFile, writePart } from "./checkpoint.ts";
+import { rankFile, readPart, sharedFile, writePart } from "./checkpoint.ts";
 import { describeError } from "./errors.ts";
 import { makeEvaluation } from "./evaluate.ts";
 import { nodeFiles } from "./files.ts";
@@ -84,8 +81,10 @@ const firstState = async ({ job, resume }: RankInput, rank: number, parts: Parts
   const fresh = (await compiled(randomKey(job.seed) as never)) as unknown as DeviceState;
   compiled.release();
   if (resume === undefined) return fresh;
-  const read = (name: string): ReadonlyMap<string, NdArray> => readSafetensors(readFileSync(join(resume.folder, name))).tensors;
-  const saved = new Map([...read(sharedFile), ...(splitLeaves(fresh).own.size > 0 ? read(rankFile(rank)) : [])]);
+  // Checked once more: the host may have looked at another copy, or another hour.
+  const wanted = [sharedFile, ...(splitLeaves(fresh).own.size > 0 ? [rankFile(rank)] : [])];
+  const files = resume.files.filter(({ name }) => wanted.includes(name));
+  const saved = new Map(files.flatMap((file) => [...readPart(nodeFiles, resume.folder, file)]));
   const { leaves, structure } = flattenTree<DeviceArray>(fresh);
   return unflattenTree(
     structure,

@@ -1,4 +1,5 @@
 import { newestCheckpoint, hasCheckpoint } from "./checkpoint.ts";
+import { checkpointSecret } from "./checkpoint-manifest.ts";
 import { chooseBackend, surveyHardware } from "./choose-backend.ts";
 import { loadJob } from "./config.ts";
 import { ConfigError, describeError, exitCodes, explainDiskFull } from "./errors.ts";
@@ -70,12 +71,13 @@ const prepareOn = async (job: Job): Promise<{ readonly prepared: Prepared; reado
 /** Begin a run, in an output folder of its own. */
 const begin = async (job: Job, options: RunOptions, where: Where): Promise<number> => {
   const restarts = restartsOf(options);
+  const secret = checkpointSecret(process.env);
   const { prepared, notes } = await prepareOn(job);
   const claimed = options.resumeIfPossible === true ? reclaimOutput(job.name, options.output) : claimOutput(job.name, options.output);
   const output = claimed.path;
   try {
     saveJob(output, prepared.job);
-    return await execute({ prepared, output, tracePath: options.trace, ...restarts, ...where }, options, [
+    return await execute({ prepared, output, checkpointSecret: secret, tracePath: options.trace, ...restarts, ...where }, options, [
       ...prepared.remarks,
       ...notes,
       `${job.name}: ${prepared.totalSteps} steps on ${job.ranks} ${job.ranks === 1 ? "rank" : "ranks"}, output in ${output}`,
@@ -89,7 +91,8 @@ const begin = async (job: Job, options: RunOptions, where: Where): Promise<numbe
 /** Go on from the newest sound checkpoint in `output`. */
 const goOn = async (job: Job, output: string, options: RunOptions, where: Where): Promise<number> => {
   const notes: string[] = [];
-  const resume = newestCheckpoint(nodeFiles, output, (reason) => notes.push(`passed over a damaged checkpoint: ${reason}`));
+  const secret = checkpointSecret(process.env);
+  const resume = newestCheckpoint(nodeFiles, output, (reason) => notes.push(`passed over a damaged checkpoint: ${reason}`), secret);
   const restarts = restartsOf(options);
   const { prepared, notes: chosen } = await prepareOn(job);
   notes.push(
@@ -98,7 +101,7 @@ const goOn = async (job: Job, output: string, options: RunOptions, where: Where)
     ...checkResumable(prepared, resume),
     `${job.name}: going on from ${resume.folder}, step ${resume.manifest.step} of ${prepared.totalSteps}`,
   );
-  return execute({ prepared, output, resume, tracePath: options.trace, ...restarts, ...where }, options, notes);
+  return execute({ prepared, output, resume, checkpointSecret: secret, tracePath: options.trace, ...restarts, ...where }, options, notes);
 };
 
 /** Where ranks run, and how often a run may be restarted from here. */

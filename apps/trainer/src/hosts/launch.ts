@@ -54,7 +54,12 @@ export const launch = async (input: LaunchInput): Promise<Outcome> => {
         throw error;
       }
       const resume = hasCheckpoint(nodeFiles, output)
-        ? newestCheckpoint(nodeFiles, output, (reason) => progress.note(`passed over a damaged checkpoint: ${reason}`))
+        ? newestCheckpoint(
+            nodeFiles,
+            output,
+            (reason) => progress.note(`passed over a damaged checkpoint: ${reason}`),
+            input.checkpointSecret,
+          )
         : undefined;
       metrics.rewind(resume?.manifest.step ?? 0);
       progress.note(`${message.split(";")[0]}; going on from ${resume?.folder ?? "the beginning"} (restart ${restarts} of ${maxRestarts})`);
@@ -70,7 +75,7 @@ const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
     task: "train",
     job: prepared.job,
     output,
-    resume: resume && { folder: resume.folder, step: resume.manifest.step },
+    resume: resume && { folder: resume.folder, step: resume.manifest.step, files: resume.manifest.files },
     plan: resume?.manifest.plan,
     traceOrigin: tracePath === undefined ? undefined : performance.timeOrigin + performance.now(),
     trouble,

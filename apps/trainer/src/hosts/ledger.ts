@@ -2,7 +2,8 @@ import { denseBytes } from "@skein/compressors";
 import { positionOf } from "@skein/data";
 import type { Span } from "@skein/tensor-core";
 import type { BackendName } from "../backend.ts";
-import { type Checkpoint, commitCheckpoint, type Manifest, type SavedFile } from "../checkpoint.ts";
+import { type Checkpoint, commitCheckpoint } from "../checkpoint.ts";
+import type { Manifest, SavedFile } from "../checkpoint-manifest.ts";
 import type { EvaluationSums } from "../evaluate.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import type { Failures } from "./failures.ts";
@@ -18,6 +19,8 @@ export interface LedgerInput {
   readonly prepared: Prepared;
   readonly output: string;
   readonly resume?: Checkpoint | undefined;
+  /** Signs manifests, and proves those that are read. */
+  readonly checkpointSecret?: string | undefined;
   readonly metrics: MetricSink;
   readonly progress: Progress;
 }
@@ -172,16 +175,17 @@ export class Ledger {
     const { job, stepsPerEpoch, modelHash, jobHash } = this.input.prepared;
     const manifest: Manifest = {
       format: "skein-checkpoint",
-      version: 1,
+      version: 2,
       step,
-      data: positionOf(step, stepsPerEpoch),
+      data: { ...positionOf(step, stepsPerEpoch), stepsPerEpoch },
       worldSize: job.ranks,
       modelHash,
       jobHash,
       ...(this.plan && { plan: this.plan }),
       files,
     };
-    this.checkpoint = commitCheckpoint(nodeFiles, this.input.output, manifest, job.checkpoint.keep);
+    const { output, checkpointSecret } = this.input;
+    this.checkpoint = commitCheckpoint(nodeFiles, output, manifest, job.checkpoint.keep, checkpointSecret);
     this.input.metrics.record({ type: "checkpoint", step, folder: this.checkpoint });
   }
 
