@@ -1,7 +1,7 @@
 import { basename, join } from "node:path";
 import { formatSpec, type NdArray, readSafetensors, sameSpec, type TensorSpec, writeSafetensors } from "@skein/tensor-core";
 import { decodeManifest, encodeManifest, type Manifest, ManifestFault, type SavedFile, sha256 } from "./checkpoint-manifest.ts";
-import { CheckpointError } from "./errors.ts";
+import { CheckpointError, DamagedCheckpointError } from "./errors.ts";
 import type { Files } from "./files.ts";
 
 export type NamedTensors = ReadonlyMap<string, NdArray>;
@@ -79,18 +79,18 @@ export interface Checkpoint {
   readonly tensors: ReadonlyMap<string, NamedTensors>;
 }
 
-/** The tensors of one file of a checkpoint, its bytes checked. @throws CheckpointError */
+/** The tensors of one file of a checkpoint, its bytes checked. @throws DamagedCheckpointError */
 export const readPart = (files: Files, folder: string, { name, bytes, sha256: expected }: SavedFile): NamedTensors => {
   const path = join(folder, name);
   let content: Uint8Array;
   try {
     content = files.read(path);
   } catch (cause) {
-    throw new CheckpointError(`${path} cannot be read`, { cause });
+    throw new DamagedCheckpointError(`${path} cannot be read`, { cause });
   }
   if (content.length !== bytes)
-    throw new CheckpointError(`${path} has ${content.length} bytes, but its manifest says ${bytes}: it is torn`);
-  if (sha256(content) !== expected) throw new CheckpointError(`${path} does not have the SHA-256 of its manifest: it was altered`);
+    throw new DamagedCheckpointError(`${path} has ${content.length} bytes, but its manifest says ${bytes}: it is torn`);
+  if (sha256(content) !== expected) throw new DamagedCheckpointError(`${path} does not have the SHA-256 of its manifest: it was altered`);
   return readSafetensors(content).tensors;
 };
 
@@ -98,7 +98,7 @@ const readManifest = (files: Files, path: string, secret: string | undefined): M
   try {
     return decodeManifest(files.read(path), secret);
   } catch (cause) {
-    throw new CheckpointError(`${path} ${cause instanceof ManifestFault ? cause.message : "is missing or damaged"}`, { cause });
+    throw new DamagedCheckpointError(`${path} ${cause instanceof ManifestFault ? cause.message : "is missing or damaged"}`, { cause });
   }
 };
 
@@ -106,11 +106,11 @@ const readChecked = (files: Files, folder: string, secret: string | undefined): 
   const path = join(folder, manifestName);
   const manifest = readManifest(files, path, secret);
   const { step } = manifest;
-  if (basename(folder) !== folderName(step)) throw new CheckpointError(`${path} says step ${step}, but stands in ${folder}`);
+  if (basename(folder) !== folderName(step)) throw new DamagedCheckpointError(`${path} says step ${step}, but stands in ${folder}`);
   const tensors = new Map(manifest.files.map((file) => [file.name, readPart(files, folder, file)]));
   const counted = tensors.get(sharedFile)?.get(stepTensor)?.toNumbers()[0];
   if (counted !== step)
-    throw new CheckpointError(`${path} says step ${step}, but ${stepTensor} of ${sharedFile} is ${counted ?? "not there"}`);
+    throw new DamagedCheckpointError(`${path} says step ${step}, but ${stepTensor} of ${sharedFile} is ${counted ?? "not there"}`);
   return { folder, manifest, tensors };
 };
 
@@ -122,7 +122,7 @@ export const hasCheckpoint = (files: Files, output: string): boolean => checkpoi
  *
  * @param onRejected is told each newer one that is torn or altered, and why.
  * @param secret where given, one that it has not signed is passed over too.
- * @throws CheckpointError when there is none.
+ * @throws CheckpointError when there is none, DamagedCheckpointError when none is sound.
  */
 export const newestCheckpoint = (files: Files, output: string, onRejected: (reason: string) => void, secret?: string): Checkpoint => {
   const names = checkpointNames(files, output);
@@ -131,14 +131,18 @@ export const newestCheckpoint = (files: Files, output: string, onRejected: (reas
     try {
       return readChecked(files, join(checkpointsFolder(output), name), secret);
     } catch (error) {
-      if (!(error instanceof CheckpointError)) throw error;
+      if (!(error instanceof DamagedCheckpointError)) throw error;
       onRejected(error.message);
       reasons.push(error.message);
     }
   }
-  const found = names.length === 0 ? "holds none" : `holds ${names.length}, but none is sound (${reasons.join("; ")})`;
-  throw new CheckpointError(
-    `no checkpoint to resume from: ${checkpointsFolder(output)} ${found}; name the output folder of a run, or start anew with skein-train run`,
+  const parent = checkpointsFolder(output);
+  if (names.length === 0)
+    throw new CheckpointError(
+      `no checkpoint to resume from: ${parent} holds none; name the output folder of a run, or start anew with skein-train run`,
+    );
+  throw new DamagedCheckpointError(
+    `no checkpoint to resume from: ${parent} holds ${names.length}, but none is sound (${reasons.join("; ")}); see that its disk is there and whole, put a copy back, or start anew with skein-train run`,
   );
 };
 

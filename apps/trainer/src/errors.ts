@@ -1,7 +1,10 @@
 import { type ErrorKind, SkeinError } from "@skein/tensor-core";
 
-/** Exit codes of the command line. */
-export const exitCodes = { ok: 0, failure: 1, usage: 2, interrupted: 130, terminated: 143 } as const;
+/**
+ * Exit codes of the command line. Whoever starts ranks again heeds them: wrong use fails again however often it is tried, and what is `temporary`
+ * (EX_TEMPFAIL of BSD's sysexits) may go well once some time has passed.
+ */
+export const exitCodes = { ok: 0, failure: 1, usage: 2, temporary: 75, interrupted: 130, terminated: 143 } as const;
 
 /** A job file or option that cannot be used. One line per fault: place, value, rule, cure. */
 export class ConfigError extends SkeinError {
@@ -10,16 +13,34 @@ export class ConfigError extends SkeinError {
   }
 }
 
-/** A checkpoint that cannot be used or written. */
+/** A checkpoint of another model, or none where one is needed. */
 export class CheckpointError extends SkeinError {
   constructor(message: string, options?: ErrorOptions) {
     super("user", "checkpoint", message, options);
   }
 }
 
+/** A checkpoint that is torn, altered, or cannot be read, as while the disk that it is on is away. */
+export class DamagedCheckpointError extends SkeinError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("environment", "checkpoint-damaged", message, options);
+  }
+}
+
+/** No room for what a run writes. */
+export class DiskFullError extends SkeinError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("environment", "disk-full", message, options);
+  }
+}
+
 /** A run that ended early for a reason that lies in the run: not our bug, and not bad input. */
 export class RunError extends SkeinError {
-  constructor(code: "non-finite" | "rank-failed" | "process-lost" | "interrupted", message: string, options?: ErrorOptions) {
+  constructor(
+    code: "non-finite" | "rank-failed" | "process-lost" | "port-in-use" | "interrupted",
+    message: string,
+    options?: ErrorOptions,
+  ) {
     super("environment", code, message, options);
   }
 }
@@ -62,13 +83,19 @@ export const explainDiskFull = (error: unknown, output: string, checkpoint: stri
     checkpoint === undefined
       ? "free some space, or name a folder on another disk with --output"
       : `free some space and continue with: skein-train resume ${output}`;
-  return new CheckpointError(
+  return new DiskFullError(
     `the disk of ${output} is full, so the run was stopped (${code}); the unfinished checkpoint was removed, ${before}; ${cure}`,
     { cause: error },
   );
 };
 
-export const exitCodeOf = (kind: ErrorKind): number => (kind === "user" ? exitCodes.usage : exitCodes.failure);
+/** What may be otherwise in a minute, although nobody changes the job: room on a disk, a place that an earlier start still holds. */
+const temporary: ReadonlySet<string> = new Set(["checkpoint-damaged", "disk-full", "join-late", "join-rank-taken", "port-in-use"]);
+
+export const exitCodeOf = ({ kind, code }: Pick<ErrorReport, "kind" | "code">): number => {
+  if (kind === "user") return exitCodes.usage;
+  return temporary.has(code) ? exitCodes.temporary : exitCodes.failure;
+};
 
 /** What people see: the message for errors that they can act on, the stack for our bugs. */
 export const formatError = ({ kind, message, stack }: ErrorReport): string => (kind === "invariant" ? `internal error: ${stack}` : message);

@@ -124,7 +124,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage; // commander has said why
     const report = describeError(error);
     process.stderr.write(`${formatError(report)}\n`);
-    return exitCodeOf(report.kind);
+    return exitCodeOf(report);
   }
 };
 

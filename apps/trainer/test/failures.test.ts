@@ -88,6 +88,18 @@ describe("resuming", () => {
     expect(code).toBe(0);
   });
 
+  test("where all checkpoints are torn ends with the code of what time can cure: their disk may come back", async () => {
+    for (const name of checkpointNames(join(folder, "done")))
+      truncateSync(join(folder, "done/checkpoints", name, "shared.safetensors"), 1000);
+    const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", "done", "--resume-if-possible");
+    expect(stderr.trimEnd().split("\n")).toEqual([
+      expect.stringMatching(
+        /^no checkpoint to resume from: done\/checkpoints holds 3, but none is sound \(.*\); see that its disk is there and whole/,
+      ),
+    ]);
+    expect(code).toBe(75);
+  });
+
   test("a finished run evaluates it again, and can go on longer", async () => {
     const [again, longer] = [
       await skeinTrain(folder, "resume", "done", "--json"),
@@ -181,7 +193,7 @@ describe("a disk that fills up while saving", () => {
       /^the disk of small\/run is full, so the run was stopped \(ENOSPC\); the unfinished checkpoint was removed, the one before is intact: small\/run\/checkpoints\/step-000000[12]0; free some space and continue with: skein-train resume small\/run$/,
     );
     expect(stderr).not.toMatch(/^\s+at /m);
-    expect(code).toBe(2);
+    expect(code).toBe(75);
     expect(checkpointNames(join(folder, "small/run")).every((name) => name.startsWith("step-"))).toBe(true);
     disk("remount", "size=8m");
     const resumed = await skeinTrain(folder, "resume", "small/run");
@@ -197,6 +209,6 @@ describe("a disk that fills up while saving", () => {
     const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", "small/run");
     expect(stderr).toContain("the disk of small/run is full");
     expect(stderr).toContain("nothing was saved before; free some space, or name a folder on another disk with --output");
-    expect(code).toBe(2);
+    expect(code).toBe(75);
   });
 });

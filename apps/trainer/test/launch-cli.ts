@@ -11,5 +11,5 @@ try {
   await program.parseAsync(process.argv.slice(2), { from: "user" });
 } catch (error) {
   if (!(error instanceof CommanderError)) process.stderr.write(`${formatError(describeError(error))}\n`);
-  process.exitCode = error instanceof CommanderError ? exitCodes.usage : exitCodeOf(describeError(error).kind);
+  process.exitCode = error instanceof CommanderError ? exitCodes.usage : exitCodeOf(describeError(error));
 }

@@ -257,13 +257,13 @@ describe("the batch script", () => {
     expect(existsSync(join(folder, output))).toBe(true);
   });
 
-  test("is queued again after a failure, as often as allowed", async () => {
-    await fakeSlurm("exit 9");
+  test.each([9, 75])("is queued again after a failure with code %i, as often as allowed", async (code) => {
+    await fakeSlurm(`exit ${code}`);
     for (const restart of [1, 2])
-      expect((await run().ended).stderr).toBe(`a rank failed with code 9; queued again (restart ${restart} of 2)\n`);
+      expect((await run().ended).stderr).toBe(`a rank failed with code ${code}; queued again (restart ${restart} of 2)\n`);
     expect(lines("asked")).toEqual(["requeue 4711", "requeue 4711"]);
     const last = await run().ended;
-    expect(last.code).toBe(9);
+    expect(last.code).toBe(code);
     expect(last.stderr).toContain("all restarts (2) are used up");
     expect(lines("asked")).toHaveLength(2);
   });

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -24,28 +25,36 @@ const freePort = (): Promise<number> =>
     });
   });
 
-/** Start two ranks by hand, as two machines would. */
+/** Start a rank by hand, as a machine would. */
+const startRank = (port: number, rank: number, args: readonly string[] = [], secret = "s".repeat(43)): Running =>
+  startWith(
+    { env: { RANK: String(rank), WORLD_SIZE: "2", SKEIN_COORDINATOR: `127.0.0.1:${port}`, SKEIN_SECRET: secret } },
+    folder,
+    "run",
+    "job.yaml",
+    ...long,
+    "--transport",
+    "tcp",
+    "--output",
+    "run",
+    "--resume-if-possible",
+    ...args,
+  );
+
 const launch = async (
-  output: string,
-  args: readonly string[],
-  secrets: readonly string[] = ["s".repeat(43), "s".repeat(43)],
+  args: readonly string[] = [],
+  secrets: readonly (string | undefined)[] = [undefined, undefined],
 ): Promise<Running[]> => {
   const port = await freePort();
-  return secrets.map((secret, rank) =>
-    startWith(
-      { env: { RANK: String(rank), WORLD_SIZE: "2", SKEIN_COORDINATOR: `127.0.0.1:${port}`, SKEIN_SECRET: secret } },
-      folder,
-      "run",
-      "job.yaml",
-      ...long,
-      "--transport",
-      "tcp",
-      "--output",
-      output,
-      "--resume-if-possible",
-      ...args,
-    ),
-  );
+  return secrets.map((secret, rank) => startRank(port, rank, args, secret));
+};
+
+/** Connections that this machine has made to a port and that stand, by Linux's table: address, port and state in hexadecimal. */
+const connectionsTo = (port: number): number => {
+  const remote = `:${port.toString(16).toUpperCase().padStart(4, "0")} 01 `;
+  return readFileSync("/proc/net/tcp", "utf8")
+    .split("\n")
+    .filter((line) => line.includes(remote)).length;
 };
 const reached = (): boolean => checkpointNames(join(folder, "run")).includes("step-00000030");
 const expectSame = (): void => {
@@ -54,7 +63,7 @@ const expectSame = (): void => {
 };
 
 test("two processes train together, and only that of rank 0 speaks", async () => {
-  const ranks = await launch("run", []);
+  const ranks = await launch();
   const ended = await Promise.all(ranks.map((rank) => rank.ended));
   expect(ended.map(({ code }) => code)).toEqual([0, 0]);
   expect([ended[1]!.stdout, ended[1]!.stderr]).toEqual(["", ""]);
@@ -65,14 +74,14 @@ test("two processes train together, and only that of rank 0 speaks", async () =>
 test.each([0, 1])(
   "after kill -9 of rank %i the other says so and ends; the same command again goes on to the same bits",
   async (killed) => {
-    const ranks = await launch("run", []);
+    const ranks = await launch();
     await until(ranks[0]!, reached);
     ranks[killed]!.child.kill("SIGKILL");
     const survivor = await ranks[1 - killed]!.ended;
     expect(survivor.code).toBe(1);
     expect(survivor.stderr).toContain(killed === 1 ? "rank 1" : "the host of the run is gone");
     expect(survivor.stderr).not.toMatch(/^\s+at /m);
-    const again = await Promise.all((await launch("run", [])).map((rank) => rank.ended));
+    const again = await Promise.all((await launch()).map((rank) => rank.ended));
     expect(again.map(({ code }) => code)).toEqual([0, 0]);
     expect(again[0]!.stderr).toContain("going on from run/checkpoints/step-");
     expectSame();
@@ -80,19 +89,51 @@ test.each([0, 1])(
 );
 
 test.each([0, 1])("SIGTERM to rank %i alone saves on all, and all exit with 143", async (told) => {
-  const ranks = await launch("run", []);
+  const ranks = await launch();
   await until(ranks[0]!, reached);
   ranks[told]!.child.kill("SIGTERM");
   const ended = await Promise.all(ranks.map((rank) => rank.ended));
   expect(ended.map(({ code }) => code)).toEqual([143, 143]);
   expect(ended[0]!.stderr).toMatch(/stopped after step \d+ of 120; saved run\/checkpoints\//);
-  const again = await Promise.all((await launch("run", [])).map((rank) => rank.ended));
+  const again = await Promise.all((await launch()).map((rank) => rank.ended));
   expect(again.map(({ code }) => code)).toEqual([0, 0]);
   expectSame();
 });
 
+// As when a machine is suspended, and its cluster starts the other rank again meanwhile.
+test("a host of the run that is paused costs a restart, and not the job", async () => {
+  const port = await freePort();
+  const [host, other] = [startRank(port, 0), startRank(port, 1)];
+  await until(host, reached);
+  host.child.kill("SIGSTOP");
+  other.child.kill("SIGKILL");
+  await other.ended;
+  const before = connectionsTo(port);
+  const again = startRank(port, 1);
+  await until(again, () => connectionsTo(port) > before);
+  host.child.kill("SIGCONT");
+  const { code, stderr } = await host.ended;
+  expect([code, stderr]).toEqual([1, expect.stringContaining("rank 1")]);
+  const ended = await Promise.all([startRank(port, 0), again].map((rank) => rank.ended));
+  expect(ended.map((rank) => [rank.code, rank.stderr.match(/^\s+at .*/m)])).toEqual([
+    [0, null],
+    [0, null],
+  ]);
+  expectSame();
+});
+
+test("a port that an earlier start still holds is told as what time can cure", async () => {
+  const port = await freePort();
+  const holder = createServer().listen(port, "127.0.0.1");
+  const { code, stderr } = await startRank(port, 0).ended;
+  holder.close();
+  expect(stderr).toContain(`port ${port} of this machine is in use, so the ranks cannot meet there; end what an earlier start has left`);
+  expect(stderr).not.toMatch(/^\s+at /m);
+  expect(code).toBe(75);
+});
+
 test("a process with another secret is turned away, and says so", async () => {
-  const [host, stranger] = await launch("run", [], ["s".repeat(43), "t".repeat(43)]);
+  const [host, stranger] = await launch([], [undefined, "t".repeat(43)]);
   const { code, stderr } = await stranger!.ended;
   expect(code).toBe(2);
   expect(stderr).toMatch(/token/);

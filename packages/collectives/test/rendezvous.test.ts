@@ -51,6 +51,18 @@ describe("a rendezvous", () => {
     await member.close();
   });
 
+  // As after a pause of a host: what it left behind wakes up, finds that it was given up, and ends.
+  test("lets a process in that came while an earlier start was still there, once that is gone", async () => {
+    const earlier = await host(1);
+    const remnant = await earlier.join([0]);
+    const again = joinRendezvous(earlier.joining([0]));
+    await until(() => earlier.events.some(({ kind }) => kind === "refused"));
+    await remnant.close();
+    await earlier.coordinator.close();
+    await host(1, { port: earlier.coordinator.address.port });
+    await (await again).close();
+  });
+
   test("fills in the address of a listener on all interfaces", async () => {
     const { join } = await host(1);
     const member = await join([0], { addresses: [{ host: "0.0.0.0", port: 77 }] });
@@ -118,7 +130,6 @@ describe("a process is refused, and hears why", () => {
     ["another world size", "join-world-size", { worldSize: 3 }, [1], /expects 3 ranks, the coordinator 2/],
     ["a rank out of range", "join-rank", {}, [2], /rank 2 cannot join a world of 2; ranks go from 0 to 1/],
     ["a rank twice", "join-rank", {}, [1, 1], /ranks 1, 1, one of them twice/],
-    ["a rank that is taken", "join-rank-taken", {}, [0], /rank 0 joined already, from here/],
   ])("for %s", async (_, code, different, ranks, message) => {
     const { join, events } = await host(2);
     const first = join([0]);
@@ -150,12 +161,19 @@ describe("a process is refused, and hears why", () => {
     ]);
   });
 
-  test("when all have joined", async () => {
-    const { join } = await host(1);
-    await join([0]);
-    const error = await failureOf(join([0]));
-    expect(error.code).toBe("join-late");
-    expect(error.message).toMatch(/rank 0 came when all 1 ranks had joined/);
+  test.each([
+    ["when its rank is taken", 2, "join-rank-taken", /rank 0 joined already, from here/],
+    ["when all have joined", 1, "join-late", /rank 0 came when all 1 ranks had joined/],
+  ])("%s, for as long as it looks for a place", async (_, worldSize, code, message) => {
+    const { join, events } = await host(worldSize);
+    const first = join([0]);
+    await until(() => events.some(({ kind }) => kind === "joined"));
+    const error = await failureOf(join([0], { joinTimeoutMilliseconds: 300 }));
+    expect({ code: error.code, kind: error.kind }).toEqual({ code, kind: "environment" });
+    expect(error.message).toMatch(message);
+    expect(events.filter(({ kind }) => kind === "refused").length).toBeGreaterThan(1);
+    if (worldSize === 2) await join([1]);
+    await first; // it disturbed nothing
   });
 
   test("but not for its build where any may join", async () => {

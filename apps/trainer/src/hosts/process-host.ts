@@ -1,6 +1,6 @@
 import { type Coordinator, hostRendezvous, newSecret, type RendezvousOptions } from "@skein/collectives/node";
 import type { Ending, HostMessage, MemberMessage } from "./control-messages.ts";
-import { ConfigError, type ErrorReport, RunError } from "../errors.ts";
+import { type ErrorReport, RunError } from "../errors.ts";
 import { Failures } from "./failures.ts";
 import { worldOf } from "../members/job-world.ts";
 import type { Attempt, RankHost } from "./rank-host.ts";
@@ -59,9 +59,11 @@ const hostAt = async (options: RendezvousOptions): Promise<Coordinator> => {
     return await hostRendezvous(options);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
-    throw new ConfigError([
-      `port ${options.port} of this machine is in use, so the ranks cannot meet there; name another in SKEIN_COORDINATOR, the same for all processes`,
-    ]);
+    throw new RunError(
+      "port-in-use",
+      `port ${options.port} of this machine is in use, so the ranks cannot meet there; end what an earlier start has left, or name another in SKEIN_COORDINATOR, the same for all processes`,
+      { cause: error },
+    );
   }
 };
 
@@ -74,12 +76,15 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
     const { assignment, ledger, interruption, note } = attempt;
     const { job } = assignment;
     const secret = options.secret ?? newSecret();
+    let toldLast: string | undefined; // a process that waits for a place asks again and again, and is told the same
     const coordinator = await hostAt({
       ...options.rendezvous,
       ...worldOf(job),
       secret,
       onEvent: ({ kind, message }) => {
-        if (kind === "refused" || kind === "dropped") note(message);
+        if ((kind !== "refused" && kind !== "dropped") || message === toldLast) return;
+        toldLast = message;
+        note(message);
       },
     });
     const failures = new Failures();

@@ -2,7 +2,7 @@ import { exitCodes } from "../errors.ts";
 import type { Container, JobSetSpec, JobSpec } from "./kubernetes-objects.ts";
 import type { LaunchPlan } from "./launch-plan.ts";
 import type { Launch } from "./launch-target.ts";
-import { onDisruption, onWrongUse, podTemplate, rankContainer } from "./rank-pod.ts";
+import { onDisruption, onPassing, onWrongUse, podTemplate, rankContainer } from "./rank-pod.ts";
 import { jobConfigMap, joinSecret, kubernetesLaunch, runMetadata, runName } from "./run-objects.ts";
 
 /** The Job of a JobSet whose pods run ranks; also the name that Kubeflow's MPI policy looks for. */
@@ -18,7 +18,7 @@ export const gangJob = (plan: LaunchPlan, pods: number, container: Container): J
   completions: pods,
   parallelism: pods,
   backoffLimit: 0,
-  podFailurePolicy: { rules: [onWrongUse("FailJob"), ...onDisruption("FailJob")] },
+  podFailurePolicy: { rules: [onWrongUse("FailJob"), ...onDisruption("FailJob"), onPassing] },
   ...(plan.seconds !== undefined && { activeDeadlineSeconds: plan.seconds }),
   template: podTemplate(plan, container),
 });

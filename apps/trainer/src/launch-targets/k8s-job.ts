@@ -1,7 +1,7 @@
 import type { JobSpec, KubernetesObject } from "./kubernetes-objects.ts";
 import type { LaunchPlan } from "./launch-plan.ts";
 import type { Launch } from "./launch-target.ts";
-import { onDisruption, onWrongUse, podTemplate, rankContainer } from "./rank-pod.ts";
+import { onDisruption, onPassing, onWrongUse, podTemplate, rankContainer } from "./rank-pod.ts";
 import { headlessService, jobConfigMap, joinSecret, kubernetesLaunch, runMetadata, runName } from "./run-objects.ts";
 
 /** Index 0 of an Indexed Job, by the name that its Service gives it. */
@@ -19,7 +19,7 @@ const restartPolicy = (
   backoffLimitPerIndex: plan.maxRestarts,
   maxFailedIndexes: 0,
   podReplacementPolicy: "Failed", // never two pods of one rank at once
-  podFailurePolicy: { rules: [onWrongUse("FailJob"), ...onDisruption("Ignore")] },
+  podFailurePolicy: { rules: [onWrongUse("FailJob"), ...onDisruption("Ignore"), onPassing] },
 });
 
 /** A batch/v1 Indexed Job, one pod per process, for clusters without any operator. */

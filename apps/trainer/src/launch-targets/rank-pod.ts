@@ -115,6 +115,12 @@ export const onWrongUse = (action: PodFailureRule["action"]): PodFailureRule => 
   onExitCodes: { containerName, operator: "In", values: [exitCodes.usage] },
 });
 
+/** What another try may cure is tried again, as often as the plan says. */
+export const onPassing: PodFailureRule = {
+  action: "Count",
+  onExitCodes: { containerName, operator: "In", values: [exitCodes.failure, exitCodes.temporary] },
+};
+
 /** A pod that the cluster took away, or one that saved and stopped because it was asked to, has not failed. */
 export const onDisruption = (action: PodFailureRule["action"]): PodFailureRule[] => [
   { action, onPodConditions: [{ type: "DisruptionTarget", status: "True" }] },

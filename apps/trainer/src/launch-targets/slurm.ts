@@ -80,7 +80,7 @@ if [[ $stopping == yes && ($code -eq ${exitCodes.terminated} || $code -eq ${exit
   exit
 fi
 case $code in
-${exitCodes.ok} | ${exitCodes.usage} | ${exitCodes.interrupted} | ${exitCodes.terminated}) exit "$code" ;; # done, wrong use, or stopped by hand
+${exitCodes.ok} | ${exitCodes.usage} | ${exitCodes.interrupted} | ${exitCodes.terminated}) exit "$code" ;; # done, wrong use, or stopped by hand; all else another try may cure
 esac
 
 failures=$(($(cat "$counter" 2>/dev/null || echo 0) + 1))

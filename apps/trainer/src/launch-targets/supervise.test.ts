@@ -9,7 +9,7 @@ interface Played {
 }
 
 /** Play attempts that end with these codes. */
-const play = async (codes: readonly number[], maxRestarts: number): Promise<Played> => {
+const play = async (codes: readonly number[], maxRestarts: number, pauseMilliseconds = 0): Promise<Played> => {
   const notes: string[] = [];
   let starts = 0;
   const code = await supervise({
@@ -20,7 +20,7 @@ const play = async (codes: readonly number[], maxRestarts: number): Promise<Play
     maxRestarts,
     interrupted: new Promise(() => {}),
     note: (line) => void notes.push(line),
-    pauseMilliseconds: 0,
+    pauseMilliseconds,
   });
   return { code, starts, notes };
 };
@@ -38,6 +38,15 @@ test("restarts end, and the last code is told", async () => {
     "the ranks ended with code 134, and all restarts (2) are used up",
   ]);
   expect(await play([1], 0)).toMatchObject({ code: 1, starts: 1 });
+});
+
+test("what time can cure is tried again, and given time", async () => {
+  const { code, starts, notes } = await play([75, 1, 0], 3, 1);
+  expect({ code, starts }).toEqual({ code: 0, starts: 3 });
+  expect(notes).toEqual([
+    "the ranks ended with code 75; going on from the newest checkpoint in 0.03 s, as time may cure that (restart 1 of 3)",
+    "the ranks ended with code 1; going on from the newest checkpoint (restart 2 of 3)",
+  ]);
 });
 
 test("wrong use is not tried again", async () => {

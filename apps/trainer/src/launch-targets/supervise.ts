@@ -15,7 +15,10 @@ export interface Supervision {
   /** Resolves when somebody asks for an end. */
   readonly interrupted: Promise<StopCause>;
   readonly note: (line: string) => void;
-  /** Milliseconds before a restart; each further one waits twice as long, up to thirty times. Default: 1000. */
+  /**
+   * Milliseconds before a restart; each further one waits twice as long, up to thirty times. What only time can cure, such as a full disk, is
+   * given the longest pause at once. Default: 1000.
+   */
   readonly pauseMilliseconds?: number;
 }
 
@@ -43,8 +46,11 @@ export const supervise = async ({ start, maxRestarts, interrupted, note, pauseMi
       note(`the ranks ended with code ${code}, and all restarts (${maxRestarts}) are used up`);
       return code;
     }
-    note(`the ranks ended with code ${code}; going on from the newest checkpoint (restart ${restarts + 1} of ${maxRestarts})`);
-    await pause(pauseMilliseconds * Math.min(2 ** restarts, longestPauses), stopped);
+    const passing = code === exitCodes.temporary;
+    const rest = pauseMilliseconds * (passing ? longestPauses : Math.min(2 ** restarts, longestPauses));
+    const when = passing ? ` in ${rest / 1000} s, as time may cure that` : "";
+    note(`the ranks ended with code ${code}; going on from the newest checkpoint${when} (restart ${restarts + 1} of ${maxRestarts})`);
+    await pause(rest, stopped);
     if ((cause as StopCause | undefined) !== undefined) return exitCodeOfSignal(cause!);
   }
 };

@@ -57,7 +57,7 @@ export const addMemberCommand = (program: Command, finish: (code: number) => voi
       const report = describeError(error);
       if (process.send === undefined) process.stderr.write(`${reportPrefix}${JSON.stringify(report)}\n`);
       else if (process.connected) process.send(report, undefined, undefined, () => undefined); // the launcher may have gone this moment
-      finish(exitCodeOf(report.kind));
+      finish(exitCodeOf(report));
     } finally {
       if (process.connected) process.disconnect(); // else it keeps this process alive
     }

@@ -2,8 +2,15 @@ import { SkeinError } from "@skein/tensor-core";
 
 /** The coordinator did not let this process join: it asks for something that this job or this world is not. */
 export class JoinRefusedError extends SkeinError {
-  constructor(code: "join-job" | "join-build" | "join-world-size" | "join-rank" | "join-rank-taken" | "join-late", message: string) {
+  constructor(code: "join-job" | "join-build" | "join-world-size" | "join-rank", message: string) {
     super("user", code, message);
+  }
+}
+
+/** The coordinator has no place for this process, and may have one later: once what an earlier start has left behind is gone. */
+export class PlaceTakenError extends SkeinError {
+  constructor(code: "join-rank-taken" | "join-late", message: string) {
+    super("environment", code, message);
   }
 }
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { PeerIdentityError, TokenError } from "../security/errors.ts";
-import { JoinRefusedError } from "./errors.ts";
+import { JoinRefusedError, PlaceTakenError } from "./errors.ts";
 import { checkedCodec, type MessageCodec } from "./message-codec.ts";
 import { addressSchema, type RankAddress } from "./roster.ts";
 
@@ -59,9 +59,10 @@ export interface Refusal {
 }
 
 /** A refusal as the error that the joining side throws. */
-export const refusalError = ({ code, message }: Refusal): JoinRefusedError | TokenError | PeerIdentityError => {
+export const refusalError = ({ code, message }: Refusal): JoinRefusedError | PlaceTakenError | TokenError | PeerIdentityError => {
   if (code === "peer-identity") return new PeerIdentityError(message);
   if (code === "token-invalid" || code === "token-expired" || code === "token-other-job") return new TokenError(code, message);
+  if (code === "join-rank-taken" || code === "join-late") return new PlaceTakenError(code, message);
   return new JoinRefusedError(code, message);
 };
 

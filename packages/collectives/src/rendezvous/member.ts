@@ -10,7 +10,7 @@ import { ControlConnection, type Ending } from "./control-connection.ts";
 import { type Announcement, announcementCodec, controlMessageBytes, encodeBounded, type Loss, reportCodec } from "./control-messages.ts";
 import { checkMilliseconds } from "./coordinator-options.ts";
 import { dial, explain, PassingError } from "./dial.ts";
-import { RendezvousError } from "./errors.ts";
+import { PlaceTakenError, RendezvousError } from "./errors.ts";
 import {
   handshakeBytes,
   helloCodec,
@@ -44,7 +44,7 @@ export interface JoinOptions {
   readonly security?: TlsIdentity;
   /** Allow to speak off loopback without `security`. */
   readonly insecure?: boolean;
-  /** How long to look for the coordinator; once it has let this process in, its own deadline counts. Default 60 s. */
+  /** How long to look for the coordinator and a place; once it has let this process in, its own deadline counts. Default 60 s. */
   readonly joinTimeoutMilliseconds?: number;
 }
 
@@ -70,9 +70,11 @@ const longestPauseMilliseconds = 1000;
 const answerMilliseconds = 10_000; // for a connection, and for the answer to a hello: a coordinator that starts is busy for a moment
 
 /**
- * Join the rendezvous of a job, and wait until every rank has. Dials again while the coordinator is not there yet.
+ * Join the rendezvous of a job, and wait until every rank has. Dials again while the coordinator is not there yet, and while another process
+ * has the place: a rank that is started anew may find what is left of the start before, for a while.
  *
- * @throws JoinRefusedError or TokenError when the coordinator will not have this process; PeerIdentityError when one of both does not
+ * @throws JoinRefusedError or TokenError when the coordinator will not have this process, PlaceTakenError when it has no place for it until the
+ * deadline; PeerIdentityError when one of both does not
  * prove who it is; RendezvousError when nobody answers, when ranks are missing at the deadline (it names them), or when the coordinator dies;
  * WireError when what answers is no coordinator of this version.
  * @example
@@ -89,15 +91,18 @@ export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
     try {
       return await attempt(options, Math.max(1, Math.min(answerMilliseconds, deadline - performance.now())));
     } catch (error) {
-      if (!(error instanceof PassingError)) throw error;
+      const refused = error instanceof PlaceTakenError;
+      if (!refused && !(error instanceof PassingError)) throw error;
       // Spread, so that a thousand processes that were turned away do not come back together.
       const rest = pause * (0.5 + Math.random());
-      if (performance.now() + rest >= deadline)
+      if (performance.now() + rest >= deadline) {
+        if (refused) throw error;
         throw new RendezvousError(
           "rendezvous-timeout",
           `${formatRanks(options.ranks)} found no coordinator at ${address.host}:${address.port} within ${joinTimeoutMilliseconds / 1000} s (${error.message}); see that its process runs and that the port is open, or raise joinTimeoutMilliseconds`,
           { cause: error },
         );
+      }
       await new Promise((resolve) => setTimeout(resolve, rest));
     }
   }
