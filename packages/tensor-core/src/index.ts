@@ -23,6 +23,7 @@ export {
   toF16Bits,
 } from "./dtype.ts";
 export { ArgumentError, ArrayStateError, type ErrorKind, InvariantError, ShapeError, SkeinError, UnsupportedError } from "./errors.ts";
+export { excerpt } from "./excerpt.ts";
 export { ArrayLedger, OwnedArray } from "./execution/array-ledger.ts";
 export { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./execution/collective-plan.ts";
 export { claimArguments, settleResults } from "./execution/call-arrays.ts";

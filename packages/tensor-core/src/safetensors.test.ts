@@ -94,6 +94,21 @@ describe("safetensors", () => {
     expect(readSafetensorsEntry(entry, bytes.slice(entry.begin, entry.end)).toNumbers()).toEqual([4, 5]);
   });
 
+  /** Read hostile bytes: either they are sound, and no more comes out than went in, or one error of bounded length says why not. */
+  const survive = (bytes: Uint8Array): "read" | "refused" => {
+    try {
+      const { tensors } = readSafetensors(bytes);
+      const read = [...tensors.values()].reduce((sum, array) => sum + array.data.byteLength, 0);
+      expect(read).toBeLessThanOrEqual(bytes.length);
+      return "read";
+    } catch (error) {
+      if (!(error instanceof SafetensorsError)) throw error;
+      expect(error.message.length).toBeLessThan(600);
+      expect(error.message).not.toMatch(/\p{Cc}/u);
+      return "refused";
+    }
+  };
+
   it("throws its own error, and no other, on mutated bytes", () => {
     const mutation = fc.tuple(fc.nat(), fc.nat(255));
     fc.assert(
@@ -105,15 +120,72 @@ describe("safetensors", () => {
         (tensors, mutations, cut, truncate) => {
           const bytes = writeSafetensors(tensors, { kind: "test" });
           for (const [at, value] of mutations) bytes[at % bytes.length] = value;
-          try {
-            readSafetensors(truncate ? bytes.subarray(0, cut % bytes.length) : bytes);
-          } catch (error) {
-            if (!(error instanceof SafetensorsError)) throw error;
-          }
+          survive(truncate ? bytes.subarray(0, cut % bytes.length) : bytes);
         },
       ),
       { numRuns: 2000 },
     );
+  });
+
+  it("throws its own error, and no other, on headers whose parts were exchanged for hostile ones", () => {
+    const number = fc.oneof(fc.nat(8), fc.constantFrom(2 ** 31, 2 ** 32, 2 ** 53 - 1, 2 ** 53, 1e308, -1, 0.5));
+    const overflow = `[${`${2 ** 53 - 1},`.repeat(25)}0]`;
+    const hostile = fc.oneof(
+      fc.constantFrom(
+        "[".repeat(20_000),
+        `{"a":`.repeat(20_000),
+        `"${"x".repeat(100_000)}"`,
+        `"\\u001b[2J"`,
+        "null",
+        "[0,0]",
+        overflow,
+        overflow,
+        "1e999",
+        "-0",
+        "",
+        '"',
+        "{}",
+        "[]",
+      ),
+      number.map(String),
+      fc.array(number, { maxLength: 80 }).map((sizes) => JSON.stringify(sizes)),
+      fc.jsonValue().map((value) => JSON.stringify(value)),
+    );
+    // Parts of a sound header, each as it should be or in the place of it something hostile.
+    const sound = { name: '"a"', dtype: '"U8"', shape: "[2,1]", offsets: "[0,2]", metadata: '{"k":"v"}' };
+    const parts = fc.record(
+      Object.fromEntries(
+        Object.entries(sound).map(([key, value]) => [
+          key,
+          fc.oneof({ weight: 3, arbitrary: fc.constant(value) }, { weight: 1, arbitrary: hostile }),
+        ]),
+      ) as { [Part in keyof typeof sound]: fc.Arbitrary<string> },
+    );
+    const seen = { read: 0, refused: 0 };
+    fc.assert(
+      fc.property(parts, fc.nat(3), ({ name, dtype, shape, offsets, metadata }, again) => {
+        const tensor = `${name}:{"dtype":${dtype},"shape":${shape},"data_offsets":${offsets}}`;
+        seen[survive(file(`{"__metadata__":${metadata},${again === 0 ? `${tensor},` : ""}${tensor}}`, [1, 2]))]++;
+      }),
+      {
+        numRuns: 2000,
+        examples: [
+          [sound, 1],
+          [sound, 0],
+        ],
+      },
+    );
+    expect(Math.min(seen.read, seen.refused)).toBeGreaterThan(100); // both ways were gone
+  });
+
+  it("reads no further than the first fault, and large sound headers, too", () => {
+    const wide = `{${Array.from({ length: 300_000 }, (_, i) => `"k${i}":0`).join(",")}}`;
+    expect(() => readSafetensors(file(wide))).toThrow(/^safetensors: at character 6 of the header there must be tensor "k0": \{/);
+    const tensor = '{"dtype":"U8","shape":[0],"data_offsets":[0,0]}';
+    const names = Array.from({ length: 50_000 }, (_, i) => `"${i * 524_288}":${tensor}`); // V8 takes such names for array indices
+    expect(readSafetensors(file(`{${names.join(",")}}`)).tensors.size).toBe(50_000);
+    expect(() => readSafetensors(file(`{"${"a".repeat(1e7)}":{"dtype":"U9","shape":[],"data_offsets":[0,1]}}`, [1]))).toThrow(/^.{0,300}$/);
+    expect(() => readSafetensors(file(`{"${String.raw`\"`.repeat(2e6)}`))).toThrow(/a string with an end/);
   });
 
   it("throws on every truncation, naming both sizes", () => {
@@ -128,24 +200,57 @@ describe("safetensors", () => {
   const entry = { dtype: "U8", shape: [2], data_offsets: [0, 2] };
   it.each<[string, Uint8Array, RegExp]>([
     ["a header above the cap", new Uint8Array([0, 0, 0, 0, 0, 0, 0, 1]), /claims 72057594037927936 bytes, at most 100000000/],
-    ["no object", file("[]"), /must be a JSON object/],
-    ["broken JSON", file('{"a":'), /not valid JSON/],
-    ["deep nesting", file(`{"a":${"[".repeat(100_000)}`), /not valid JSON/],
-    ["bytes that are no UTF-8", file({}).map((byte, i) => (i === 8 ? 0xff : byte)), /not valid JSON/],
+    ["no object", file("[]"), /there must be the header: \{, but there is "\[\]"/],
+    ["broken JSON", file('{"a":'), /there must be tensor "a": \{, but there is its end/],
+    ["deep nesting", file(`{"a":${"[".repeat(100_000)}`), /there must be tensor "a": \{, but there is "\[\[/],
+    ["a dtype that is nested deeply", file(`{"a":{"dtype":${"[".repeat(5000)}${"]".repeat(5000)}}}`), /the dtype of tensor "a", a string/],
+    ["bytes that are no UTF-8", file({}).map((byte, i) => (i === 8 ? 0xff : byte)), /no UTF-8/],
     ["an unknown dtype", file({ a: { ...entry, dtype: "F64" } }, [1, 2]), /dtype "F64"; supported are F32/],
-    ["a negative size", file({ a: { ...entry, shape: [-2] } }, [1, 2]), /shape \[-2\]/],
+    ["an unknown key", file({ a: { ...entry, strides: [1] } }, [1, 2]), /has the key "strides"; the format knows/],
+    ["a missing key", file({ a: { dtype: "U8", shape: [2] } }, [1, 2]), /"a" has no data_offsets/],
+    ["a name that comes twice", file(`{"a":${JSON.stringify(entry)},"\\u0061":${JSON.stringify(entry)}}`, [1, 2]), /has the key "a" twice/],
+    ["metadata that comes twice", file('{"__metadata__":{},"__metadata__":{}}'), /has the key "__metadata__" twice/],
+    ["a field that comes twice", file('{"a":{"dtype":"U8","dtype":"U8"}}'), /tensor "a" has the key "dtype" twice/],
+    [
+      "a negative size",
+      file({ a: { ...entry, shape: [-2] } }, [1, 2]),
+      /a number of the shape of tensor "a", a whole number from 0, .* "-2\]/,
+    ],
+    ["a fraction as a size", file('{"a":{"shape":[2.0]}}'), /a whole number from 0/],
+    ["a size with an exponent", file('{"a":{"shape":[2e0]}}'), /a whole number from 0/],
+    ["a size that no double holds", file('{"a":{"shape":[9007199254740993]}}'), /of at most 9007199254740991/],
     ["a shape that overflows", file({ a: { ...entry, shape: [2 ** 40, 2 ** 40] } }, [1, 2]), /more elements than can be addressed/],
+    [
+      "a shape that overflows before its zero",
+      file({ a: { ...entry, shape: [...new Array<number>(25).fill(2 ** 53 - 1), 0], data_offsets: [0, 0] } }),
+      /more elements than can be addressed/,
+    ],
+    ["too many dimensions", file({ a: { ...entry, shape: new Array<number>(65).fill(1) } }, [1]), /has 65 dimensions, at most 64/],
     ["offsets of another size", file({ a: { ...entry, shape: [3] } }, [1, 2]), /takes 3 bytes, but its data_offsets \[0, 2\] span 2/],
     ["offsets in reverse", file({ a: { ...entry, data_offsets: [2, 0] } }, [1, 2]), /0 ≤ begin ≤ end/],
+    ["three offsets", file({ a: { ...entry, data_offsets: [0, 2, 2] } }, [1, 2]), /0 ≤ begin ≤ end/],
     ["overlap", file({ a: entry, b: { ...entry, data_offsets: [1, 3] } }, [1, 2, 3]), /without overlap or gap/],
     ["a gap", file({ a: entry, b: { ...entry, data_offsets: [3, 5] } }, [1, 2, 3, 4, 5]), /without overlap or gap/],
+    ["a second header", file('{}{"a":1}'), /spaces only, after the header's \}/],
+    ["a string without an end", file(String.raw`{"a\"`), /a string with an end/],
+    ["an escape that JSON does not know", file(String.raw`{"\x":1}`), /a string with escapes as in JSON/],
     ["trailing bytes", file({ a: entry }, [1, 2, 3]), /something was appended/],
-    ["metadata that is no string", file({ __metadata__: { a: 1 } }), /maps "a" to 1/],
+    ["metadata that is no string", file({ __metadata__: { a: 1 } }), /the value of "a" in __metadata__, a string/],
     ["a bool of 2", file({ a: { ...entry, dtype: "BOOL" } }, [1, 2]), /holds the byte 2/],
   ])("refuses %s", (_, bytes, message) => {
     const read = (): unknown => readSafetensors(bytes);
     expect(read).toThrow(SafetensorsError);
     expect(read).toThrow(message);
+  });
+
+  it("makes room for no more than there is", () => {
+    const claims = new Uint8Array([0, 0, 0, 4, 0, 0, 0, 0]); // a header of 64 MiB
+    expect(safetensorsDataBegin(claims)).toBe(2 ** 26 + 8);
+    expect(() => safetensorsDataBegin(claims, 8)).toThrow(/ends at byte 67108872, but only 8 bytes are there/);
+  });
+
+  it.each([[new Array<number>(65).fill(1)], [[2 ** 40, 2 ** 40, 0]]])("refuses to write what it would not read: %j", (shape) => {
+    expect(() => layoutSafetensors(new Map([["a", { dtype: "u8", shape }]]))).toThrow(/reshape it/);
   });
 
   it("refuses to write the reserved name", () => {

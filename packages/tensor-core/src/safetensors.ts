@@ -1,14 +1,11 @@
 import { bytesPerElement, type DType, hostArrayType } from "./dtype.ts";
-import { ArgumentError, SkeinError } from "./errors.ts";
+import { ArgumentError } from "./errors.ts";
+import { excerpt } from "./excerpt.ts";
 import { NdArray } from "./nd-array.ts";
-import { byteLength, elementCount, formatShape, type Shape, type TensorSpec } from "./shape.ts";
+import { type DescribedTensor, parseHeader, SafetensorsError } from "./safetensors-header.ts";
+import { byteLength, type TensorSpec } from "./shape.ts";
 
-/** Bytes that are no safetensors file, or a damaged one. Names what was found, what the format demands and the cure. */
-export class SafetensorsError extends SkeinError {
-  constructor(message: string, options?: ErrorOptions) {
-    super("user", "safetensors", `safetensors: ${message}`, options);
-  }
-}
+export { SafetensorsError } from "./safetensors-header.ts";
 
 /** Where one tensor lies: bytes `begin` to `end` (exclusive) of the file. */
 export interface SafetensorsEntry extends TensorSpec {
@@ -37,6 +34,19 @@ export interface SafetensorsContent {
 const maxHeaderBytes = 100_000_000;
 const prefixBytes = 8;
 
+/** Dimensions of a tensor. NumPy holds as many at most, and so whatever else reads our files. */
+const mostDims = 64;
+
+/**
+ * The rule that a shape breaks, if any: its sizes other than zero are few and have a product that can be addressed. (A zero makes the count
+ * of elements zero, but not each count on the way to it.)
+ */
+const shapeFault = ({ dtype, shape }: TensorSpec): string | undefined => {
+  if (shape.length > mostDims) return `has ${shape.length} dimensions, at most ${mostDims} are allowed`;
+  const bytes = byteLength({ dtype, shape: shape.filter((size) => size !== 0) });
+  return Number.isSafeInteger(bytes) ? undefined : `of shape ${excerpt(shape)} has more elements than can be addressed`;
+};
+
 const nameOfDType: Readonly<Record<DType, string>> = {
   f32: "F32",
   f16: "F16",
@@ -46,7 +56,7 @@ const nameOfDType: Readonly<Record<DType, string>> = {
   u8: "U8",
   bool: "BOOL",
 };
-const dtypeOfName: ReadonlyMap<unknown, DType> = new Map(Object.entries(nameOfDType).map(([dtype, name]) => [name, dtype as DType]));
+const dtypeOfName: ReadonlyMap<string, DType> = new Map(Object.entries(nameOfDType).map(([dtype, name]) => [name, dtype as DType]));
 
 /**
  * Lay out a file without its data, so that a writer can stream the tensors after the head.
@@ -54,7 +64,7 @@ const dtypeOfName: ReadonlyMap<unknown, DType> = new Map(Object.entries(nameOfDT
  * The layout depends on names and specs alone: wide dtypes first (so that every tensor is aligned to its element), then
  * by name in code-unit order; metadata keys sorted; the header padded with spaces to a multiple of 8.
  *
- * @throws ArgumentError for the reserved name `__metadata__`, or a header above 100 MB.
+ * @throws ArgumentError for the reserved name `__metadata__`, a shape that no file holds, or a header above 100 MB.
  */
 export const layoutSafetensors = (
   specs: ReadonlyMap<string, TensorSpec>,
@@ -71,6 +81,8 @@ export const layoutSafetensors = (
     keys.length === 0 ? [] : [`"__metadata__":{${keys.map((key) => `${JSON.stringify(key)}:${JSON.stringify(metadata[key])}`).join(",")}}`];
   let offset = 0;
   const relative = order.map(([name, { dtype, shape }]) => {
+    const fault = shapeFault({ dtype, shape });
+    if (fault !== undefined) throw new ArgumentError(`safetensors: tensor ${excerpt(name)} ${fault}; reshape it before it is written`);
     const begin = offset;
     offset += byteLength({ dtype, shape });
     fields.push(
@@ -111,9 +123,11 @@ export const writeSafetensors = (
 
 /**
  * Where the tensor data begins, from the first 8 bytes: read so many bytes, then call `readSafetensorsHeader`.
- * @throws SafetensorsError when fewer than 8 bytes are given or the header is longer than 100 MB.
+ *
+ * @param fileBytes size of the whole file, so that no more is read, or made room for, than there is.
+ * @throws SafetensorsError when fewer than 8 bytes are given, or the header is longer than 100 MB or than the file.
  */
-export const safetensorsDataBegin = (start: Uint8Array): number => {
+export const safetensorsDataBegin = (start: Uint8Array, fileBytes: number = Infinity): number => {
   if (start.length < prefixBytes)
     throw new SafetensorsError(
       `the file has ${start.length} bytes, but its header length alone takes ${prefixBytes}; the file is truncated, restore it from another copy`,
@@ -124,75 +138,35 @@ export const safetensorsDataBegin = (start: Uint8Array): number => {
       `the header claims ${headerBytes} bytes, at most ${maxHeaderBytes} are allowed; this is another format or a damaged file`,
     );
   }
-  return prefixBytes + Number(headerBytes);
+  const dataBegin = prefixBytes + Number(headerBytes);
+  if (fileBytes < dataBegin)
+    throw new SafetensorsError(
+      `the header ends at byte ${dataBegin}, but only ${fileBytes} bytes are there; the file is truncated, restore it from another copy`,
+    );
+  return dataBegin;
 };
 
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
-
-const parseJson = (bytes: Uint8Array): Record<string, unknown> => {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
-  } catch (cause) {
-    throw new SafetensorsError(
-      `the header is not valid JSON (${cause instanceof Error ? cause.message : String(cause)}); the file is damaged, restore it from another copy`,
-      { cause },
-    );
-  }
-  if (!isRecord(parsed)) throw new SafetensorsError("the header must be a JSON object; the file is damaged, restore it from another copy");
-  return parsed;
-};
-
-const isSize = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
-
-const parseShape = (name: string, value: unknown): Shape => {
-  if (!Array.isArray(value) || !value.every(isSize))
-    throw new SafetensorsError(`tensor "${name}" has shape ${JSON.stringify(value)}; a shape is a list of integers from 0`);
-  // A zero makes the product zero however large the others are; then no overflow can hide.
-  if (!value.includes(0) && !Number.isSafeInteger(elementCount(value) * 4))
-    throw new SafetensorsError(
-      `tensor "${name}" of shape ${formatShape(value)} has more elements than can be addressed; the file is damaged`,
-    );
-  return value;
-};
-
-const parseEntry = (name: string, value: unknown, dataBegin: number): SafetensorsEntry => {
-  if (!isRecord(value))
-    throw new SafetensorsError(
-      `tensor "${name}" is described by ${JSON.stringify(value)}; it must be an object with dtype, shape and data_offsets`,
-    );
-  const dtype = dtypeOfName.get(value["dtype"]);
+const checkEntry = (name: string, { dtype: dtypeName, shape, dataOffsets }: DescribedTensor, dataBegin: number): SafetensorsEntry => {
+  const tensor = `tensor ${excerpt(name)}`;
+  const dtype = dtypeOfName.get(dtypeName);
   if (dtype === undefined) {
     throw new SafetensorsError(
-      `tensor "${name}" has dtype ${JSON.stringify(value["dtype"])}; supported are ${[...dtypeOfName.keys()].join(", ")}; convert the tensor with the program that wrote it`,
+      `${tensor} has dtype ${excerpt(dtypeName)}; supported are ${[...dtypeOfName.keys()].join(", ")}; convert the tensor with the program that wrote it`,
     );
   }
-  const shape = parseShape(name, value["shape"]);
-  const offsets = value["data_offsets"];
-  if (!Array.isArray(offsets) || offsets.length !== 2 || !isSize(offsets[0]) || !isSize(offsets[1]) || offsets[1] < offsets[0]) {
+  const fault = shapeFault({ dtype, shape });
+  if (fault !== undefined) throw new SafetensorsError(`${tensor} ${fault}; the file is damaged`);
+  const [begin, end] = dataOffsets;
+  if (dataOffsets.length !== 2 || begin === undefined || end === undefined || end < begin)
     throw new SafetensorsError(
-      `tensor "${name}" has data_offsets ${JSON.stringify(offsets)}; they must be [begin, end] with 0 ≤ begin ≤ end`,
+      `${tensor} has data_offsets ${excerpt(dataOffsets)}; they must be [begin, end] with 0 ≤ begin ≤ end, the file is damaged`,
     );
-  }
-  const [begin, end] = offsets;
-  const expected = shape.includes(0) ? 0 : byteLength({ dtype, shape });
-  if (end - begin !== expected) {
+  const expected = byteLength({ dtype, shape });
+  if (end - begin !== expected)
     throw new SafetensorsError(
-      `tensor "${name}" of ${dtype}${formatShape(shape)} takes ${expected} bytes, but its data_offsets [${begin}, ${end}] span ${end - begin}; the file is damaged`,
+      `${tensor} of ${dtype}${excerpt(shape)} takes ${expected} bytes, but its data_offsets [${begin}, ${end}] span ${end - begin}; the file is damaged`,
     );
-  }
   return { name, dtype, shape, begin: begin + dataBegin, end: end + dataBegin };
-};
-
-const parseMetadata = (value: unknown): Record<string, string> => {
-  if (value === undefined) return {};
-  if (!isRecord(value)) throw new SafetensorsError("__metadata__ must map strings to strings; the file is damaged");
-  const entries = Object.entries(value).map(([key, text]): [string, string] => {
-    if (typeof text !== "string")
-      throw new SafetensorsError(`__metadata__ maps "${key}" to ${JSON.stringify(text)}; only strings are allowed`);
-    return [key, text];
-  });
-  return Object.fromEntries(entries);
 };
 
 /**
@@ -200,30 +174,25 @@ const parseMetadata = (value: unknown): Record<string, string> => {
  *
  * @param start at least the first `safetensorsDataBegin(start)` bytes.
  * @param fileBytes size of the whole file; `start.length` by default.
- * @throws SafetensorsError when the header is no valid one, tensors overlap or leave gaps, or the file's size is not what
+ * @throws SafetensorsError when the header is no valid one, a name comes twice, tensors overlap or leave gaps, or the file's size is not what
  * the header says (both numbers are named).
  */
 export const readSafetensorsHeader = (start: Uint8Array, fileBytes: number = start.length): SafetensorsHeader => {
-  const dataBegin = safetensorsDataBegin(start);
-  if (start.length < dataBegin)
-    throw new SafetensorsError(
-      `the header ends at byte ${dataBegin}, but only ${start.length} bytes are there; the file is truncated, restore it from another copy`,
-    );
-  const { __metadata__: metadataValue, ...described } = parseJson(start.subarray(prefixBytes, dataBegin));
-  const metadata = parseMetadata(metadataValue);
-  const entries = Object.entries(described)
-    .map(([name, value]) => parseEntry(name, value, dataBegin))
+  const dataBegin = safetensorsDataBegin(start, Math.min(start.length, fileBytes));
+  const { tensors, metadata } = parseHeader(start.subarray(prefixBytes, dataBegin));
+  const entries = [...tensors]
+    .map(([name, described]) => checkEntry(name, described, dataBegin))
     .sort((a, b) => a.begin - b.begin || a.end - b.end);
   let expected = dataBegin;
-  let previous = "the header";
+  let previous: string | undefined;
   for (const { name, begin, end } of entries) {
     if (begin !== expected) {
       throw new SafetensorsError(
-        `tensor "${name}" begins at byte ${begin}, but ${previous} ends at byte ${expected}; tensors must follow each other without overlap or gap, the file is damaged`,
+        `tensor ${excerpt(name)} begins at byte ${begin}, but ${previous === undefined ? "the header" : `tensor ${excerpt(previous)}`} ends at byte ${expected}; tensors must follow each other without overlap or gap, the file is damaged`,
       );
     }
     expected = end;
-    previous = `tensor "${name}"`;
+    previous = name;
   }
   if (fileBytes !== expected) {
     throw new SafetensorsError(
@@ -240,13 +209,15 @@ export const readSafetensorsHeader = (start: Uint8Array, fileBytes: number = sta
 export const readSafetensorsEntry = (entry: SafetensorsEntry, bytes: Uint8Array): NdArray => {
   if (bytes.length !== entry.end - entry.begin) {
     throw new SafetensorsError(
-      `tensor "${entry.name}" takes ${entry.end - entry.begin} bytes, but ${bytes.length} were read; the file is truncated, restore it from another copy`,
+      `tensor ${excerpt(entry.name)} takes ${entry.end - entry.begin} bytes, but ${bytes.length} were read; the file is truncated, restore it from another copy`,
     );
   }
   if (entry.dtype === "bool") {
     const bad = bytes.find((byte) => byte > 1);
     if (bad !== undefined)
-      throw new SafetensorsError(`tensor "${entry.name}" of bool holds the byte ${bad}; only 0 and 1 are allowed, the file is damaged`);
+      throw new SafetensorsError(
+        `tensor ${excerpt(entry.name)} of bool holds the byte ${bad}; only 0 and 1 are allowed, the file is damaged`,
+      );
   }
   const own = new Uint8Array(bytes); // a copy: aligned, and safe from the caller's buffer
   return new NdArray(entry.dtype, entry.shape, new hostArrayType[entry.dtype](own.buffer, 0, own.length / bytesPerElement[entry.dtype]));

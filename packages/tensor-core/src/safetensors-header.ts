@@ -1,0 +1,174 @@
+import { SkeinError } from "./errors.ts";
+import { excerpt } from "./excerpt.ts";
+
+/** Bytes that are no safetensors file, or a damaged one. Names what was found, what the format demands and the cure; of bounded length. */
+export class SafetensorsError extends SkeinError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("user", "safetensors", `safetensors: ${message}`, options);
+  }
+}
+
+/** What the header says of one tensor, before it is compared with the file. */
+export interface DescribedTensor {
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  /** Relative to the end of the header. */
+  readonly dataOffsets: readonly number[];
+}
+
+export interface ParsedHeader {
+  /** In the order of the header. */
+  readonly tensors: ReadonlyMap<string, DescribedTensor>;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** How much of a header a message shows from where it goes wrong. */
+const shownCharacters = 40;
+
+const [quotation, backslash, zero, nine] = [0x22, 0x5c, 0x30, 0x39];
+
+/** Walks through the text of a header; every method takes what it is named after, or throws. */
+class HeaderReader {
+  private readonly text: string;
+  private at = 0;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  fault(rule: string): never {
+    const found = this.at < this.text.length ? excerpt(this.text.slice(this.at, this.at + shownCharacters)) : "its end";
+    throw new SafetensorsError(
+      `at character ${this.at} of the header there must be ${rule}, but there is ${found}; the file is damaged or of another format, restore it from another copy`,
+    );
+  }
+
+  private skipSpace(): void {
+    for (;;) {
+      const code = this.text.charCodeAt(this.at);
+      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return;
+      this.at++;
+    }
+  }
+
+  /** Whether `character` comes next; if so, it is taken. */
+  takes(character: string): boolean {
+    this.skipSpace();
+    if (this.text[this.at] !== character) return false;
+    this.at++;
+    return true;
+  }
+
+  string(what: string): string {
+    this.skipSpace();
+    if (this.text.charCodeAt(this.at) !== quotation) this.fault(`${what}, a string`);
+    const begin = this.at;
+    for (let end = this.text.indexOf('"', begin + 1); end >= 0; end = this.text.indexOf('"', end + 1)) {
+      let escapes = 0;
+      while (this.text.charCodeAt(end - 1 - escapes) === backslash) escapes++;
+      if (escapes % 2 === 1) continue; // the quotation mark itself is escaped
+      try {
+        const value = JSON.parse(this.text.slice(begin, end + 1)) as string;
+        this.at = end + 1;
+        return value;
+      } catch {
+        return this.fault(`${what}, a string with escapes as in JSON`);
+      }
+    }
+    return this.fault(`${what}, a string with an end`);
+  }
+
+  /** A whole number from 0 that a double holds exactly. */
+  integer(what: string): number {
+    this.skipSpace();
+    let value = 0;
+    let end = this.at;
+    for (; ; end++) {
+      const code = this.text.charCodeAt(end);
+      if (!(code >= zero && code <= nine)) break;
+      value = value * 10 + (code - zero);
+      if (value > Number.MAX_SAFE_INTEGER) this.fault(`${what} of at most ${Number.MAX_SAFE_INTEGER}`);
+    }
+    const leadingZero = end - this.at > 1 && this.text.charCodeAt(this.at) === zero;
+    if (end === this.at || leadingZero || ".eE".includes(this.text[end] ?? " ")) this.fault(`${what}, a whole number from 0`);
+    this.at = end;
+    return value;
+  }
+
+  integers(what: string): number[] {
+    if (!this.takes("[")) this.fault(`${what}: [`);
+    const values: number[] = [];
+    if (this.takes("]")) return values;
+    do values.push(this.integer(`a number of ${what}`));
+    while (this.takes(","));
+    if (!this.takes("]")) this.fault(`, or ] after ${what}`);
+    return values;
+  }
+
+  /** Members of an object: `member` takes the value of each key. @throws SafetensorsError when a key comes twice, too. */
+  object(what: string, member: (key: string) => void): void {
+    if (!this.takes("{")) this.fault(`${what}: {`);
+    if (this.takes("}")) return;
+    const keys = new Set<string>();
+    do {
+      const key = this.string(`a key of ${what}`);
+      if (keys.has(key)) throw new SafetensorsError(`${what} has the key ${excerpt(key)} twice; the file is damaged, write it anew`);
+      keys.add(key);
+      if (!this.takes(":")) this.fault(`: after the key ${excerpt(key)}`);
+      member(key);
+    } while (this.takes(","));
+    if (!this.takes("}")) this.fault(`, or } after a member of ${what}`);
+  }
+
+  /** Nothing but white space may be left. */
+  end(): void {
+    this.skipSpace();
+    if (this.at < this.text.length) this.fault("spaces only, after the header's }");
+  }
+}
+
+const readTensor = (reader: HeaderReader, name: string): DescribedTensor => {
+  const what = `tensor ${excerpt(name)}`;
+  const fields: { dtype?: string; shape?: number[]; dataOffsets?: number[] } = {};
+  reader.object(what, (key) => {
+    if (key === "dtype") fields.dtype = reader.string(`the dtype of ${what}`);
+    else if (key === "shape") fields.shape = reader.integers(`the shape of ${what}`);
+    else if (key === "data_offsets") fields.dataOffsets = reader.integers(`the data_offsets of ${what}`);
+    else
+      throw new SafetensorsError(
+        `${what} has the key ${excerpt(key)}; the format knows dtype, shape and data_offsets, write the file anew`,
+      );
+  });
+  const { dtype, shape, dataOffsets } = fields;
+  if (dtype === undefined || shape === undefined || dataOffsets === undefined) {
+    const missing = dtype === undefined ? "dtype" : shape === undefined ? "shape" : "data_offsets";
+    throw new SafetensorsError(`${what} has no ${missing}; dtype, shape and data_offsets are all needed, the file is damaged`);
+  }
+  return { dtype, shape, dataOffsets };
+};
+
+/**
+ * Parse the JSON of a header. It has a fixed form, and only that is taken: so depth is bounded, a key that comes twice is seen, and reading
+ * ends at the first fault.
+ *
+ * Cost: one walk over the text; memory in proportion to it.
+ * @throws SafetensorsError for anything else.
+ */
+export const parseHeader = (bytes: Uint8Array): ParsedHeader => {
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    throw new SafetensorsError("the header is no UTF-8; the file is damaged or of another format, restore it from another copy", { cause });
+  }
+  const reader = new HeaderReader(text);
+  const tensors = new Map<string, DescribedTensor>();
+  const metadata = new Map<string, string>();
+  reader.object("the header", (name) => {
+    if (name === "__metadata__")
+      reader.object("__metadata__", (key) => metadata.set(key, reader.string(`the value of ${excerpt(key)} in __metadata__`)));
+    else tensors.set(name, readTensor(reader, name));
+  });
+  reader.end();
+  return { tensors, metadata: Object.fromEntries(metadata) };
+};
