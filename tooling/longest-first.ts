@@ -1,12 +1,20 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Files that compile shaders for minutes on a software adapter whose cache is cold. Short to read, so vitest, which goes by size, would begin the first of them last. */
+/** Files that take half a minute and more, most of them to compile shaders on a software adapter whose cache is cold. Short to read, so vitest, which goes by size, would begin them last. */
 export const longest: readonly string[] = [
   "packages/gpu-kernels/test/conformance.test.ts",
+  "packages/gpu-kernels/test/browser-conformance.full.test.ts",
   "packages/gpu-kernels/src/kernels/rows/rows.test.ts",
-  "packages/gpu-kernels/src/kernels/matmul/matmul.test.ts",
-  "packages/gpu-kernels/src/kernels/attention/attention.test.ts",
+  "packages/gpu-kernels/src/kernels/rows/row-layout.test.ts",
+  "packages/gpu-kernels/src/kernels/rows/row-layout.full.test.ts",
   "packages/gpu-kernels/test/browser-conformance.test.ts",
+  "packages/gpu-kernels/src/kernels/matmul/matmul.test.ts",
+  "packages/gpu-kernels/src/kernels/top-k/top-k.test.ts",
+  "packages/gpu-kernels/src/kernels/attention/attention.test.ts",
+  "examples/browser-mnist/test/page.test.ts",
+  "packages/collectives/test/threads.test.ts",
+  "packages/collectives/test/laws.test.ts",
+  "packages/gpu-kernels/src/kernels/reduce/reduce.test.ts",
   "packages/gpu-kernels/src/kernels/convolution/convolution.test.ts",
 ];
 
