@@ -8,6 +8,8 @@ import { listenByTcp } from "../src/network/tcp.ts";
 /** This process is rank 0 or, started by the other, rank 1. */
 export const rank: 0 | 1 = process.argv[2] === "rank-1" ? 1 : 0;
 
+const secret = "no secret, as both ends are this bench";
+
 const heard: ((message: unknown) => void)[] = [];
 const said: unknown[] = [];
 const hear = (message: unknown): void => {
@@ -34,7 +36,7 @@ export interface PairOptions extends Partial<Omit<NetworkWorldOptions, "rank" | 
 
 /** The world of the two, over TCP on 127.0.0.1. */
 export const openPair = async ({ link, wrap = (links) => links, sharedMemory, ...options }: PairOptions = {}): Promise<NetworkWorld> => {
-  const listener = await listenByTcp({ rank, worldSize: 2, job: "bench", build: "bench", ...link });
+  const listener = await listenByTcp({ rank, worldSize: 2, job: "bench", build: "bench", secret, ...link });
   const port = await exchange(listener.port);
   const links = await listener.connect([{ rank: 1 - rank, host: "127.0.0.1", port }]);
   const memory = options.memory ?? (sharedMemory === undefined ? heapMessageMemory() : wasmMessageMemory(sharedMemory));

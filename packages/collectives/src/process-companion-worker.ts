@@ -11,7 +11,6 @@ import { listenByTcp } from "./network/tcp.ts";
 import { listenByTls } from "./network/tls.ts";
 import type { CompanionInput, CompanionNews, CompanionOrder } from "./process-companion.ts";
 import { isLoopback } from "./security/loopback.ts";
-import { signToken, verifyToken } from "./security/tokens.ts";
 import { Control, laneCount, type Preference } from "./threads/control.ts";
 import { crc32cOf } from "./wire/folded-crc32c.ts";
 import { hasOwnCore } from "./own-core.ts";
@@ -61,15 +60,7 @@ const run = async (input: CompanionInput): Promise<void> => {
     job,
     build,
     tls: tls!,
-    token: await signToken({ holder: { ranks: [rank] }, job, secret }),
-    admit: async ({ rank: peer, token }) => {
-      try {
-        const { holder } = await verifyToken(token ?? "", { job, secret });
-        return holder !== "coordinator" && holder.ranks.includes(peer) ? undefined : `its token is not one of rank ${peer}`;
-      } catch (error) {
-        return (error as Error).message;
-      }
-    },
+    secret,
     checksum: crc32cOf(kernels),
     lanes: laneCount,
     ...(listen !== undefined && { host: listen }),

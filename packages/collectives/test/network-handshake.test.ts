@@ -8,7 +8,7 @@ import { listenByTls } from "../src/network/tls.ts";
 import type { TlsIdentity } from "../src/security/tls-identity.ts";
 import { encodeHeader, type FrameType } from "../src/wire/frame.ts";
 import { makeAuthority } from "./network-certificates.ts";
-import { identityOf } from "./network-worlds.ts";
+import { identityOf, secret } from "./network-worlds.ts";
 
 const listeners: LinkListener[] = [];
 const servers: Server[] = [];
@@ -19,7 +19,7 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => new Promise((resolve) => server.close(resolve))));
 });
 
-const own = { job: "job", build: "build", worldSize: 2, connectMilliseconds: 3000, handshakeMilliseconds: 300 };
+const own = { job: "job", secret, build: "build", worldSize: 2, connectMilliseconds: 3000, handshakeMilliseconds: 300 };
 const listen = async (options: Partial<LinkOptions> & { rank: number }, tls?: TlsIdentity): Promise<LinkListener> => {
   const complete = { ...own, ...options };
   const listener = await (tls === undefined ? listenByTcp(complete) : listenByTls({ ...complete, tls }));
@@ -39,22 +39,7 @@ const outcome = async (a: LinkListener, b: LinkListener, ranks: readonly [number
 };
 
 test("two ranks that belong together link", async () => {
-  const admitted: unknown[] = [];
-  const admit: LinkOptions["admit"] = async ({ rank, token }) => {
-    admitted.push([rank, token]);
-    return undefined;
-  };
-  expect(await outcome(await listen({ rank: 0, token: "t0", admit }), await listen({ rank: 1, token: "t1", admit }))).toEqual([
-    "linked",
-    "linked",
-  ]);
-  // Each asked about the other, once as who accepts and once as who dials.
-  expect(admitted.toSorted()).toEqual([
-    [0, "t0"],
-    [0, "t0"],
-    [1, "t1"],
-    [1, "t1"],
-  ]);
+  expect(await outcome(await listen({ rank: 0 }), await listen({ rank: 1 }))).toEqual(["linked", "linked"]);
 });
 
 describe("two ranks that do not belong together are both told why", () => {
@@ -67,7 +52,7 @@ describe("two ranks that do not belong together are both told why", () => {
     ["sockets", { socketsPerPair: 2 }, "link-settings"],
     ["rank, which is taken", { rank: 0 }, "link-rank"],
     ["rank, which is outside", { rank: 2 }, "link-rank"],
-    ["token", { admit: async ({ rank }: { rank: number }) => (rank === 0 ? "its token has expired" : undefined) }, "link-token"],
+    ["secret", { secret: "another secret, of at least 32 bytes" }, "link-secret"],
   ])("another %s", async (_, other, code) => {
     const [first, second] = await outcome(await listen({ rank: 0 }), await listen({ rank: 1, ...other }));
     expect([first, second]).toEqual([code, code]);
@@ -92,7 +77,7 @@ const frame = (type: FrameType, payload: Uint8Array, change: (header: Uint8Array
   change(header);
   return Buffer.concat([header, payload]);
 };
-const version2 = (header: Uint8Array): void => void (header[4] = 2);
+const version1 = (header: Uint8Array): void => void (header[4] = 1);
 const announce = (length: bigint) => (header: Uint8Array) => new DataView(header.buffer, header.byteOffset).setBigUint64(20, length, true);
 
 describe("strangers at the door disturb nobody", () => {
@@ -107,7 +92,7 @@ describe("strangers at the door disturb nobody", () => {
     ["a hello without its parts", frame("hello", Buffer.from("{}")), "link-garbage"],
     ["data before a hello", frame("data", Buffer.from("data")), "link-garbage"],
     ["a welcome", frame("welcome", Buffer.from("{}")), "link-garbage"],
-    ["another version", frame("hello", Buffer.from("{}"), version2), "link-protocol"],
+    ["another version", frame("hello", Buffer.from("{}"), version1), "link-protocol"],
   ])("%s", async (_, bytes, code) => {
     const refusals: Refusal[] = [];
     const listener = await listen({ rank: 0, onRefused: (refusal) => refusals.push(refusal) });
@@ -153,7 +138,7 @@ describe("what answers is not the rank that was dialled", () => {
       (socket: Socket) => void socket.write(frame("welcome", new Uint8Array(0), announce(2n ** 63n))),
       "link-garbage",
     ],
-    ["it speaks another version", (socket: Socket) => void socket.write(frame("welcome", Buffer.from("{}"), version2)), "link-protocol"],
+    ["it speaks another version", (socket: Socket) => void socket.write(frame("welcome", Buffer.from("{}"), version1)), "link-protocol"],
     ["it says nothing", () => undefined, expect.stringMatching(/^link-(unreachable|timeout)$/)],
     ["it hangs up", (socket: Socket) => void socket.destroy(), expect.stringMatching(/^link-(unreachable|timeout)$/)],
   ])("%s", async (_, answer, code) => {

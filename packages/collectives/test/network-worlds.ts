@@ -18,6 +18,8 @@ export interface TestWorldOptions extends Partial<Omit<NetworkWorldOptions, "ran
   readonly memoryOf?: (rank: number) => MessageMemory;
 }
 
+export const secret = "the secret of all worlds of these tests";
+
 let authority: Authority | undefined;
 
 /** Certificates of one authority for all tests of a file. */
@@ -44,6 +46,7 @@ export const openWorlds = async (
         worldSize,
         job: "job",
         build: "build",
+        secret,
         lanes: options.lanes ?? 4,
         connectMilliseconds: 20_000,
         checksum: crc32c,

@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { type Hello, helloCodec, refusalCodec, welcomeCodec } from "../src/rendezvous/handshake-messages.ts";
+import { joinCodec, type JoinRequest } from "../src/rendezvous/handshake-messages.ts";
 import { joinRendezvous } from "../src/rendezvous/member.ts";
-import { newSecret, signToken } from "../src/security/tokens.ts";
+import { HandshakeDialler, jobKey } from "../src/security/handshake.ts";
 import { FrameReader } from "../src/wire/frame-reader.ts";
 import { encodeHeader, type FrameType, headerBytes } from "../src/wire/frame.ts";
 import { startChild } from "./rendezvous-child.ts";
@@ -18,28 +18,17 @@ const host = (...args: Parameters<typeof hostIn> extends [Opened, ...infer Rest]
 const frame = (type: FrameType, payload: Uint8Array, sequence = 0): Buffer =>
   Buffer.concat([encodeHeader({ type, flags: 0, stream: 0, sequence, tag: 0, length: payload.byteLength }, payload), payload]);
 
-const helloOf = async (rank: number, worldSize: number, different: Partial<Hello> = {}): Promise<Hello> => ({
-  job,
+const dialler = (): HandshakeDialler =>
+  new HandshakeDialler({ audience: "control", job, key: jobKey(secret, job), binding: new Uint8Array(0) });
+
+const requestOf = (rank: number, worldSize: number, different: Partial<JoinRequest> = {}): JoinRequest => ({
   build,
   worldSize,
   ranks: [rank],
   addresses: [{ host: "127.0.0.1", port: 1 }],
   hostName: "here",
-  token: await signToken({ holder: { ranks: [rank] }, job, secret }),
-  nonce: newSecret(),
   ...different,
 });
-
-const logForger: Hello = {
-  job,
-  build,
-  worldSize: 2,
-  ranks: [1],
-  addresses: [{ host: "a", port: 1 }],
-  hostName: "here\n2030-01-01 all is well",
-  token: "",
-  nonce: newSecret(),
-};
 
 /** A connection by hand. */
 const stranger = async ({
@@ -66,6 +55,19 @@ const framesIn = (bytes: Buffer): { readonly type: FrameType; readonly payload: 
     frame: ({ type }, payload) => frames.push({ type, payload }),
   }).push(bytes);
   return frames;
+};
+
+/** The frames by which somebody who knows the secret joins, up to the request, which may be anything. */
+const joiningByHand = async (hosted: Hosted, request: Uint8Array): Promise<Awaited<ReturnType<typeof stranger>>> => {
+  const visitor = await stranger(hosted);
+  const handshake = dialler();
+  visitor.socket.write(frame("hello", handshake.hello()));
+  await until(() => framesIn(visitor.received()).length > 0);
+  const answer = handshake.answer(framesIn(visitor.received())[0]!.payload);
+  if ("what" in answer) throw new Error("the coordinator does not know the secret");
+  visitor.socket.write(frame("proof", answer.proof, 1));
+  visitor.socket.write(frame("join", answer.proven.sealer.sealed("join", request), 2));
+  return visitor;
 };
 
 describe("a loss", () => {
@@ -172,11 +174,25 @@ describe("a stranger", () => {
   test.each<[string, Uint8Array, RegExp]>([
     ["garbage", Buffer.from("GET / HTTP/1.1\r\nHost: here\r\n\r\n           "), /a frame begins with/],
     ["2^63 bytes", withLength(frame("hello", new Uint8Array(0)), 2n ** 63n), /announces 9223372036854775808 bytes/],
-    ["more than a hello", withLength(frame("hello", new Uint8Array(0)), 2n ** 20n), /announces 1048576 bytes, at most 262144/],
+    ["more than a hello", withLength(frame("hello", new Uint8Array(0)), 2n ** 20n), /announces 1048576 bytes, at most 1024/],
     ["a control frame", frame("control", Buffer.from("x")), /announces 1 bytes, at most 0/],
-    ["a hello of nonsense", frame("hello", Buffer.from("[[[[")), /came as a hello, but they cannot be decoded/],
-    ["a hello that lacks its ranks", frame("hello", Buffer.from('{"job":"x"}')), /came as a hello, but/],
-    ["a hello that would write lines of its own into a log", frame("hello", helloCodec.encode(logForger)), /hostName is wrong/],
+    ["a ping", frame("ping", new Uint8Array(0)), /a ping frame came where none is due/],
+    ["a request at once", withLength(frame("join", new Uint8Array(0)), 1n), /announces 1 bytes, at most 0/],
+    ["a hello of nonsense", frame("hello", Buffer.from("[[[[")), /began with what is no hello/],
+    ["a hello that lacks its nonce", frame("hello", Buffer.from('{"job":"x"}')), /began with what is no hello/],
+    [
+      "a hello that would write lines of its own into a log",
+      frame(
+        "hello",
+        Buffer.from(JSON.stringify({ audience: "control", minor: 0, job: "x\n2030-01-01 all is well", nonce: "0".repeat(64) })),
+      ),
+      /began with what is no hello$/,
+    ],
+    [
+      "a hello for data",
+      frame("hello", Buffer.from(JSON.stringify({ audience: "data", minor: 0, job, nonce: "0".repeat(64) }))),
+      /no hello/,
+    ],
     ["a damaged hello", damaged(frame("hello", Buffer.from('{"job":"x"}'))), /checksum/],
   ])("that sends %s is dropped, and disturbs nothing", async (_, bytes, reason) => {
     const hosted = await host(2);
@@ -195,9 +211,9 @@ describe("a stranger", () => {
   test("that says nothing, or half a hello, is dropped at the handshake's deadline", async () => {
     const hosted = await host(1, { handshakeTimeoutMilliseconds: 100 });
     const [silent, half] = await Promise.all([stranger(hosted), stranger(hosted)]);
-    half.socket.write(frame("hello", helloCodec.encode(await helloOf(0, 1))).subarray(0, headerBytes + 7));
+    half.socket.write(frame("hello", dialler().hello()).subarray(0, headerBytes + 7));
     await Promise.all([silent.closed, half.closed]);
-    await until(() => hosted.events.filter(({ message }) => message.includes("did not say who it is within 100 ms")).length === 2);
+    await until(() => hosted.events.filter(({ message }) => message.includes("did not prove who it is within 100 ms")).length === 2);
     await hosted.join([0]);
   });
 
@@ -205,38 +221,34 @@ describe("a stranger", () => {
     const hosted = await host(1);
     const { socket, received, closed } = await stranger(hosted);
     const bytes = frame("hello", new Uint8Array(0));
-    bytes[4] = 2;
+    bytes[4] = 1;
     socket.write(bytes);
     await closed;
     expect(framesIn(received()).map(({ type }) => type)).toEqual(["refuse"]);
     expect(hosted.events).toEqual([
-      { kind: "refused", message: expect.stringMatching(/speaks version 2 of the protocol, this rank version 1/) },
+      { kind: "refused", message: expect.stringMatching(/speaks version 1 of the protocol, this rank version 2/) },
     ]);
   });
 
-  test("cannot play a hello again, nor be believed by a proof of another hello", async () => {
+  test("that knows the secret is held to the form of a request all the same", async () => {
     const hosted = await host(2);
-    const hello = frame("hello", helloCodec.encode(await helloOf(1, 2)));
-    const first = await stranger(hosted);
-    first.socket.write(hello);
-    await until(() => first.received().length > headerBytes);
-    const { proof, heartbeat } = welcomeCodec.decode(framesIn(first.received())[0]!.payload);
-    const again = await stranger(hosted);
-    again.socket.write(hello);
-    await again.closed;
-    expect(refusalCodec.decode(framesIn(again.received())[0]!.payload).code).toBe("join-rank-taken");
-
-    const impostor = await impostorWith((socket) => socket.write(frame("welcome", welcomeCodec.encode({ proof, heartbeat }))));
-    const error = await failureOf(joinRendezvous({ ...hosted.joining([0]), address: impostor }));
-    expect(error.code).toBe("peer-identity");
-    expect(error.message).toMatch(/calls itself the coordinator, but does not know this job's secret/);
+    const bad: [Uint8Array, RegExp][] = [
+      [Buffer.from("[[[["), /came as a join request, but they cannot be decoded/],
+      [joinCodec.encode(requestOf(1, 2, { ranks: [1, 0] })), /needs one address per rank/],
+      [joinCodec.encode(requestOf(1, 2, { hostName: "here\n2030-01-01 all is well" })), /hostName is wrong/],
+    ];
+    for (const [request, reason] of bad) {
+      const { closed } = await joiningByHand(hosted, request);
+      await closed;
+      await until(() => hosted.events.some(({ message }) => reason.test(message)));
+    }
+    await Promise.all([hosted.join([0]), hosted.join([1])]);
   });
 
   test("that joins and leaves again without a word is named at the deadline, with what became of it", async () => {
     const hosted = await host(2, { joinTimeoutMilliseconds: 3000 });
-    const { socket } = await stranger(hosted);
-    socket.write(frame("hello", helloCodec.encode(await helloOf(1, 2))));
-    await until(() => hosted.events.some(({ kind }) => kind === "joined"));
+    const { socket, received } = await joiningByHand(hosted, joinCodec.encode(requestOf(1, 2)));
+    await until(() => framesIn(received()).some(({ type }) => type === "welcome"));
     socket.destroy();
     const { message } = await failureOf(hosted.coordinator.ready);
     expect(message).toMatch(/^ranks 0, 1 of 2 did not join within 3 s \(rank 1 had joined, but its connection closed without a goodbye/);
@@ -244,10 +256,12 @@ describe("a stranger", () => {
 
   test("never disturbs, whatever it sends in whatever pieces", async () => {
     const hosted = await host(2, { handshakeTimeoutMilliseconds: 500 });
-    const hello = frame(
-      "hello",
-      helloCodec.encode(await helloOf(1, 2, { token: await signToken({ holder: { ranks: [1] }, job, secret: newSecret() }) })),
-    );
+    // All that one can say without the secret, and without having seen the challenge.
+    const hello = Buffer.concat([
+      frame("hello", dialler().hello()),
+      frame("proof", new Uint8Array(32), 1),
+      frame("join", Buffer.concat([joinCodec.encode(requestOf(1, 2)), new Uint8Array(16)]), 2),
+    ]);
     const mutation = fc.oneof(
       fc.uint8Array({ minLength: 1, maxLength: 200 }),
       fc.tuple(fc.nat(hello.length - 1), fc.integer({ min: 1, max: 255 })).map(([at, flip]) => {
@@ -282,13 +296,13 @@ describe("what is no coordinator", () => {
     ],
     [
       "one of another version",
-      (socket) => socket.write(ofVersion2(frame("refuse", new Uint8Array(0)))),
+      (socket) => socket.write(ofVersion1(frame("refuse", new Uint8Array(0)))),
       "protocol-version",
-      /version 2 .* version 1/,
+      /version 1 .* version 2/,
     ],
     [
-      "one that welcomes with 2^63 bytes",
-      (socket) => socket.write(withLength(frame("welcome", new Uint8Array(0)), 2n ** 63n)),
+      "one that challenges with 2^63 bytes",
+      (socket) => socket.write(withLength(frame("challenge", new Uint8Array(0)), 2n ** 63n)),
       "frame-length",
       /9223372036854775808/,
     ],
@@ -298,6 +312,19 @@ describe("what is no coordinator", () => {
       "control-message",
       /none is due/,
     ],
+    [
+      "one that announces more than a challenge",
+      (socket) => socket.write(withLength(frame("challenge", new Uint8Array(0)), 2n ** 20n)),
+      "frame-length",
+      /announces 1048576 bytes, at most 1024/,
+    ],
+    [
+      "one that welcomes whom it has not challenged",
+      (socket) => socket.write(frame("welcome", new Uint8Array(0))),
+      "control-message",
+      /none is due/,
+    ],
+    ["one whose challenge is none", (socket) => socket.write(frame("challenge", new Uint8Array(40))), "control-message", /is no challenge/],
   ])("%s is told apart", async (_, answer, code, message) => {
     const address = await impostorWith(answer);
     const error = await failureOf(
@@ -362,9 +389,9 @@ function damaged(bytes: Buffer): Buffer {
   return changed;
 }
 
-function ofVersion2(bytes: Buffer): Buffer {
+function ofVersion1(bytes: Buffer): Buffer {
   const changed = Buffer.from(bytes);
-  changed[4] = 2;
+  changed[4] = 1;
   return changed;
 }
 

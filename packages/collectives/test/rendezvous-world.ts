@@ -4,7 +4,7 @@ import { type Coordinator, hostRendezvous } from "../src/rendezvous/coordinator.
 import type { RendezvousEvent, RendezvousOptions } from "../src/rendezvous/coordinator-options.ts";
 import type { Loss } from "../src/rendezvous/control-messages.ts";
 import { type JoinOptions, joinRendezvous, type Member } from "../src/rendezvous/member.ts";
-import { newSecret } from "../src/security/tokens.ts";
+import { newSecret } from "../src/security/secret.ts";
 
 export const job = "job-5f0c2a";
 export const build = "build-1";
@@ -66,7 +66,6 @@ export const failureOf = async (promise: Promise<unknown>): Promise<SkeinError> 
   const { message } = error as SkeinError;
   expect(message).not.toContain("\n");
   expect(message).not.toContain(secret);
-  expect(message).not.toContain("eyJ"); // how every JWT begins
   return error as SkeinError;
 };
 

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { joinRendezvous } from "../src/rendezvous/member.ts";
 import { processesOf } from "../src/rendezvous/roster.ts";
-import { newSecret, signToken } from "../src/security/tokens.ts";
+import { newSecret } from "../src/security/secret.ts";
 import { startChild } from "./rendezvous-child.ts";
 import { build, failureOf, host as hostIn, type Hosted, job, Opened, rest, secret, until } from "./rendezvous-world.ts";
 
@@ -122,9 +122,7 @@ describe("messages", () => {
 });
 
 describe("a process is refused, and hears why", () => {
-  const otherSecret = newSecret();
   test.each<[string, string, Parameters<Hosted["join"]>[1], readonly number[], RegExp]>([
-    ["a wrong secret", "token-invalid", { secret: otherSecret }, [1], /not signed with this job's secret/],
     ["another job", "join-job", { job: "job-other" }, [1], /job-other.*job-5f0c2a.*same job file/],
     ["another build", "join-build", { build: "build-2" }, [1], /build-2.*build-1/],
     ["another world size", "join-world-size", { worldSize: 3 }, [1], /expects 3 ranks, the coordinator 2/],
@@ -141,24 +139,13 @@ describe("a process is refused, and hears why", () => {
     await Promise.all([first, join([1])]); // it disturbed nothing
   });
 
-  test("for a token that has expired, that is for another job, for other ranks, or of the coordinator", async () => {
-    const { join } = await host(2);
-    const refused = async (token: Promise<string>): Promise<string> =>
-      (await failureOf(join([1], { secret: undefined, token: await token } as object))).code;
-    const now = Date.now;
-    Date.now = () => now() - 400_000;
-    const old = await signToken({ holder: { ranks: [1] }, job, secret }).finally(() => {
-      Date.now = now;
-    });
-    expect(await refused(Promise.resolve(old))).toBe("token-expired");
-    expect(await refused(signToken({ holder: { ranks: [1] }, job: "job-other", secret }))).toBe("token-other-job");
-    expect(await refused(signToken({ holder: { ranks: [0] }, job, secret }))).toBe("token-invalid");
-    expect(await refused(signToken({ holder: { ranks: [0, 1] }, job, secret }))).toBe("token-invalid");
-    expect(await refused(signToken({ holder: "coordinator", job, secret }))).toBe("token-invalid");
-    await Promise.all([
-      join([0]),
-      join([1], { secret: undefined, token: await signToken({ holder: { ranks: [1] }, job, secret }) } as object),
-    ]);
+  test("for another secret: it sees that the coordinator does not know it, and says so to it", async () => {
+    const { join, events } = await host(2);
+    const error = await failureOf(join([1], { secret: newSecret() }));
+    expect({ code: error.code, kind: error.kind }).toEqual({ code: "peer-identity", kind: "environment" });
+    expect(error.message).toMatch(/does not know this job's secret; give every process the same SKEIN_SECRET/);
+    await until(() => events.some(({ kind, message }) => kind === "dropped" && /same SKEIN_SECRET/.test(message)));
+    await Promise.all([join([0]), join([1])]);
   });
 
   test.each([

@@ -1,35 +1,45 @@
 import type { Socket } from "node:net";
+import { channelBinding } from "../security/channel-binding.ts";
+import type { FrameSeal } from "../security/frame-seal.ts";
+import { HandshakeAcceptor, type Proven, unprovenBytes } from "../security/handshake.ts";
 import { WireError } from "../wire/errors.ts";
+import type { FrameHeader, FrameType } from "../wire/frame.ts";
 import type { Carrier } from "./carrier.ts";
 import { LinkFailedError, LinkRefusedError } from "./errors.ts";
 import { FrameSocket } from "./frame-socket.ts";
-import { decodeHello, encodeJson, type Hello, judgeHello } from "./handshake.ts";
+import { decodeRequest, encodeJson, judgeRequest, type LinkRequest, misfitError } from "./handshake.ts";
 import type { LinkSettings } from "./link-options.ts";
 
 /** A socket whose other end has proven to be a peer. */
 export interface AcceptedSocket {
-  readonly hello: Hello;
+  readonly request: LinkRequest;
   readonly frames: FrameSocket;
 }
 
-const longestHello = 32_768;
+/** Who keeps what comes of it. */
+export interface SocketTaker {
+  /** The other end knows the job's secret. */
+  proven(): void;
+  /** Keep the socket, unless the same one is there already. */
+  take(accepted: AcceptedSocket): boolean;
+}
+
+/** The most bytes of a request for a link, and of the answer, with their seals. */
+export const requestBytes = 32_768;
 
 /**
- * Find out who has dialled. A peer gets a welcome; who does not belong here gets the reason, and is gone within a second; who says
- * nothing sensible is dropped.
+ * Find out who has dialled: a hello, the proof that it knows the job's secret, a request. A peer gets a welcome; who does not belong here
+ * gets the reason, and is gone within a second; who says nothing sensible is dropped.
  *
- * @param take keeps the socket, unless the same one is there already.
  * @returns what ends it before that.
  */
-export const acceptSocket = (
-  socket: Socket,
-  carrier: Carrier,
-  settings: LinkSettings,
-  take: (accepted: AcceptedSocket) => boolean,
-): (() => void) => {
-  const { identity, checksum, headerOnly, handshakeMilliseconds, admit, onRefused } = settings;
+export const acceptSocket = (socket: Socket, carrier: Carrier, settings: LinkSettings, taker: SocketTaker): (() => void) => {
+  const { identity, key, checksum, headerOnly, handshakeMilliseconds, onRefused } = settings;
   const frames = new FrameSocket({ checksum, headerOnly });
   const remote = `${socket.remoteAddress ?? "unknown"}:${socket.remotePort ?? 0}`;
+  const handshake = new HandshakeAcceptor({ audience: "data", job: identity.job, key, binding: channelBinding(socket) });
+  let due: "hello" | "proof" | "join" | "nothing" = "hello";
+  let seals: Proven | undefined;
   let settled = false;
   const settle = (): boolean => {
     if (settled) return false;
@@ -44,37 +54,55 @@ export const acceptSocket = (
   };
   const refuse = (error: LinkRefusedError): void => {
     if (!settle()) return;
-    const payload = encodeJson({ code: error.code, message: error.message });
-    frames.write({ type: "refuse", flags: 0, stream: 0, sequence: 0, tag: 0, payload });
+    writeFrame(frames, "refuse", encodeJson({ code: error.code, message: error.message }), seals?.sealer);
     frames.leave();
     onRefused({ remote, error });
   };
-  const judge = async (payload: Uint8Array): Promise<void> => {
-    const hello = decodeHello(payload);
-    const wrong = judgeHello(identity, hello);
+  const garbage = (error: unknown): LinkFailedError =>
+    new LinkFailedError("link-garbage", `${remote} is no rank: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+
+  const challenge = (payload: Uint8Array): void => {
+    const answer = handshake.challenge(payload);
+    if ("what" in answer) return refuse(misfitError(identity.rank, remote, answer));
+    due = "proof";
+    writeFrame(frames, "challenge", answer.challenge);
+  };
+  const prove = (payload: Uint8Array): void => {
+    seals = handshake.prove(payload);
+    if (seals === undefined) return drop(misfitError(identity.rank, remote, secretUnknown));
+    due = "join";
+    taker.proven();
+  };
+  const judge = (payload: Uint8Array): void => {
+    const request = decodeRequest(payload);
+    const wrong = judgeRequest(identity, request);
     if (wrong !== undefined) return refuse(wrong);
-    const unproven = carrier.refuse(socket, hello.rank);
+    const unproven = carrier.refuse(socket, request.rank);
     if (unproven !== undefined)
-      return refuse(new LinkRefusedError("link-identity", `rank ${identity.rank} does not link with rank ${hello.rank}: ${unproven}`));
-    const reason = await admit(hello);
-    if (reason !== undefined)
-      return refuse(
-        new LinkRefusedError(
-          "link-token",
-          `rank ${identity.rank} does not link with rank ${hello.rank}: ${reason}; give all ranks the job's secret`,
-        ),
-      );
-    if (settled) return;
-    if (!take({ hello, frames }))
+      return refuse(new LinkRefusedError("link-identity", `rank ${identity.rank} does not link with rank ${request.rank}: ${unproven}`));
+    if (!taker.take({ request, frames }))
       return refuse(
         new LinkRefusedError(
           "link-rank-taken",
-          `rank ${identity.rank} has linked with a rank ${hello.rank} already, and ${remote} says that it is rank ${hello.rank} too; start each rank once`,
+          `rank ${identity.rank} has linked with a rank ${request.rank} already, and ${remote} says that it is rank ${request.rank} too; start each rank once`,
         ),
       );
     settle();
-    const welcome: Hello = { ...identity, to: hello.rank, socket: hello.socket };
-    frames.write({ type: "welcome", flags: 0, stream: 0, sequence: 0, tag: 0, payload: encodeJson(welcome) });
+    frames.hold();
+    const welcome: LinkRequest = { ...identity, to: request.rank, socket: request.socket };
+    writeFrame(frames, "welcome", encodeJson(welcome), seals!.sealer);
+  };
+  const take = ({ type }: FrameHeader, payload: Uint8Array): void => {
+    const now = due;
+    due = "nothing";
+    if (type === "hello" && now === "hello") challenge(payload);
+    else if (type === "proof" && now === "proof") prove(payload);
+    else if (type === "join" && now === "join") judge(seals!.opener.open(type, payload));
+    // The peer saw that we do not know its secret. Its words are a stranger's, and are not repeated.
+    else if (type === "refuse" && now === "proof") drop(misfitError(identity.rank, remote, secretUnknown));
+    else drop(garbage(new Error(`it sent a ${type} frame where none is due`)));
   };
 
   const timer = setTimeout(
@@ -82,27 +110,28 @@ export const acceptSocket = (
       drop(
         new LinkFailedError(
           "link-timeout",
-          `${remote} said nothing for ${handshakeMilliseconds} ms after it connected to rank ${identity.rank}`,
+          `${remote} did not prove who it is within ${handshakeMilliseconds} ms after it connected to rank ${identity.rank}`,
         ),
       ),
     handshakeMilliseconds,
   );
   timer.unref();
-  const garbage = (error: unknown): LinkFailedError =>
-    new LinkFailedError("link-garbage", `${remote} is no rank: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
   frames.open({
-    limit: ({ type }) => (type === "hello" ? longestHello : 0),
+    limit: ({ type }) => {
+      if (type === due) return due === "join" ? requestBytes : unprovenBytes;
+      return type === "refuse" && due === "proof" ? unprovenBytes : 0;
+    },
     target: ({ length }) => new Uint8Array(length),
-    frame: ({ type }, payload) => {
-      if (type !== "hello") return drop(garbage(new Error(`it began with a ${type} frame`)));
-      frames.hold();
-      judge(payload).catch((error: unknown) => drop(garbage(error)));
+    frame: (header, payload) => {
+      try {
+        take(header, payload);
+      } catch (error) {
+        drop(garbage(error));
+      }
     },
     closed: (error) => {
       if (error instanceof WireError && error.code === "protocol-version") refuse(new LinkRefusedError("link-protocol", error.message));
-      else drop(garbage(error ?? new Error("it left before it had said who it is")));
+      else drop(garbage(error ?? new Error("it left before it had proven who it is")));
     },
   });
   frames.attach(socket, "accepted");
@@ -110,3 +139,16 @@ export const acceptSocket = (
     if (settle()) frames.destroy();
   };
 };
+
+const secretUnknown = { what: "secret", own: "", peer: "" } as const;
+
+/** Write a frame of a handshake, sealed once both sides have proven themselves. */
+export const writeFrame = (frames: FrameSocket, type: FrameType, payload: Uint8Array, sealer?: FrameSeal): void =>
+  frames.write({
+    type,
+    flags: 0,
+    stream: 0,
+    sequence: 0,
+    tag: 0,
+    payload: sealer === undefined ? payload : sealer.sealed(type, payload),
+  });

@@ -1,9 +1,13 @@
+import { channelBinding } from "../security/channel-binding.ts";
 import { PeerIdentityError } from "../security/errors.ts";
+import { HandshakeDialler, type Proven, unprovenBytes } from "../security/handshake.ts";
 import { WireError } from "../wire/errors.ts";
+import type { FrameType } from "../wire/frame.ts";
+import { requestBytes, writeFrame } from "./accept.ts";
 import type { Carrier } from "./carrier.ts";
 import { LinkFailedError, LinkRefusedError } from "./errors.ts";
 import { FrameSocket } from "./frame-socket.ts";
-import { decodeHello, decodeRefusal, encodeJson, type Hello, judgeHello } from "./handshake.ts";
+import { decodeRefusal, decodeRequest, encodeJson, judgeRequest, type LinkRequest, misfitError } from "./handshake.ts";
 import type { LinkSettings } from "./link-options.ts";
 
 /** Where a peer listens. */
@@ -13,7 +17,6 @@ export interface PeerAddress {
   readonly port: number;
 }
 
-const longestAnswer = 32_768;
 const firstRestMilliseconds = 20;
 const longestRestMilliseconds = 500;
 
@@ -21,7 +24,7 @@ const longestRestMilliseconds = 500;
 class Unreachable extends Error {}
 
 /**
- * Connect to a peer and agree with it on who we are. Tries again, ever more slowly, while nobody listens there.
+ * Connect to a peer, see that it knows the job's secret, prove that we do, and agree on who we are. Tries again, ever more slowly, while nobody listens there.
  *
  * @throws LinkRefusedError, PeerIdentityError when one of us does not belong; LinkFailedError when nobody, or no rank, answers before `deadline`.
  */
@@ -54,7 +57,7 @@ export const dialPeer = async (
 
 const dialOnce = (peer: PeerAddress, index: number, carrier: Carrier, settings: LinkSettings, signal: AbortSignal): Promise<FrameSocket> =>
   new Promise((resolve, reject) => {
-    const { identity, checksum, headerOnly, handshakeMilliseconds, admit } = settings;
+    const { identity, key, checksum, headerOnly, handshakeMilliseconds } = settings;
     const frames = new FrameSocket({ checksum, headerOnly });
     const socket = carrier.dial(peer.host, peer.port, peer.rank, frames.readInto());
     const fail = (error: Error): void => {
@@ -67,28 +70,44 @@ const dialOnce = (peer: PeerAddress, index: number, carrier: Carrier, settings: 
     const timer = setTimeout(() => fail(new Unreachable(`no answer for ${handshakeMilliseconds} ms`)), handshakeMilliseconds);
     signal.addEventListener("abort", abort, { once: true });
 
-    const judge = async (payload: Uint8Array): Promise<void> => {
-      const hello = decodeHello(payload);
-      const wrong = judgeHello(identity, hello);
+    let handshake: HandshakeDialler | undefined;
+    let seals: Proven | undefined;
+    let due: "challenge" | "welcome" = "challenge";
+    const prove = (payload: Uint8Array): void => {
+      const answer = handshake!.answer(payload);
+      if ("what" in answer) {
+        writeFrame(frames, "refuse", new Uint8Array(0));
+        return fail(misfitError(identity.rank, `what listens at ${peer.host}:${peer.port}`, answer));
+      }
+      seals = answer.proven;
+      due = "welcome";
+      writeFrame(frames, "proof", answer.proof);
+      const request: LinkRequest = { ...identity, to: peer.rank, socket: index };
+      writeFrame(frames, "join", encodeJson(request), seals.sealer);
+    };
+    const judge = (payload: Uint8Array): void => {
+      const welcome = decodeRequest(payload);
+      const wrong = judgeRequest(identity, welcome);
       if (wrong !== undefined) return fail(wrong);
-      if (hello.rank !== peer.rank)
+      if (welcome.rank !== peer.rank)
         return fail(
           new LinkRefusedError(
             "link-rank",
-            `rank ${identity.rank} found rank ${hello.rank} at ${peer.host}:${peer.port}, where rank ${peer.rank} should be; check the roster`,
+            `rank ${identity.rank} found rank ${welcome.rank} at ${peer.host}:${peer.port}, where rank ${peer.rank} should be; check the roster`,
           ),
         );
-      const reason = await admit(hello);
-      if (reason !== undefined)
-        return fail(
-          new LinkRefusedError(
-            "link-token",
-            `rank ${identity.rank} does not link with rank ${hello.rank}: ${reason}; give all ranks the job's secret`,
-          ),
-        );
+      frames.hold();
       clearTimeout(timer);
       signal.removeEventListener("abort", abort);
       resolve(frames);
+    };
+    const take = (type: FrameType, payload: Uint8Array): void => {
+      if (type === "refuse") {
+        const { code, message } = decodeRefusal(seals === undefined ? payload : seals.opener.open(type, payload));
+        fail(new LinkRefusedError(code, message));
+      } else if (type !== due) fail(noRank(new Error(`it answered with a ${type} frame`)));
+      else if (type === "challenge") prove(payload);
+      else judge(seals!.opener.open(type, payload));
     };
     const noRank = (error: unknown): LinkFailedError =>
       new LinkFailedError(
@@ -97,15 +116,17 @@ const dialOnce = (peer: PeerAddress, index: number, carrier: Carrier, settings: 
         { cause: error },
       );
     frames.open({
-      limit: ({ type }) => (type === "welcome" || type === "refuse" ? longestAnswer : 0),
+      limit: ({ type }) => {
+        if (type !== due && type !== "refuse") return 0;
+        return due === "challenge" ? unprovenBytes : requestBytes;
+      },
       target: ({ length }) => new Uint8Array(length),
       frame: ({ type }, payload) => {
-        frames.hold();
-        if (type === "welcome") judge(payload).catch((error: unknown) => fail(noRank(error)));
-        else if (type === "refuse") {
-          const { code, message } = decodeRefusal(payload);
-          fail(new LinkRefusedError(code, message));
-        } else fail(noRank(new Error(`it answered with a ${type} frame`)));
+        try {
+          take(type, payload);
+        } catch (error) {
+          fail(noRank(error));
+        }
       },
       closed: (error) => {
         if (error instanceof WireError)
@@ -123,7 +144,7 @@ const dialOnce = (peer: PeerAddress, index: number, carrier: Carrier, settings: 
     });
     frames.attach(socket, "dialled");
     socket.once(carrier.ready, () => {
-      const hello: Hello = { ...identity, to: peer.rank, socket: index };
-      frames.write({ type: "hello", flags: 0, stream: 0, sequence: 0, tag: 0, payload: encodeJson(hello) });
+      handshake = new HandshakeDialler({ audience: "data", job: identity.job, key, binding: channelBinding(socket) });
+      writeFrame(frames, "hello", handshake.hello());
     });
   });

@@ -8,7 +8,7 @@ export const refusalCodes = [
   "link-settings",
   "link-rank",
   "link-rank-taken",
-  "link-token",
+  "link-secret",
   "link-identity",
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
@@ -24,7 +24,7 @@ export class LinkRefusedError extends SkeinError {
       | "link-settings"
       | "link-rank"
       | "link-rank-taken"
-      | "link-token"
+      | "link-secret"
       | "link-identity",
     message: string,
   ) {

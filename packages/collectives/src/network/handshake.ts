@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Misfit } from "../security/handshake.ts";
 import type { Flow } from "./flow.ts";
 import { LinkRefusedError, type RefusalCode, refusalCodes } from "./errors.ts";
 
@@ -12,12 +13,10 @@ export interface LinkIdentity extends Flow {
   readonly job: string;
   /** Of the program; ranks of different builds might cut or order sums differently. */
   readonly build: string;
-  /** Shown to every peer. */
-  readonly token?: string | undefined;
 }
 
-/** What who dials says first, and who accepts answers. */
-export interface Hello extends LinkIdentity {
+/** Who asks for a link, and for which; the answer says the same of the other side. Both have proven before that they know the secret. */
+export interface LinkRequest extends LinkIdentity {
   /** Whom it wants to talk to, and which of its sockets this is. */
   readonly to: number;
   readonly socket: number;
@@ -25,7 +24,8 @@ export interface Hello extends LinkIdentity {
 
 const count = z.int().min(0);
 const text = z.string().max(8192);
-const helloSchema = z.strictObject({
+// Fields that we do not know are left out, not refused: a neighbour of the next minor version may say more.
+const requestSchema = z.object({
   rank: count,
   worldSize: count,
   lanes: count,
@@ -34,17 +34,16 @@ const helloSchema = z.strictObject({
   earlyBytes: count,
   job: text,
   build: text,
-  token: text.optional(),
   to: count,
   socket: count,
 });
-const refusalSchema = z.strictObject({ code: z.enum(refusalCodes), message: text });
+const refusalSchema = z.object({ code: z.enum(refusalCodes), message: text });
 
 export const encodeJson = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 const parseJson = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes));
 
 /** @throws SyntaxError or ZodError when the bytes are none. */
-export const decodeHello = (bytes: Uint8Array): Hello => helloSchema.parse(parseJson(bytes)) as Hello;
+export const decodeRequest = (bytes: Uint8Array): LinkRequest => requestSchema.parse(parseJson(bytes));
 
 /** @throws SyntaxError or ZodError when the bytes are none. */
 export const decodeRefusal = (bytes: Uint8Array): { code: RefusalCode; message: string } => refusalSchema.parse(parseJson(bytes));
@@ -52,25 +51,42 @@ export const decodeRefusal = (bytes: Uint8Array): { code: RefusalCode; message: 
 const settings = (identity: LinkIdentity): string =>
   `${identity.lanes} lanes, ${identity.socketsPerPair} sockets per pair, frames of ${identity.frameBytes} bytes, ${identity.earlyBytes} bytes unasked`;
 
-/** Why the rank `own` will not talk to who says `hello`, or undefined. Tokens and certificates are judged elsewhere. */
-export const judgeHello = (own: LinkIdentity, hello: Hello): LinkRefusedError | undefined => {
+const otherJob = (own: string, peer: string): string => `it belongs to job ${peer}, not ${own}; give every job its own port or rendezvous`;
+
+/** Why the rank `own` will not talk to who sends `request`, or undefined. Secrets and certificates are judged elsewhere. */
+export const judgeRequest = (own: LinkIdentity, request: LinkRequest): LinkRefusedError | undefined => {
   const refuse = (code: RefusalCode, what: string): LinkRefusedError =>
-    new LinkRefusedError(code, `rank ${own.rank} does not link with rank ${hello.rank}: ${what}`);
-  if (hello.job !== own.job)
-    return refuse("link-job", `it belongs to job ${hello.job}, not ${own.job}; give every job its own port or rendezvous`);
-  if (hello.build !== own.build)
-    return refuse("link-build", `it runs build ${hello.build}, not ${own.build}; install the same version on all hosts`);
-  if (hello.worldSize !== own.worldSize)
+    new LinkRefusedError(code, `rank ${own.rank} does not link with rank ${request.rank}: ${what}`);
+  if (request.job !== own.job) return refuse("link-job", otherJob(own.job, request.job));
+  if (request.build !== own.build)
+    return refuse("link-build", `it runs build ${request.build}, not ${own.build}; install the same version on all hosts`);
+  if (request.worldSize !== own.worldSize)
     return refuse(
       "link-world-size",
-      `it is of a world of ${hello.worldSize} ranks, not ${own.worldSize}; start all ranks with one world size`,
+      `it is of a world of ${request.worldSize} ranks, not ${own.worldSize}; start all ranks with one world size`,
     );
-  if (settings(hello) !== settings(own))
-    return refuse("link-settings", `it has ${settings(hello)}, not ${settings(own)}; give all ranks the same transport settings`);
-  if (hello.rank >= own.worldSize || hello.rank === own.rank || hello.to !== own.rank || hello.socket >= own.socketsPerPair)
+  if (settings(request) !== settings(own))
+    return refuse("link-settings", `it has ${settings(request)}, not ${settings(own)}; give all ranks the same transport settings`);
+  if (request.rank >= own.worldSize || request.rank === own.rank || request.to !== own.rank || request.socket >= own.socketsPerPair)
     return refuse(
       "link-rank",
-      `it says that it is rank ${hello.rank} of ${hello.worldSize} and speaks to rank ${hello.to} by socket ${hello.socket}; check the roster, each rank once`,
+      `it says that it is rank ${request.rank} of ${request.worldSize} and speaks to rank ${request.to} by socket ${request.socket}; check the roster, each rank once`,
     );
   return undefined;
+};
+
+/** What two ranks that do not fit tell each other, before either has proven anything. */
+export const misfitError = (rank: number, who: string, { what, own, peer }: Misfit): LinkRefusedError => {
+  const beginning = `rank ${rank} does not link with ${who}: `;
+  switch (what) {
+    case "job":
+      return new LinkRefusedError("link-job", beginning + otherJob(own, peer));
+    case "minor":
+      return new LinkRefusedError(
+        "link-protocol",
+        `${beginning}it speaks version ${peer} of the protocol, not ${own} or a neighbour of it; run the same version of Skein on all hosts`,
+      );
+    case "secret":
+      return new LinkRefusedError("link-secret", `${beginning}it does not know this job's secret; give all ranks the same SKEIN_SECRET`);
+  }
 };

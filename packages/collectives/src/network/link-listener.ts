@@ -1,6 +1,9 @@
 import type { AddressInfo, Socket } from "node:net";
 import { formatRanks } from "../rendezvous/ranks.ts";
+import { jobKey } from "../security/handshake.ts";
 import { requireSecure } from "../security/loopback.ts";
+import { checkSecret } from "../security/secret.ts";
+import { sourceOf, type Unproven, UnprovenConnections } from "../security/unproven-connections.ts";
 import { crc32cOf } from "../wire/folded-crc32c.ts";
 import { acceptSocket } from "./accept.ts";
 import type { Carrier } from "./carrier.ts";
@@ -26,24 +29,26 @@ export interface LinkListener {
   close(): Promise<void>;
 }
 
-// Strangers may hold that many sockets beside those of the peers until their time to say who they are is over.
+// Strangers may hold that many sockets beside those of the peers; one that comes on top ends another.
 const strangerSockets = 256;
 
 const complete = (options: LinkOptions, carrier: Carrier, onRefused: (refusal: Refusal) => void): LinkSettings => {
-  const { rank, worldSize, job, build, token } = options;
+  const { secret, ...rest } = options;
+  checkSecret(secret);
+  const { rank, worldSize, job, build } = rest;
   const merged = {
     ...linkDefaults,
     ...defaultFlow,
     insecure: false,
-    admit: async () => undefined,
-    ...options,
+    ...rest,
     checksum: options.checksum ?? crc32cOf(),
   };
   const { lanes, socketsPerPair, frameBytes, earlyBytes } = merged;
   return {
     ...merged,
     headerOnly: (options.sums ?? (carrier.encrypted ? "header" : "payload")) === "header",
-    identity: { rank, worldSize, job, build, token, lanes, socketsPerPair, frameBytes, earlyBytes },
+    key: jobKey(secret, job),
+    identity: { rank, worldSize, job, build, lanes, socketsPerPair, frameBytes, earlyBytes },
     onRefused,
   };
 };
@@ -66,19 +71,36 @@ export const listenForLinks = async (carrier: Carrier, options: LinkOptions): Pr
   const strangers = new Set<() => void>();
   const key = (peer: number, socket: number): string => `${peer}/${socket}`;
   let whenAccepted: () => void = () => undefined;
+  const expected = worldSize * socketsPerPair;
+  const unproven = new UnprovenConnections({ places: expected + strangerSockets, quota: expected });
+  const entered = new Map<string, Unproven>();
   const accept = (socket: Socket): void => {
-    const end = acceptSocket(socket, carrier, settings, ({ hello, frames }) => {
-      const place = key(hello.rank, hello.socket);
-      if (accepted.get(place)?.closed === false) return false;
-      accepted.set(place, frames);
-      queueMicrotask(() => whenAccepted()); // after the welcome is written
-      return true;
+    const place = entered.get(endOf(socket));
+    if (place === undefined) return void socket.destroy();
+    const end = acceptSocket(socket, carrier, settings, {
+      proven: place.leave,
+      take: ({ request, frames }) => {
+        const seat = key(request.rank, request.socket);
+        if (accepted.get(seat)?.closed === false) return false;
+        accepted.set(seat, frames);
+        queueMicrotask(() => whenAccepted()); // after the welcome is written
+        return true;
+      },
     });
     strangers.add(end);
     socket.once("close", () => strangers.delete(end));
   };
   const server = carrier.serve(accept, (error, remote) => settings.onRefused({ remote, error }));
-  server.maxConnections = worldSize * socketsPerPair + strangerSockets;
+  // Before `accept`, which TLS calls later: a socket counts from its first moment.
+  server.prependListener("connection", (socket: Socket) => {
+    const from = endOf(socket);
+    const place = unproven.enter(sourceOf(socket.remoteAddress), () => socket.destroy());
+    entered.set(from, place);
+    socket.once("close", () => {
+      place.leave();
+      if (entered.get(from) === place) entered.delete(from);
+    });
+  });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(settings.port, settings.host, () => {
@@ -162,3 +184,5 @@ export const listenForLinks = async (carrier: Carrier, options: LinkOptions): Pr
     },
   };
 };
+
+const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

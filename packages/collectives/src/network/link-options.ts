@@ -1,6 +1,6 @@
 import type { Checksum } from "../wire/crc32c.ts";
 import type { Flow } from "./flow.ts";
-import type { Hello, LinkIdentity } from "./handshake.ts";
+import type { LinkIdentity } from "./handshake.ts";
 
 /** One rank's part of making links. What is not said has the default of `linkDefaults`. */
 export interface LinkOptions extends Partial<Flow> {
@@ -10,10 +10,8 @@ export interface LinkOptions extends Partial<Flow> {
   readonly job: string;
   /** Version of the program: ranks of another are refused. */
   readonly build: string;
-  /** Shown to every peer, for its `admit`. */
-  readonly token?: string;
-  /** Why a peer that has shown `hello` may not link with us; undefined admits it. Default: everyone who knows the job. */
-  readonly admit?: (hello: Hello) => Promise<string | undefined>;
+  /** Of the job. It never travels: both ends of a link prove that they know it, who accepts first. */
+  readonly secret: string;
   readonly host?: string;
   readonly port?: number;
   /** Let bytes travel in the clear beyond this machine. */
@@ -25,11 +23,11 @@ export interface LinkOptions extends Partial<Flow> {
   readonly sums?: "payload" | "header";
   /** Makes the checksums. Default: `crc32cOf()`; one over the world's memory saves a copy. */
   readonly checksum?: Checksum;
-  /** How long a socket may take to say who it is. */
+  /** How long a socket may take to prove who it is. */
   readonly handshakeMilliseconds?: number;
   /** How long `connect` waits for all peers. */
   readonly connectMilliseconds?: number;
-  /** Told of whoever was sent away: strangers, and peers that do not belong to this world. */
+  /** Told of each that was sent away: strangers, and peers that do not belong to this world. Strangers may come by the thousand. */
   readonly onRefused?: (refusal: Refusal) => void;
 }
 
@@ -50,8 +48,10 @@ export const linkDefaults = {
 } as const;
 
 /** The options of a listener, complete. */
-export interface LinkSettings extends Omit<Required<LinkOptions>, "token" | "onRefused" | "sums"> {
+export interface LinkSettings extends Omit<Required<LinkOptions>, "secret" | "onRefused" | "sums"> {
   readonly identity: LinkIdentity;
+  /** From `jobKey`. */
+  readonly key: Uint8Array;
   readonly headerOnly: boolean;
   readonly onRefused: (refusal: Refusal) => void;
 }

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { type FrameSeal, sealBytes } from "../security/frame-seal.ts";
 import { FrameReader } from "../wire/frame-reader.ts";
 import { encodeHeader, type FrameType } from "../wire/frame.ts";
 import type { Heartbeat } from "./handshake-messages.ts";
@@ -13,7 +14,7 @@ export type Ending =
 export interface ConnectionOwner {
   /** The most bytes that a frame of this type may announce now; 0 refuses a payload. */
   limit(type: FrameType): number;
-  /** Take a frame other than ping and bye. What this throws breaks the connection. */
+  /** Take a frame other than bye, and other than ping once the connection is secure. What this throws breaks the connection. */
   frame(type: FrameType, payload: Uint8Array): void;
   /** What to tell a peer whose bytes cannot be read, before the connection ends. */
   farewell?(error: unknown): FrameType | undefined;
@@ -26,12 +27,16 @@ const unsentBytes = 128 * 1024 * 1024;
 const goodbyeMilliseconds = 1000;
 const nothing = new Uint8Array(0);
 
-/** Frames both ways over one socket, pings when there is nothing to say, and a goodbye, so that closing is not taken for a loss. */
+/**
+ * Frames both ways over one socket, pings when there is nothing to say, and a goodbye, so that closing is not taken for a loss. Once both
+ * sides have proven themselves, every frame carries a seal.
+ */
 export class ControlConnection {
   readonly #socket: Socket;
   readonly #owner: ConnectionOwner;
   readonly #closed: Promise<void>;
   #sequence = 0;
+  #seals: { readonly sealer: FrameSeal; readonly opener: FrameSeal } | undefined;
   #liveness: Liveness | undefined;
   #timer: NodeJS.Timeout | undefined;
   #peerClosed = false;
@@ -42,7 +47,7 @@ export class ControlConnection {
     this.#socket = socket;
     this.#owner = owner;
     const reader = new FrameReader({
-      limit: ({ type }) => (type === "ping" || type === "bye" ? 0 : owner.limit(type)),
+      limit: ({ type }) => (type === "ping" || type === "bye" ? 0 : owner.limit(type)) + (this.#seals === undefined ? 0 : sealBytes),
       target: ({ length }) => new Uint8Array(length),
       frame: ({ type }, payload) => this.#take(type, payload),
     });
@@ -79,6 +84,11 @@ export class ControlConnection {
     }
     this.#write(type, payload);
     return true;
+  }
+
+  /** Both sides have proven themselves: seal all that is sent from now on, and take nothing without a seal. */
+  secure(seals: { readonly sealer: FrameSeal; readonly opener: FrameSeal }): void {
+    this.#seals = seals;
   }
 
   /** Begin to ping, and to expect to be heard from. */
@@ -131,21 +141,24 @@ export class ControlConnection {
   }
 
   #write(type: FrameType, payload: Uint8Array): void {
-    const header = { type, flags: 0, stream: 0, sequence: this.#sequence, tag: 0, length: payload.byteLength };
+    const pieces = this.#seals === undefined ? [payload] : [payload, this.#seals.sealer.seal(type, payload)];
+    const length = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
+    const header = { type, flags: 0, stream: 0, sequence: this.#sequence, tag: 0, length };
     this.#sequence = (this.#sequence + 1) >>> 0;
     this.#liveness?.sent(performance.now());
     this.#socket.cork();
-    this.#socket.write(encodeHeader(header, payload));
-    if (payload.byteLength > 0) this.#socket.write(payload);
+    this.#socket.write(encodeHeader(header, pieces));
+    for (const piece of pieces) if (piece.byteLength > 0) this.#socket.write(piece);
     this.#socket.uncork();
   }
 
-  #take(type: FrameType, payload: Uint8Array): void {
-    if (this.over || type === "ping") return;
+  #take(type: FrameType, received: Uint8Array): void {
+    if (this.over) return;
+    const payload = this.#seals === undefined ? received : this.#seals.opener.open(type, received);
     if (type === "bye") {
       this.#peerClosed = true;
       this.#socket.end();
-    } else this.#owner.frame(type, payload);
+    } else if (type !== "ping" || this.#seals === undefined) this.#owner.frame(type, payload);
   }
 
   #ending(): Ending {

@@ -1,39 +1,63 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { tlsServerOptions } from "../security/tls-identity.ts";
+import { sourceOf, type Unproven, UnprovenConnections } from "../security/unproven-connections.ts";
 import type { CheckedRendezvousOptions } from "./coordinator-options.ts";
 import type { RankAddress } from "./roster.ts";
 
-/** Connections beyond one per rank. What comes on top is turned away; a job's processes come back. */
+/** Connections at once that have not proven themselves yet, beyond one per rank. One that comes on top ends another. */
 const strangersAtOnce = 256;
 
-/** Listens for the processes of a job by TCP, or by TLS where there is an identity. */
+/**
+ * Listens for the processes of a job by TCP, or by TLS where there is an identity. Counts every connection from its first moment, also
+ * while TLS is still being agreed on.
+ */
 export class ControlListener {
   readonly #options: CheckedRendezvousOptions;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
+  readonly #unproven: UnprovenConnections;
   #referenced = true;
 
   /**
    * @param receive takes each connection. One that TLS does not trust comes too, with `authorized` false, so that it can be told why.
    * @param drop hears of those that did not become one.
    */
-  constructor(options: CheckedRendezvousOptions, receive: (socket: Socket) => void, drop: (reason: string) => void) {
+  constructor(options: CheckedRendezvousOptions, receive: (socket: Socket, unproven: Unproven) => void, drop: (reason: string) => void) {
     this.#options = options;
     const { security, handshakeTimeoutMilliseconds: handshakeTimeout, worldSize } = options;
+    this.#unproven = new UnprovenConnections({ places: worldSize + strangersAtOnce, quota: worldSize });
+    // TLS hands out another socket than the one that came; both have the same ends.
+    const places = new Map<string, Unproven>();
+    const ready = (socket: Socket): void => {
+      const place = places.get(endOf(socket));
+      if (place === undefined) socket.destroy();
+      else receive(socket, place);
+    };
     this.#server =
       security === undefined
-        ? createServer(receive)
-        : createTlsServer({ ...tlsServerOptions(security), rejectUnauthorized: false, handshakeTimeout }, receive);
+        ? createServer()
+        : createTlsServer({ ...tlsServerOptions(security), rejectUnauthorized: false, handshakeTimeout }, ready);
     this.#server.on("tlsClientError", (error: Error, socket: Socket) => {
       drop(`a connection from ${socket.remoteAddress ?? "a peer that is gone"}: no TLS handshake (${error.message})`);
       socket.destroy();
     });
-    this.#server.maxConnections = worldSize + strangersAtOnce;
     this.#server.on("connection", (socket: Socket) => {
+      const { remoteAddress, remotePort } = socket;
+      const end = endOf(socket);
+      const place = this.#unproven.enter(sourceOf(remoteAddress), () => {
+        drop(`a connection from ${remoteAddress}:${remotePort}: it had not proven who it is when others came`);
+        socket.destroy();
+      });
+      places.set(end, place);
       this.#sockets.add(socket);
-      socket.once("close", () => this.#sockets.delete(socket));
+      socket.once("close", () => {
+        place.leave();
+        if (places.get(end) === place) places.delete(end);
+        this.#sockets.delete(socket);
+      });
       if (!this.#referenced) socket.unref();
+      if (security === undefined) ready(socket);
     });
     this.#server.on("error", (error) => {
       if (this.#server.listening) drop(`a connection could not be accepted: ${error.message}`);
@@ -67,3 +91,5 @@ export class ControlListener {
     await stopped;
   }
 }
+
+const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

@@ -1,6 +1,7 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { requireSecure } from "../security/loopback.ts";
-import { checkSecret } from "../security/tokens.ts";
+import { jobKey } from "../security/handshake.ts";
+import { checkSecret } from "../security/secret.ts";
 import type { TlsIdentity } from "../security/tls-identity.ts";
 import type { Heartbeat } from "./handshake-messages.ts";
 import { checkHeartbeat, defaultHeartbeat } from "./liveness.ts";
@@ -33,7 +34,7 @@ export interface RendezvousOptions {
   readonly insecure?: boolean;
   /** Default 60 s. */
   readonly joinTimeoutMilliseconds?: number;
-  /** What a stranger has to say who it is. Default 5 s. */
+  /** How long a stranger has to prove itself. Default 5 s. */
   readonly handshakeTimeoutMilliseconds?: number;
   /** Kept by both sides. Default: a ping every second, lost after three: no main thread of the job may be busy for so long at a stretch. */
   readonly heartbeat?: Heartbeat;
@@ -44,7 +45,9 @@ export interface RendezvousOptions {
 export interface CheckedRendezvousOptions extends World {
   readonly host: string;
   readonly port: number;
-  readonly secret: string;
+  readonly job: string;
+  /** From `jobKey`. */
+  readonly key: Uint8Array;
   readonly ranks: readonly number[];
   readonly security: TlsIdentity | undefined;
   readonly joinTimeoutMilliseconds: number;
@@ -95,7 +98,7 @@ export const checkRendezvousOptions = (options: RendezvousOptions): CheckedRende
     worldSize,
     job,
     build: anyBuild ? undefined : build,
-    secret,
+    key: jobKey(secret, job),
     ranks,
     security,
     joinTimeoutMilliseconds,

@@ -1,7 +1,8 @@
 import type { Socket } from "node:net";
 import { ArgumentError } from "@skein/tensor-core";
 import { WireError } from "../wire/errors.ts";
-import { examine, prove } from "./applicant.ts";
+import type { Unproven } from "../security/unproven-connections.ts";
+import { Applicant, type Step } from "./applicant.ts";
 import { ControlConnection } from "./control-connection.ts";
 import { ControlListener } from "./control-listener.ts";
 import { type Announcement, announcementCodec, controlMessageBytes, encodeBounded, type Loss, reportCodec } from "./control-messages.ts";
@@ -12,11 +13,12 @@ import {
   type RendezvousOptions,
 } from "./coordinator-options.ts";
 import { RendezvousError } from "./errors.ts";
-import { handshakeBytes, type Hello, helloCodec, type Refusal, refusalCodec, welcomeCodec } from "./handshake-messages.ts";
+import { type JoinRequest, type Refusal, refusalCodec, welcomeCodec } from "./handshake-messages.ts";
 import { Mailbox } from "./mailbox.ts";
 import { Membership } from "./membership.ts";
 import { formatRanks } from "./ranks.ts";
 import type { RankAddress, Roster } from "./roster.ts";
+import { StrangerLog } from "./stranger-log.ts";
 
 /** A message with its sender. */
 export interface MemberMessage {
@@ -45,6 +47,8 @@ export interface Coordinator {
 }
 
 const isOtherVersion = (error: unknown): boolean => error instanceof WireError && error.code === "protocol-version";
+
+const nameOf = ({ ranks, hostName }: JoinRequest): string => `${formatRanks(ranks)} on ${hostName}`;
 
 /** One process at the other end of a connection. */
 interface Seat {
@@ -76,6 +80,7 @@ class HostedRendezvous implements Coordinator {
   readonly #seats = new Set<Seat>();
   readonly #messages = new Mailbox<MemberMessage>();
   readonly #loss = Promise.withResolvers<Loss>();
+  readonly #strangers = new StrangerLog((event) => this.#options.onEvent(event));
   readonly #deadline: NodeJS.Timeout;
   readonly #settle: { readonly resolve: (roster: Roster) => void; readonly reject: (error: RendezvousError) => void };
   #address: RankAddress = { host: "", port: 0 };
@@ -92,8 +97,8 @@ class HostedRendezvous implements Coordinator {
     this.#settle = { resolve, reject };
     this.#listener = new ControlListener(
       options,
-      (socket) => this.#receive(socket),
-      (reason) => this.#event("dropped", reason),
+      (socket, unproven) => this.#receive(socket, unproven),
+      (reason) => this.#strangers.note("dropped", reason),
     );
     this.#deadline = setTimeout(() => this.#giveUp(), options.joinTimeoutMilliseconds);
   }
@@ -143,6 +148,7 @@ class HostedRendezvous implements Coordinator {
         `the rendezvous was closed before ${formatRanks(this.#membership.missing)} of ${this.#options.worldSize} had joined`,
       );
     this.#state = "closed";
+    this.#strangers.flush();
     await this.#listener.stop(() => Promise.all([...this.#seats].map(({ connection }) => connection.close())));
   }
 
@@ -155,68 +161,79 @@ class HostedRendezvous implements Coordinator {
   }
 
   /** A stranger has come. It gets little time, little memory, and one try. */
-  #receive(socket: Socket): void {
-    const from = `${socket.remoteAddress ?? "unknown"}:${socket.remotePort ?? 0}`;
-    let hello: Hello | undefined;
+  #receive(socket: Socket, unproven: Unproven): void {
+    const from = `a connection from ${socket.remoteAddress ?? "unknown"}:${socket.remotePort ?? 0}`;
+    const applicant = new Applicant(socket, this.#options);
     let seat: Seat | undefined;
+    let proven = false;
     const patience = setTimeout(
-      () => connection.break(`it did not say who it is within ${this.#options.handshakeTimeoutMilliseconds} ms`),
+      () => connection.break(`it did not prove who it is within ${this.#options.handshakeTimeoutMilliseconds} ms`),
       this.#options.handshakeTimeoutMilliseconds,
     ).unref();
+    const advance = (step: Step): void => {
+      switch (step.kind) {
+        case "challenge":
+          unproven.spoke();
+          connection.send("challenge", step.payload);
+          break;
+        case "proven":
+          proven = true;
+          unproven.leave();
+          connection.secure(step.seals);
+          break;
+        case "join":
+          clearTimeout(patience);
+          seat = this.#admit(step.request, connection);
+          break;
+        case "refuse":
+          this.#refuse(step.refusal, step.request === undefined ? from : nameOf(step.request), connection, proven);
+          break;
+      }
+    };
     const connection = new ControlConnection(socket, {
       limit: (type) => {
-        if (type === "control" && seat !== undefined && this.#state === "running") return controlMessageBytes;
-        return type === "hello" && hello === undefined ? handshakeBytes : 0;
+        if (seat === undefined) return applicant.limit(type);
+        return type === "control" && this.#state === "running" ? controlMessageBytes : 0;
       },
       frame: (type, payload) => {
-        if (type === "control" && seat !== undefined && this.#state === "running") this.#takeReport(seat, payload);
-        else if (type === "hello" && hello === undefined) {
-          hello = helloCodec.decode(payload);
-          const seated = (given: Seat): void => {
-            seat = given;
-            clearTimeout(patience);
-          };
-          this.#admit(hello, socket, connection, seated).catch((error: unknown) =>
-            connection.break(`it could not be examined: ${String(error)}`, error),
-          );
-        } else
-          throw new RendezvousError(
-            "control-message",
-            `a ${type} frame came where none is due; the peer speaks another protocol, or is no rank`,
-          );
+        if (seat === undefined) advance(applicant.take(type, payload));
+        else if (type === "control" && this.#state === "running") this.#takeReport(seat, payload);
+        else throw new RendezvousError("control-message", `a ${type} frame came where none is due`);
       },
       // In our version, so that its side sees what this one has seen.
       farewell: (error) => (isOtherVersion(error) ? "refuse" : undefined),
       ended: (ending) => {
         clearTimeout(patience);
+        unproven.leave();
         if (seat !== undefined) this.#seatEnded(seat, ending.how === "broken" ? ending.reason : undefined);
         else if (ending.how === "broken")
-          this.#event(isOtherVersion(ending.error) ? "refused" : "dropped", `a connection from ${from}: ${ending.reason}`);
+          this.#strangers.note(isOtherVersion(ending.error) ? "refused" : "dropped", `${from}: ${ending.reason}`);
       },
     });
   }
 
-  async #admit(hello: Hello, socket: Socket, connection: ControlConnection, seated: (seat: Seat) => void): Promise<void> {
-    const [refused, proof] = [await examine(hello, socket, this.#options), await prove(hello.nonce, this.#options)];
-    if (connection.over || this.#state === "closed") return;
-    const name = `${formatRanks(hello.ranks)} on ${hello.hostName}`;
-    const seat: Seat = { connection, name };
-    const refusal = refused ?? this.#membership.admit(seat, hello);
+  /** Give a process that has proven itself the places that it asks for, if they can be had. */
+  #admit(request: JoinRequest, connection: ControlConnection): Seat | undefined {
+    if (connection.over || this.#state === "closed") return undefined;
+    const seat: Seat = { connection, name: nameOf(request) };
+    const refusal = this.#membership.admit(seat, request);
     if (refusal !== undefined) {
-      this.#refuse(refusal, name, connection);
-      return;
+      this.#refuse(refusal, seat.name, connection, true);
+      return undefined;
     }
-    seated(seat);
     this.#seats.add(seat);
-    connection.send("welcome", welcomeCodec.encode({ heartbeat: this.#options.heartbeat, proof }));
+    connection.send("welcome", welcomeCodec.encode({ heartbeat: this.#options.heartbeat }));
     connection.beat(this.#options.heartbeat);
-    this.#event("joined", name);
+    this.#event("joined", seat.name);
     if (this.#membership.complete) this.#begin();
+    return seat;
   }
 
-  #refuse(refusal: Refusal, name: string, connection: ControlConnection): void {
+  #refuse(refusal: Refusal, name: string, connection: ControlConnection, proven: boolean): void {
     connection.send("refuse", refusalCodec.encode(refusal));
-    this.#event("refused", `${name}: ${refusal.message}`);
+    const line = `${name}: ${refusal.message}`;
+    if (proven) this.#event("refused", line);
+    else this.#strangers.note("refused", line);
     void connection.close();
   }
 

@@ -1,27 +1,25 @@
 import { z } from "zod";
-import { PeerIdentityError, TokenError } from "../security/errors.ts";
+import { PeerIdentityError } from "../security/errors.ts";
+import { printable } from "../security/printable.ts";
+import { WireError } from "../wire/errors.ts";
 import { JoinRefusedError, PlaceTakenError } from "./errors.ts";
 import { checkedCodec, type MessageCodec } from "./message-codec.ts";
 import { addressSchema, type RankAddress } from "./roster.ts";
 
-/** The most bytes of a hello, a welcome or a refusal: a thousand ranks with their addresses. Strangers may send no more. */
-export const handshakeBytes: number = 256 * 1024;
+/** The most bytes of a join request, a welcome or a refusal: a thousand ranks with their addresses. */
+export const joinBytes: number = 256 * 1024;
 
 /** The most ranks of one process. */
 export const ranksPerProcess = 1024;
 
-/** What a process says first. */
-export interface Hello {
-  readonly job: string;
+/** What a process asks for, once it has proven that it knows the job's secret. */
+export interface JoinRequest {
   readonly build: string;
   readonly worldSize: number;
   readonly ranks: readonly number[];
   /** Data listener of each of `ranks`. */
   readonly addresses: readonly RankAddress[];
   readonly hostName: string;
-  readonly token: string;
-  /** To be signed by the coordinator, which so proves that it knows the secret. */
-  readonly nonce: string;
 }
 
 /** How often each side of a control connection is heard from. */
@@ -35,21 +33,17 @@ export interface Heartbeat {
 /** The coordinator has taken the process in. */
 export interface Welcome {
   readonly heartbeat: Heartbeat;
-  /** A token of the coordinator with the nonce of the hello. */
-  readonly proof: string;
 }
 
-const refusalCodes = [
+export const refusalCodes = [
   "join-job",
   "join-build",
   "join-world-size",
   "join-rank",
   "join-rank-taken",
   "join-late",
-  "token-invalid",
-  "token-expired",
-  "token-other-job",
   "peer-identity",
+  "protocol-version",
 ] as const;
 
 /** The coordinator does not take the process in. */
@@ -59,9 +53,9 @@ export interface Refusal {
 }
 
 /** A refusal as the error that the joining side throws. */
-export const refusalError = ({ code, message }: Refusal): JoinRefusedError | PlaceTakenError | TokenError | PeerIdentityError => {
+export const refusalError = ({ code, message }: Refusal): JoinRefusedError | PlaceTakenError | PeerIdentityError | WireError => {
   if (code === "peer-identity") return new PeerIdentityError(message);
-  if (code === "token-invalid" || code === "token-expired" || code === "token-other-job") return new TokenError(code, message);
+  if (code === "protocol-version") return new WireError(code, message);
   if (code === "join-rank-taken" || code === "join-late") return new PlaceTakenError(code, message);
   return new JoinRefusedError(code, message);
 };
@@ -72,35 +66,29 @@ const json = {
   decode: (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)),
 };
 
-// What a stranger says stands in our log: no line ends, no control characters.
-export const printable: RegExp = /^[ -~]*$/;
-
-const helloSchema: z.ZodType<Hello> = z
-  .strictObject({
-    job: z.string().max(256).regex(printable),
+// Fields that we do not know are left out, not refused: a neighbour of the next minor version may say more.
+const joinSchema: z.ZodType<JoinRequest> = z
+  .object({
     build: z.string().max(256).regex(printable),
     worldSize: z.int(),
     ranks: z.array(z.int().min(0).max(999_999_999)).min(1).max(ranksPerProcess),
     addresses: z.array(addressSchema).max(ranksPerProcess),
     hostName: z.string().min(1).max(255).regex(printable),
-    token: z.string().max(8192),
-    nonce: z.string().min(16).max(128),
   })
-  .refine(({ ranks, addresses }) => ranks.length === addresses.length, "a hello needs one address per rank");
+  .refine(({ ranks, addresses }) => ranks.length === addresses.length, "a join request needs one address per rank");
 
-export const helloCodec: MessageCodec<Hello> = checkedCodec("a hello", helloSchema, json);
+export const joinCodec: MessageCodec<JoinRequest> = checkedCodec("a join request", joinSchema, json);
 
 export const welcomeCodec: MessageCodec<Welcome> = checkedCodec(
   "a welcome",
-  z.strictObject({
-    heartbeat: z.strictObject({ intervalMilliseconds: z.number().positive(), lossMilliseconds: z.number().positive() }),
-    proof: z.string().max(8192),
+  z.object({
+    heartbeat: z.object({ intervalMilliseconds: z.number().positive(), lossMilliseconds: z.number().positive() }),
   }),
   json,
 );
 
 export const refusalCodec: MessageCodec<Refusal> = checkedCodec(
   "a refusal",
-  z.strictObject({ code: z.enum(refusalCodes), message: z.string().max(8192) }),
+  z.object({ code: z.enum(refusalCodes), message: z.string().max(8192) }),
   json,
 );

@@ -4,23 +4,17 @@ import { ArgumentError } from "@skein/tensor-core";
 import { PeerIdentityError } from "../security/errors.ts";
 import { requireSecure } from "../security/loopback.ts";
 import type { TlsIdentity } from "../security/tls-identity.ts";
-import { checkSecret, newSecret, signToken, verifyToken } from "../security/tokens.ts";
+import { channelBinding } from "../security/channel-binding.ts";
+import { HandshakeDialler, jobKey, type Misfit, unprovenBytes } from "../security/handshake.ts";
+import { printable } from "../security/printable.ts";
+import { checkSecret } from "../security/secret.ts";
 import { WireError } from "../wire/errors.ts";
 import { ControlConnection, type Ending } from "./control-connection.ts";
 import { type Announcement, announcementCodec, controlMessageBytes, encodeBounded, type Loss, reportCodec } from "./control-messages.ts";
 import { checkMilliseconds } from "./coordinator-options.ts";
 import { dial, explain, PassingError } from "./dial.ts";
 import { PlaceTakenError, RendezvousError } from "./errors.ts";
-import {
-  handshakeBytes,
-  helloCodec,
-  refusalCodec,
-  refusalError,
-  printable,
-  ranksPerProcess,
-  type Welcome,
-  welcomeCodec,
-} from "./handshake-messages.ts";
+import { joinBytes, joinCodec, refusalCodec, refusalError, ranksPerProcess, welcomeCodec } from "./handshake-messages.ts";
 import { Mailbox } from "./mailbox.ts";
 import { formatRanks } from "./ranks.ts";
 import type { RankAddress, Roster } from "./roster.ts";
@@ -37,10 +31,8 @@ export interface JoinOptions {
   readonly worldSize: number;
   readonly job: string;
   readonly build: string;
-  /** The job's secret, from which a fresh token is signed for every attempt. Without it, `token`. */
-  readonly secret?: string;
-  /** A token from `signToken` for exactly `ranks`. The coordinator then proves itself by TLS or not at all. */
-  readonly token?: string;
+  /** The job's secret. It never travels: both sides prove that they know it, the coordinator first. */
+  readonly secret: string;
   readonly security?: TlsIdentity;
   /** Allow to speak off loopback without `security`. */
   readonly insecure?: boolean;
@@ -73,7 +65,7 @@ const answerMilliseconds = 10_000; // for a connection, and for the answer to a 
  * Join the rendezvous of a job, and wait until every rank has. Dials again while the coordinator is not there yet, and while another process
  * has the place: a rank that is started anew may find what is left of the start before, for a while.
  *
- * @throws JoinRefusedError or TokenError when the coordinator will not have this process, PlaceTakenError when it has no place for it until the
+ * @throws JoinRefusedError when the coordinator will not have this process, PlaceTakenError when it has no place for it until the
  * deadline; PeerIdentityError when one of both does not
  * prove who it is; RendezvousError when nobody answers, when ranks are missing at the deadline (it names them), or when the coordinator dies;
  * WireError when what answers is no coordinator of this version.
@@ -108,7 +100,7 @@ export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
   }
 };
 
-const check = ({ ranks, addresses, hostName = hostname(), worldSize, job, build, secret, token }: JoinOptions): void => {
+const check = ({ ranks, addresses, hostName = hostname(), worldSize, job, build, secret }: JoinOptions): void => {
   if (ranks.length === 0 || ranks.length > ranksPerProcess || !ranks.every((rank) => Number.isInteger(rank) && rank >= 0))
     throw new ArgumentError(
       `a process cannot join with ranks [${ranks.join(", ")}]; it takes 1 to ${ranksPerProcess} whole numbers from 0`,
@@ -129,16 +121,14 @@ const check = ({ ranks, addresses, hostName = hostname(), worldSize, job, build,
   }
   if (!Number.isInteger(worldSize) || worldSize < 1)
     throw new ArgumentError(`a world of ${worldSize} ranks cannot be joined; worldSize is a whole number from 1`);
-  if (secret === undefined && token === undefined)
-    throw new ArgumentError("a process joins by the job's secret or by a token, and has neither; set SKEIN_SECRET");
-  if (secret !== undefined) checkSecret(secret);
+  checkSecret(secret);
 };
 
 const attempt = async (options: JoinOptions, timeoutMilliseconds: number): Promise<Member> => {
   const socket = await dial(options.address, options.security, timeoutMilliseconds);
   const member = new JoinedMember(socket, options);
   try {
-    await member.join(socket, timeoutMilliseconds);
+    await member.join(timeoutMilliseconds);
     return member;
   } catch (error) {
     member.abandon();
@@ -154,9 +144,10 @@ class JoinedMember implements Member {
   readonly #connection: ControlConnection;
   readonly #messages = new Mailbox<unknown>();
   readonly #loss = Promise.withResolvers<Loss>();
-  readonly #welcome = Promise.withResolvers<Welcome>();
+  readonly #handshake: HandshakeDialler;
+  readonly #welcome = Promise.withResolvers<void>();
   readonly #complete = Promise.withResolvers<void>();
-  #welcomed = false;
+  #phase: "challenge" | "welcome" | "joined" = "challenge";
   #coordinatorRanks: readonly number[] = [];
 
   constructor(socket: Socket, options: JoinOptions) {
@@ -164,19 +155,22 @@ class JoinedMember implements Member {
     this.#where = `${options.address.host}:${options.address.port}`;
     this.#welcome.promise.catch(() => {});
     this.#complete.promise.catch(() => {});
+    const { job, secret } = options;
+    this.#handshake = new HandshakeDialler({ audience: "control", job, key: jobKey(secret, job), binding: channelBinding(socket) });
     this.#connection = new ControlConnection(socket, {
       limit: (type) => {
-        if (type === "control") return this.#welcomed ? controlMessageBytes : 0;
-        return (type === "welcome" || type === "refuse") && !this.#welcomed ? handshakeBytes : 0;
+        if (this.#phase === "joined") return type === "control" ? controlMessageBytes : 0;
+        if (type !== this.#phase && type !== "refuse") return 0;
+        return this.#phase === "challenge" ? unprovenBytes : joinBytes;
       },
       frame: (type, payload) => {
-        if (type === "control" && this.#welcomed) this.#hear(announcementCodec.decode(payload));
-        else if (type === "refuse" && !this.#welcomed) this.#welcome.reject(refusalError(refusalCodec.decode(payload)));
-        else if (type === "welcome" && !this.#welcomed) {
-          const welcome = welcomeCodec.decode(payload);
-          this.#welcomed = true;
-          this.#connection.beat(welcome.heartbeat);
-          this.#welcome.resolve(welcome);
+        if (type === "control" && this.#phase === "joined") this.#hear(announcementCodec.decode(payload));
+        else if (type === "refuse" && this.#phase !== "joined") this.#welcome.reject(refusalError(refusalCodec.decode(payload)));
+        else if (type === "challenge" && this.#phase === "challenge") this.#prove(payload, socket);
+        else if (type === "welcome" && this.#phase === "welcome") {
+          this.#phase = "joined";
+          this.#connection.beat(welcomeCodec.decode(payload).heartbeat);
+          this.#welcome.resolve();
         } else
           throw new RendezvousError("control-message", `a ${type} frame came from ${this.#where} where none is due; it is no coordinator`);
       },
@@ -185,19 +179,14 @@ class JoinedMember implements Member {
   }
 
   /** Say hello and wait for the roster. */
-  async join(socket: Socket, timeoutMilliseconds: number): Promise<void> {
-    const { ranks, addresses, worldSize, job, build, secret, hostName = hostname() } = this.#options;
-    const nonce = newSecret();
-    const token = secret === undefined ? this.#options.token! : await signToken({ holder: { ranks }, job, secret });
-    const reached = addresses.map(({ host, port }) => ({ host: isUnspecified(host) ? localAddress(socket) : host, port }));
-    this.#connection.send("hello", helloCodec.encode({ job, build, worldSize, ranks, addresses: reached, hostName, token, nonce }));
+  async join(timeoutMilliseconds: number): Promise<void> {
+    this.#connection.send("hello", this.#handshake.hello());
     const late = setTimeout(
       () => this.#welcome.reject(new PassingError(`no answer to a hello within ${Math.round(timeoutMilliseconds)} ms`)),
       timeoutMilliseconds,
     );
     try {
-      const { proof } = await this.#welcome.promise;
-      if (secret !== undefined) await this.#verify(proof, nonce, secret);
+      await this.#welcome.promise;
     } finally {
       clearTimeout(late);
     }
@@ -233,12 +222,36 @@ class JoinedMember implements Member {
     return this.#connection.close();
   }
 
-  async #verify(proof: string, nonce: string, secret: string): Promise<void> {
-    const claims = await verifyToken(proof, { job: this.#options.job, secret }).catch(() => undefined);
-    if (claims?.holder !== "coordinator" || claims.nonce !== nonce)
-      throw new PeerIdentityError(
-        `what answers at ${this.#where} calls itself the coordinator, but does not know this job's secret; see that the address is right and that nothing else took the port`,
-      );
+  /** The coordinator has shown that it knows the secret, or not: then it is told nothing more. */
+  #prove(challenge: Uint8Array, socket: Socket): void {
+    let answer: ReturnType<HandshakeDialler["answer"]>;
+    try {
+      answer = this.#handshake.answer(challenge);
+    } catch (error) {
+      throw new RendezvousError("control-message", `what came from ${this.#where} is no challenge; it is no coordinator`, { cause: error });
+    }
+    if ("what" in answer) {
+      this.#connection.send("refuse");
+      this.#welcome.reject(this.#misfit(answer));
+      return;
+    }
+    const { ranks, addresses, worldSize, build, hostName = hostname() } = this.#options;
+    const reached = addresses.map(({ host, port }) => ({ host: isUnspecified(host) ? localAddress(socket) : host, port }));
+    this.#phase = "welcome";
+    this.#connection.send("proof", answer.proof);
+    this.#connection.secure(answer.proven);
+    this.#connection.send("join", joinCodec.encode({ build, worldSize, ranks, addresses: reached, hostName }));
+  }
+
+  #misfit({ what, own, peer }: Misfit): Error {
+    return what === "secret"
+      ? new PeerIdentityError(
+          `what answers at ${this.#where} calls itself the coordinator, but does not know this job's secret; give every process the same SKEIN_SECRET, and see that the address is right and that nothing else took the port`,
+        )
+      : new WireError(
+          "protocol-version",
+          `this process speaks version ${own} of the protocol, the coordinator ${peer}, and only neighbours understand each other; run the same version of Skein on all hosts`,
+        );
   }
 
   #hear(announcement: Announcement): void {

@@ -1,17 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Hello } from "./handshake-messages.ts";
+import type { JoinRequest } from "./handshake-messages.ts";
 import { Membership } from "./membership.ts";
 
-const helloOf = (ranks: readonly number[], worldSize: number): Hello => ({
-  job: "job",
+const requestOf = (ranks: readonly number[], worldSize: number): JoinRequest => ({
   build: "build",
   worldSize,
   ranks,
   addresses: ranks.map((rank) => ({ host: "h", port: 1000 + rank })),
   hostName: `host-${ranks[0]! % 2}`,
-  token: "",
-  nonce: "",
 });
 
 /** A partition of the ranks of a world into processes, in some order of arrival. */
@@ -27,12 +24,12 @@ describe("membership", () => {
   test("gives one roster for every order of arrival", () => {
     fc.assert(
       fc.property(worlds, fc.infiniteStream(fc.nat()), ({ worldSize, processes }, random) => {
-        const world = { worldSize, job: "job", build: "build" };
+        const world = { worldSize, build: "build" };
         const arrive = (order: readonly (readonly number[])[]) => {
           const membership = new Membership<string>(world);
           for (const ranks of order) {
             expect(membership.complete).toBe(false);
-            expect(membership.admit(ranks.join(), helloOf(ranks, worldSize))).toBeUndefined();
+            expect(membership.admit(ranks.join(), requestOf(ranks, worldSize))).toBeUndefined();
           }
           expect(membership.complete).toBe(true);
           return membership;
@@ -56,12 +53,12 @@ describe("membership", () => {
       fc.property(
         fc.array(fc.record({ ranks: fc.array(fc.nat(6), { minLength: 1, maxLength: 3 }), leaves: fc.boolean() }), { maxLength: 20 }),
         (attempts) => {
-          const membership = new Membership<object>({ worldSize: 6, job: "job", build: "build" });
+          const membership = new Membership<object>({ worldSize: 6, build: "build" });
           const seated = new Map<number, object>();
           for (const { ranks, leaves } of attempts) {
             const process = {};
             const fits = seated.size < 6 && new Set(ranks).size === ranks.length && ranks.every((rank) => rank < 6 && !seated.has(rank));
-            expect(membership.admit(process, helloOf(ranks, 6)) === undefined).toBe(fits);
+            expect(membership.admit(process, requestOf(ranks, 6)) === undefined).toBe(fits);
             if (fits) for (const rank of ranks) seated.set(rank, process);
             if (leaves) {
               const left = membership.leave(process, "it left");

@@ -1,33 +1,33 @@
-import type { Hello, Refusal } from "./handshake-messages.ts";
+import type { JoinRequest, Refusal } from "./handshake-messages.ts";
 import { formatRanks } from "./ranks.ts";
 import type { Roster } from "./roster.ts";
 
 /** What all processes of a world have in common. */
 export interface World {
   readonly worldSize: number;
-  readonly job: string;
   /** Build of Skein; undefined where any may join. */
   readonly build: string | undefined;
 }
 
 const short = (hash: string): string => (hash.length > 16 ? `${hash.slice(0, 16)}…` : hash);
 
-/** Why a hello does not fit the world at all, whoever sends it; undefined when it does. */
-export const mismatch = ({ worldSize, job, build }: World, hello: Hello): Refusal | undefined => {
-  if (hello.job !== job)
-    return {
-      code: "join-job",
-      message: `this process runs job ${short(hello.job)}, the coordinator job ${short(job)}; start every process with the same job file and options`,
-    };
-  if (build !== undefined && hello.build !== build)
+/** Why a process of another job is not let in. */
+export const otherJob = (own: string, theirs: string): Refusal => ({
+  code: "join-job",
+  message: `this process runs job ${short(theirs)}, the coordinator job ${short(own)}; start every process with the same job file and options`,
+});
+
+/** Why a request does not fit the world at all, whoever sends it; undefined when it does. */
+export const mismatch = ({ worldSize, build }: World, request: JoinRequest): Refusal | undefined => {
+  if (build !== undefined && request.build !== build)
     return {
       code: "join-build",
-      message: `this process is of build ${short(hello.build)}, the coordinator of ${short(build)}; install the same build on all hosts, or allow other builds where results need not be the same bits`,
+      message: `this process is of build ${short(request.build)}, the coordinator of ${short(build)}; install the same build on all hosts, or allow other builds where results need not be the same bits`,
     };
-  if (hello.worldSize !== worldSize)
+  if (request.worldSize !== worldSize)
     return {
       code: "join-world-size",
-      message: `this process expects ${hello.worldSize} ranks, the coordinator ${worldSize}; start every process with the same --ranks`,
+      message: `this process expects ${request.worldSize} ranks, the coordinator ${worldSize}; start every process with the same --ranks`,
     };
   return undefined;
 };
@@ -39,7 +39,7 @@ export const mismatch = ({ worldSize, job, build }: World, hello: Hello): Refusa
  */
 export class Membership<Process> {
   readonly #world: World;
-  readonly #places = new Map<number, { readonly process: Process; readonly hello: Hello }>();
+  readonly #places = new Map<number, { readonly process: Process; readonly request: JoinRequest }>();
   readonly #left = new Map<number, string>();
 
   constructor(world: World) {
@@ -56,13 +56,13 @@ export class Membership<Process> {
   }
 
   /** Give `process` the places that it asks for, all or none. Returns why not. */
-  admit(process: Process, hello: Hello): Refusal | undefined {
-    const refusal = mismatch(this.#world, hello) ?? this.#refuse(hello);
-    if (refusal === undefined) for (const rank of hello.ranks) this.#places.set(rank, { process, hello });
+  admit(process: Process, request: JoinRequest): Refusal | undefined {
+    const refusal = mismatch(this.#world, request) ?? this.#refuse(request);
+    if (refusal === undefined) for (const rank of request.ranks) this.#places.set(rank, { process, request });
     return refusal;
   }
 
-  #refuse({ ranks }: Hello): Refusal | undefined {
+  #refuse({ ranks }: JoinRequest): Refusal | undefined {
     const { worldSize } = this.#world;
     const outside = ranks.filter((rank) => rank >= worldSize);
     if (outside.length > 0)
@@ -82,7 +82,7 @@ export class Membership<Process> {
         message: `${formatRanks(ranks)} came when all ${worldSize} ranks had joined; a rank that was lost comes back when the whole job restarts`,
       };
     if (taken.length > 0) {
-      const holders = [...new Set(taken.map((rank) => this.#places.get(rank)!.hello.hostName))];
+      const holders = [...new Set(taken.map((rank) => this.#places.get(rank)!.request.hostName))];
       return {
         code: "join-rank-taken",
         message: `${formatRanks(taken)} joined already, from ${holders.join(", ")}; give each process ranks of its own, and end what an earlier start has left`,
@@ -118,8 +118,8 @@ export class Membership<Process> {
   roster(): Roster {
     const numbers = new Map(this.processes().map((process, number) => [process, number]));
     return Array.from({ length: this.#world.worldSize }, (_, rank) => {
-      const { process, hello } = this.#places.get(rank)!;
-      return { rank, ...hello.addresses[hello.ranks.indexOf(rank)]!, hostName: hello.hostName, process: numbers.get(process)! };
+      const { process, request } = this.#places.get(rank)!;
+      return { rank, ...request.addresses[request.ranks.indexOf(rank)]!, hostName: request.hostName, process: numbers.get(process)! };
     });
   }
 

@@ -20,14 +20,3 @@ export class PeerIdentityError extends SkeinError {
     super("environment", "peer-identity", message, options);
   }
 }
-
-export type TokenErrorCode = "token-invalid" | "token-expired" | "token-other-job";
-
-/** A join token that admits nobody. */
-export class TokenError extends SkeinError {
-  declare readonly code: TokenErrorCode;
-
-  constructor(code: "token-invalid" | "token-expired" | "token-other-job", message: string) {
-    super("user", code, message);
-  }
-}

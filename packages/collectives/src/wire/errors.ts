@@ -3,7 +3,15 @@ import { SkeinError } from "@skein/tensor-core";
 /** Bytes of a peer that are not the frames it sent. The link is to be closed: nothing after them can be trusted. */
 export class WireError extends SkeinError {
   constructor(
-    code: "not-a-frame" | "protocol-version" | "frame-header" | "frame-length" | "frame-checksum" | "frame-sequence" | "frame-truncated",
+    code:
+      | "not-a-frame"
+      | "protocol-version"
+      | "frame-header"
+      | "frame-length"
+      | "frame-checksum"
+      | "frame-sequence"
+      | "frame-truncated"
+      | "frame-seal",
     message: string,
   ) {
     super("environment", code, message);

@@ -11,7 +11,7 @@ const payload = Uint8Array.of(1, 2, 3, 4, 5);
 test("a header lies on the wire as the format says", () => {
   const bytes = encodeHeader(header, payload);
   const fields = [
-    [0x53, 0x4b, 0x4e, 0x31, 1, 4, 4, 0], // magic, version, type, flags
+    [0x53, 0x4b, 0x4e, 0x31, 2, 4, 4, 0], // magic, version, type, flags
     [2, 0, 0, 0, 3, 0, 0, 0, 0xef, 0xbe, 0xad, 0xde], // stream, sequence, tag
     [5, 0, 0, 0, 0, 0, 0, 0], // length
   ].flat();
@@ -62,9 +62,9 @@ test.each([
 
 test.each([
   ["another magic", 0, 0x54, "not-a-frame", /0x314e4b53, but 0x314e4b54 came/],
-  ["another version", 4, 2, "protocol-version", /version 2 of the protocol, this rank version 1/],
+  ["another version", 4, 1, "protocol-version", /version 1 of the protocol, this rank version 2/],
   ["type 0", 5, 0, "frame-header", /type 0/],
-  ["type 10", 5, 10, "frame-header", /type 10/],
+  ["type 13", 5, 13, "frame-header", /type 13, but types go from 1 to 12/],
   ["type 255", 5, 255, "frame-header", /type 255/],
   ["a flag of the lower byte", 6, 8, "frame-header", /flags 0x8/],
   ["a flag of the upper byte", 7, 0x80, "frame-header", /flags 0x8004/],

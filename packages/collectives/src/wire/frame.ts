@@ -1,9 +1,23 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { type Checksum, crc32c } from "./crc32c.ts";
 import { WireError } from "./errors.ts";
+import { protocolVersion } from "./version.ts";
 
-/** What a frame is for, with its number on the wire. */
-export const frameTypes = { hello: 1, welcome: 2, refuse: 3, data: 4, ping: 5, pong: 6, bye: 7, control: 8, error: 9 } as const;
+/** What a frame is for, with its number on the wire (docs/protocol.md). */
+export const frameTypes = {
+  hello: 1,
+  welcome: 2,
+  refuse: 3,
+  data: 4,
+  ping: 5,
+  pong: 6,
+  bye: 7,
+  control: 8,
+  error: 9,
+  challenge: 10,
+  proof: 11,
+  join: 12,
+} as const;
 export type FrameType = keyof typeof frameTypes;
 
 /** Bits of `flags`. All others are zero in this version. */
@@ -35,12 +49,11 @@ export interface ReceivedHeader extends FrameHeader {
 }
 
 export const headerBytes = 32;
-export const protocolVersion = 1;
 
 const magic = 0x314e4b53; // "SKN1"
 const checkedBytes = 28;
 const knownFlags = 7;
-const typeOf: readonly (FrameType | undefined)[] = Array.from({ length: 10 }, (_, code) =>
+const typeOf: readonly (FrameType | undefined)[] = Array.from({ length: Math.max(...Object.values(frameTypes)) + 1 }, (_, code) =>
   (Object.keys(frameTypes) as FrameType[]).find((type) => frameTypes[type] === code),
 );
 
@@ -71,7 +84,7 @@ export const encodeHeader = (
     throw new ArgumentError(`a frame's flags cannot be ${header.flags}; they are a sum of ${Object.values(frameFlags).join(", ")}`);
   const view = new DataView(target.buffer, target.byteOffset, headerBytes);
   view.setUint32(0, magic, true);
-  view.setUint8(4, protocolVersion);
+  view.setUint8(4, protocolVersion.major);
   view.setUint8(5, frameTypes[header.type]);
   view.setUint16(6, header.flags, true);
   view.setUint32(8, header.stream, true);
@@ -103,10 +116,10 @@ export const decodeHeader = (bytes: Uint8Array, offset = 0): ReceivedHeader => {
       `a frame begins with ${hexadecimal(magic)}, but ${hexadecimal(found)} came; the peer is no rank of Skein, or the stream is damaged`,
     );
   const version = view.getUint8(4);
-  if (version !== protocolVersion)
+  if (version !== protocolVersion.major)
     throw new WireError(
       "protocol-version",
-      `the peer speaks version ${version} of the protocol, this rank version ${protocolVersion}; run the same version of Skein on all hosts`,
+      `the peer speaks version ${version} of the protocol, this rank version ${protocolVersion.major}; run the same version of Skein on all hosts`,
     );
   const [code, flags] = [view.getUint8(5), view.getUint16(6, true)];
   const type = typeOf[code];

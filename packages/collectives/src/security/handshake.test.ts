@@ -1,0 +1,121 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { agreeMinor } from "../wire/version.ts";
+import { HandshakeAcceptor, HandshakeDialler, type HandshakePlace, jobKey, unprovenBytes } from "./handshake.ts";
+import { newSecret } from "./secret.ts";
+
+const secret = newSecret();
+const job = "job-1";
+const place: HandshakePlace = { audience: "control", job, key: jobKey(secret, job), binding: Uint8Array.of(1, 2, 3) };
+
+type Outcome = "both" | "dialler turned away" | "acceptor turned away" | "no hello" | "no challenge";
+
+/** Let two sides shake hands. `onTheWay` may change what they say: 0 the hello, 1 the challenge, 2 the proof. */
+const shake = (
+  dialling: HandshakePlace,
+  accepting: HandshakePlace,
+  onTheWay: (bytes: Uint8Array, which: number) => Uint8Array = (bytes) => bytes,
+): Outcome => {
+  const [dialler, acceptor] = [new HandshakeDialler(dialling), new HandshakeAcceptor(accepting)];
+  let challenged: ReturnType<HandshakeAcceptor["challenge"]>;
+  try {
+    challenged = acceptor.challenge(onTheWay(dialler.hello(), 0));
+  } catch {
+    return "no hello";
+  }
+  if ("what" in challenged) return "acceptor turned away";
+  let answer: ReturnType<HandshakeDialler["answer"]>;
+  try {
+    answer = dialler.answer(onTheWay(challenged.challenge, 1));
+  } catch {
+    return "no challenge";
+  }
+  if ("what" in answer) return "dialler turned away";
+  const proven = acceptor.prove(onTheWay(answer.proof, 2));
+  if (proven === undefined) return "acceptor turned away";
+  const payload = Uint8Array.of(7, 8, 9);
+  expect(proven.opener.open("join", answer.proven.sealer.sealed("join", payload))).toEqual(Buffer.from(payload));
+  expect(answer.proven.opener.open("welcome", proven.sealer.sealed("welcome", payload))).toEqual(Buffer.from(payload));
+  expect(proven.minor).toBe(answer.proven.minor);
+  return "both";
+};
+
+describe("a handshake", () => {
+  test("proves to both sides that the other knows the secret, in messages that are small", () => {
+    expect(shake(place, place)).toBe("both");
+    const longest = { ...place, job: "j".repeat(256) };
+    const sizes: number[] = [];
+    expect(shake(longest, longest, (bytes) => (sizes.push(bytes.byteLength), bytes))).toBe("both");
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(unprovenBytes);
+  });
+
+  test("fails when any bit of what is said is changed on the way", () => {
+    fc.assert(
+      fc.property(fc.nat(2), fc.nat(), fc.nat(7), (message, at, bit) => {
+        const flip = (bytes: Uint8Array, which: number): Uint8Array => {
+          const changed = Uint8Array.from(bytes);
+          if (which === message) changed[at % changed.length]! ^= 1 << bit;
+          return changed;
+        };
+        expect(shake(place, place, flip)).not.toBe("both");
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each<[string, Partial<HandshakePlace>, Outcome]>([
+    ["another secret", { key: jobKey(newSecret(), job) }, "dialler turned away"],
+    ["another job", { job: "job-2", key: jobKey(secret, "job-2") }, "acceptor turned away"],
+    ["the key of another job of the same secret", { key: jobKey(secret, "job-2") }, "dialler turned away"],
+    ["another purpose", { audience: "data" }, "no hello"],
+    ["another connection, as of somebody in the middle of TLS", { binding: Uint8Array.of(1, 2, 4) }, "dialler turned away"],
+    ["no TLS at one end", { binding: new Uint8Array(0) }, "dialler turned away"],
+  ])("fails with %s", (_, different, outcome) => {
+    expect(shake(place, { ...place, ...different })).toBe(outcome);
+  });
+
+  test("is worth nothing a second time, nor turned round", () => {
+    const [dialler, acceptor] = [new HandshakeDialler(place), new HandshakeAcceptor(place)];
+    const challenged = acceptor.challenge(dialler.hello());
+    if ("what" in challenged) throw new Error("refused");
+    const answer = dialler.answer(challenged.challenge);
+    if ("what" in answer) throw new Error("refused");
+    // What the acceptor proved with is no proof of a dialler.
+    const reflected = new HandshakeAcceptor(place);
+    reflected.challenge(dialler.hello());
+    expect(reflected.prove(challenged.challenge.subarray(0, 32))).toBeUndefined();
+    // The proof fits the connection that it was made for, once.
+    const again = new HandshakeAcceptor(place);
+    again.challenge(dialler.hello());
+    expect(again.prove(answer.proof)).toBeUndefined();
+    expect(acceptor.prove(answer.proof)).toBeDefined();
+    expect(acceptor.prove(answer.proof)).toBeUndefined();
+    // An answer of before is no answer to a new hello.
+    expect(new HandshakeDialler(place).answer(challenged.challenge)).toMatchObject({ what: "secret" });
+  });
+});
+
+describe("minor versions", () => {
+  test("neighbours speak the lower one, all others part", () => {
+    expect([0, 1, 2, 3].map((peer) => agreeMinor(1, peer))).toEqual([0, 1, 1, undefined]);
+    // Whoever asks, both sides come to the same answer.
+    fc.assert(fc.property(fc.nat(255), fc.nat(255), (a, b) => void expect(agreeMinor(a, b)).toBe(agreeMinor(b, a))));
+  });
+
+  test.each<[number, number, Outcome]>([
+    [4, 4, "both"],
+    [4, 5, "both"],
+    [5, 4, "both"],
+    [4, 6, "acceptor turned away"],
+    [6, 4, "acceptor turned away"],
+  ])("%d meets %d", (dialling, accepting, outcome) => {
+    expect(shake({ ...place, minor: dialling }, { ...place, minor: accepting })).toBe(outcome);
+  });
+
+  test("a neighbour may say more than we know", () => {
+    const more = (bytes: Uint8Array, which: number): Uint8Array =>
+      which === 0 ? Buffer.from(JSON.stringify({ ...JSON.parse(Buffer.from(bytes).toString()), zeal: 1 })) : bytes;
+    // Understood, and yet no handshake: the dialler had not said it.
+    expect(shake(place, place, more)).toBe("dialler turned away");
+  });
+});

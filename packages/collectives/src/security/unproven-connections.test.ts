@@ -1,0 +1,109 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { sourceOf, type Unproven, UnprovenConnections } from "./unproven-connections.ts";
+
+/** Connections of a test, with what became of them. */
+const open = (places: number, quota: number) => {
+  const pool = new UnprovenConnections({ places, quota });
+  const evicted: string[] = [];
+  const held = new Map<string, Unproven>();
+  const enter = (name: string, source = "a"): Unproven => {
+    const place = pool.enter(source, () => evicted.push(name));
+    held.set(name, place);
+    return place;
+  };
+  return { pool, evicted, held, enter };
+};
+
+describe("places for connections that have not proven themselves", () => {
+  test("go to who comes last: the oldest gives way, of the silent ones", () => {
+    const { enter, evicted } = open(3, 9);
+    enter("first").spoke();
+    enter("second");
+    enter("third");
+    enter("fourth");
+    expect(evicted).toEqual(["second"]);
+    enter("fifth");
+    enter("sixth");
+    enter("seventh");
+    expect(evicted).toEqual(["second", "third", "fourth", "fifth"]);
+  });
+
+  test("are first taken from a source with more than its quota, also from what it has said", () => {
+    const { enter, evicted } = open(4, 2);
+    enter("b1", "b"); // older, silent, but within b's quota
+    for (let i = 1; i <= 3; i++) enter(`a${i}`).spoke();
+    enter("c1", "c");
+    expect(evicted).toEqual(["a1"]);
+    enter("c2", "c"); // nobody has too many now
+    expect(evicted).toEqual(["a1", "b1"]);
+  });
+
+  test("are free again when one has proven itself or is over, once", () => {
+    const { enter, evicted, pool, held } = open(2, 2);
+    enter("first");
+    enter("second");
+    held.get("first")!.leave();
+    held.get("first")!.leave();
+    enter("third");
+    expect([evicted, pool.size]).toEqual([[], 2]);
+  });
+
+  test("are never more than there are, whoever comes and goes; who comes always gets one, and nobody is ended twice", () => {
+    const step = fc.oneof(
+      { weight: 3, arbitrary: fc.record({ kind: fc.constant("enter" as const), source: fc.constantFrom("a", "b", "c", "d") }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom("leave" as const, "spoke" as const), which: fc.nat() }) },
+    );
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 8 }),
+        fc.integer({ min: 1, max: 8 }),
+        fc.array(step, { maxLength: 60 }),
+        (places, quota, steps) => {
+          const { enter, evicted, pool, held } = open(places, quota);
+          const left = new Set<string>();
+          let count = 0;
+          for (const each of steps) {
+            if (each.kind === "enter") {
+              const name = `${count++} ${each.source}`;
+              const before = new Map(
+                [...held.keys()].filter((other) => !left.has(other) && !evicted.includes(other)).map((other) => [other, true]),
+              );
+              enter(name, each.source);
+              expect(evicted).not.toContain(name);
+              const victim = evicted.find((other) => before.has(other));
+              expect(victim !== undefined).toBe(before.size === places);
+              if (victim !== undefined) {
+                // Nobody within its quota goes while somebody is above it.
+                const of = (source: string): number => [...before.keys()].filter((other) => other.endsWith(source)).length;
+                const most = Math.max(...["a", "b", "c", "d"].map(of));
+                if (most > quota) expect(of(victim.at(-1)!)).toBe(most);
+              }
+            } else if (held.size > 0) {
+              const name = [...held.keys()][each.which % held.size]!;
+              if (each.kind === "spoke") held.get(name)!.spoke();
+              else {
+                held.get(name)!.leave();
+                if (!evicted.includes(name)) left.add(name);
+              }
+            }
+            expect(pool.size).toBe(held.size - left.size - evicted.length);
+            expect(pool.size).toBeLessThanOrEqual(places);
+          }
+          expect(new Set(evicted).size).toBe(evicted.length);
+        },
+      ),
+    );
+  });
+});
+
+test.each([
+  ["192.0.2.7", "192.0.2.7"],
+  ["::ffff:192.0.2.7", "192.0.2.7"],
+  ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
+  ["2001:db8:1:2:ffff::1", "2001:db8:1:2::/64"],
+  ["2001:0db8::1", "2001:db8:0:0::/64"],
+  ["::1", "0:0:0:0::/64"],
+  ["fe80::1%eth0", "fe80:0:0:0::/64"],
+  [undefined, "gone"],
+])("%s counts for %s", (address, source) => expect(sourceOf(address)).toBe(source));
