@@ -170,6 +170,15 @@ export const clusterSchemas: Readonly<Record<string, z.ZodType>> = {
       ports: z.array(z.strictObject({ name: portName, port })),
     }),
   ),
+  NetworkPolicy: object(
+    "networking.k8s.io/v1",
+    "NetworkPolicy",
+    z.strictObject({
+      podSelector: z.strictObject({ matchLabels: labels }),
+      policyTypes: z.array(z.enum(["Ingress", "Egress"])).min(1),
+      ingress: z.array(z.strictObject({ from: z.array(z.strictObject({ podSelector: z.strictObject({ matchLabels: labels }) })).min(1) })),
+    }),
+  ),
   Job: object("batch/v1", "Job", jobSpec),
   JobSet: object("jobset.x-k8s.io/v1alpha2", "JobSet", jobSetSpec),
   TrainingRuntime: object(

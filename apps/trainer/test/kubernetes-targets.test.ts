@@ -1,5 +1,6 @@
 import { ConfigMap, Secret, Service } from "kubernetes-models/v1";
 import { Job } from "kubernetes-models/batch/v1";
+import { NetworkPolicy } from "kubernetes-models/networking.k8s.io/v1";
 import { describe, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { discoverRank } from "../src/hosts/rank-discovery.ts";
@@ -70,7 +71,7 @@ describe.each(manifests)("%s", (_, target, options) => {
     for (const object of objects) {
       const parsed = clusterSchemas[object.kind]!.safeParse(object);
       expect(parsed.error?.issues ?? [], object.kind).toEqual([]);
-      const model = { ConfigMap, Secret, Service, Job }[object.kind as "Job"];
+      const model = { ConfigMap, Secret, Service, NetworkPolicy, Job }[object.kind as "Job"];
       if (model !== undefined) new model(object as never).validate();
       expect(object.metadata.namespace).toBe(objects === whole ? "ml" : undefined);
     }
@@ -122,6 +123,24 @@ describe.each(manifests)("%s", (_, target, options) => {
     for (const container of containersOf(objectsOf(launch))) {
       const entry = container.env.find(({ name }) => name === "SKEIN_SECRET")!;
       expect(entry).toEqual({ name: "SKEIN_SECRET", valueFrom: { secretKeyRef: { name: "mnist-secret", key: "SKEIN_SECRET" } } });
+    }
+  });
+
+  test("lets nobody but its own pods reach them", () => {
+    for (const objects of [small, whole]) {
+      const { spec } = ofKind(objects, "NetworkPolicy");
+      expect(spec.policyTypes).toEqual(["Ingress"]);
+      const [{ from }, ...others] = spec.ingress as [(typeof spec.ingress)[0]];
+      expect(others).toEqual([]);
+      const selectors = [spec.podSelector, ...from.map(({ podSelector }) => podSelector)];
+      const selects = ({ matchLabels }: (typeof selectors)[0], podLabels: Readonly<Record<string, string>>): boolean =>
+        Object.entries(matchLabels).every(([name, value]) => podLabels[name] === value);
+      for (const { metadata } of podsOf(objects)) {
+        for (const selector of selectors) {
+          expect(selects(selector, metadata.labels!)).toBe(true);
+          expect(selects(selector, { ...metadata.labels, "app.kubernetes.io/instance": "another-run" })).toBe(false);
+        }
+      }
     }
   });
 

@@ -3,7 +3,7 @@ import type { Container, JobSetSpec, JobSpec } from "./kubernetes-objects.ts";
 import type { LaunchPlan } from "./launch-plan.ts";
 import type { Launch } from "./launch-target.ts";
 import { onDisruption, onPassing, onWrongUse, podTemplate, rankContainer } from "./rank-pod.ts";
-import { jobConfigMap, joinSecret, kubernetesLaunch, runMetadata, runName } from "./run-objects.ts";
+import { jobConfigMap, joinSecret, kubernetesLaunch, runMetadata, runName, runOnly } from "./run-objects.ts";
 
 /** The Job of a JobSet whose pods run ranks; also the name that Kubeflow's MPI policy looks for. */
 export const nodeJob = "node";
@@ -52,6 +52,7 @@ export const jobset = (plan: LaunchPlan, secret: string): Launch =>
   kubernetesLaunch(plan, [
     jobConfigMap(plan),
     joinSecret(plan, secret),
+    runOnly(plan),
     {
       apiVersion: "jobset.x-k8s.io/v1alpha2",
       kind: "JobSet",

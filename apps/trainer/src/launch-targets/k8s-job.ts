@@ -2,7 +2,7 @@ import type { JobSpec, KubernetesObject } from "./kubernetes-objects.ts";
 import type { LaunchPlan } from "./launch-plan.ts";
 import type { Launch } from "./launch-target.ts";
 import { onDisruption, onPassing, onWrongUse, podTemplate, rankContainer } from "./rank-pod.ts";
-import { headlessService, jobConfigMap, joinSecret, kubernetesLaunch, runMetadata, runName } from "./run-objects.ts";
+import { headlessService, jobConfigMap, joinSecret, kubernetesLaunch, runMetadata, runName, runOnly } from "./run-objects.ts";
 
 /** Index 0 of an Indexed Job, by the name that its Service gives it. */
 const coordinatorHost = (plan: LaunchPlan): string => `${runName(plan)}-0.${runName(plan)}`;
@@ -37,5 +37,5 @@ export const k8sJob = (plan: LaunchPlan, secret: string): Launch => {
       template: podTemplate(plan, rankContainer(plan, coordinatorHost(plan)), { subdomain: runName(plan) }),
     },
   };
-  return kubernetesLaunch(plan, [jobConfigMap(plan), joinSecret(plan, secret), headlessService(plan), job]);
+  return kubernetesLaunch(plan, [jobConfigMap(plan), joinSecret(plan, secret), runOnly(plan), headlessService(plan), job]);
 };

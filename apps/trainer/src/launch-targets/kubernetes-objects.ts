@@ -1,4 +1,4 @@
-/** The parts of Kubernetes' objects that launch targets write: core/v1, batch/v1 (1.29), JobSet v1alpha2 (0.11), Kubeflow Trainer v1alpha1 (2.2). */
+/** The parts of Kubernetes' objects that launch targets write: core/v1, batch/v1 (1.29), networking.k8s.io/v1, JobSet v1alpha2 (0.11), Kubeflow Trainer v1alpha1 (2.2). */
 
 export interface Metadata {
   readonly name?: string;
@@ -97,6 +97,10 @@ export interface JobSetSpec {
   }[];
 }
 
+export interface LabelSelector {
+  readonly matchLabels: Readonly<Record<string, string>>;
+}
+
 export type KubernetesObject = { readonly metadata: Metadata } & (
   | { readonly apiVersion: "v1"; readonly kind: "ConfigMap"; readonly immutable: true; readonly data: Readonly<Record<string, string>> }
   | {
@@ -114,6 +118,15 @@ export type KubernetesObject = { readonly metadata: Metadata } & (
         readonly publishNotReadyAddresses: true;
         readonly selector: Readonly<Record<string, string>>;
         readonly ports: readonly { readonly name: string; readonly port: number }[];
+      };
+    }
+  | {
+      readonly apiVersion: "networking.k8s.io/v1";
+      readonly kind: "NetworkPolicy";
+      readonly spec: {
+        readonly podSelector: LabelSelector;
+        readonly policyTypes: readonly ["Ingress"];
+        readonly ingress: readonly { readonly from: readonly { readonly podSelector: LabelSelector }[] }[];
       };
     }
   | { readonly apiVersion: "batch/v1"; readonly kind: "Job"; readonly spec: JobSpec }

@@ -62,6 +62,20 @@ export const headlessService = (plan: LaunchPlan): KubernetesObject => ({
   },
 });
 
+/**
+ * Lets nobody but the pods of the run reach them, on any port, where the cluster's network enforces policies. What a pod asks of others
+ * is not bounded: storage and registries are the cluster's business.
+ */
+export const runOnly = (plan: LaunchPlan): KubernetesObject => {
+  const podSelector = { matchLabels: { [instanceLabel]: runName(plan) } };
+  return {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "NetworkPolicy",
+    metadata: runMetadata(plan),
+    spec: { podSelector, policyTypes: ["Ingress"], ingress: [{ from: [{ podSelector }] }] },
+  };
+};
+
 /** YAML 1.1, as kubectl reads it: it takes a bare `no` or `1:30` for something other than text. */
 export const printObject = (object: KubernetesObject): string =>
   stringify(object, { version: "1.1", lineWidth: 0, aliasDuplicateObjects: false });

@@ -3,7 +3,7 @@ import { gangJob, gangJobSet, nodeJob, podHost } from "./jobset.ts";
 import type { LaunchPlan } from "./launch-plan.ts";
 import type { Launch } from "./launch-target.ts";
 import { jobPath, literal, outputPath, rankContainer, rankEnvironment, resourcesOf } from "./rank-pod.ts";
-import { jobConfigMap, joinSecret, kubernetesLaunch, portOf, runMetadata, runName } from "./run-objects.ts";
+import { jobConfigMap, joinSecret, kubernetesLaunch, portOf, runMetadata, runName, runOnly } from "./run-objects.ts";
 
 /** The step of a runtime that a TrainJob's `trainer` describes. */
 const ancestorLabel = { "trainer.kubeflow.org/trainjob-ancestor-step": "trainer" };
@@ -125,5 +125,5 @@ export const trainjob = (whole: LaunchPlan, secret: string): Launch => {
       },
     },
   ];
-  return kubernetesLaunch(plan, [jobConfigMap(plan), joinSecret(plan, secret), ...objects]);
+  return kubernetesLaunch(plan, [jobConfigMap(plan), joinSecret(plan, secret), runOnly(plan), ...objects]);
 };
