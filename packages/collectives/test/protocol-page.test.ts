@@ -1,0 +1,85 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { refusalCodes as linkCodes } from "../src/network/errors.ts";
+import { requestBytes } from "../src/network/accept.ts";
+import { longestWord } from "../src/network/failure.ts";
+import { defaultFlow } from "../src/network/flow.ts";
+import { controlMessageBytes } from "../src/rendezvous/control-messages.ts";
+import { joinBytes, refusalCodes as joinCodes } from "../src/rendezvous/handshake-messages.ts";
+import { sealBytes } from "../src/security/frame-seal.ts";
+import { unprovenBytes } from "../src/security/handshake.ts";
+import { encodeHeader, frameFlags, type FrameType, frameTypes, headerBytes } from "../src/wire/frame.ts";
+import { protocolVersion } from "../src/wire/version.ts";
+
+const page = readFileSync(new URL("../../../docs/protocol.md", import.meta.url), "utf8");
+/** Cells of the rows of the table under the heading row `head`. */
+const table = (head: string): string[][] => {
+  const begin = page.indexOf(`| ${head} |`);
+  expect(begin, head).toBeGreaterThan(0);
+  const lines = page.slice(begin).split("\n");
+  return lines
+    .slice(
+      2,
+      lines.findIndex((line) => !line.startsWith("|")),
+    )
+    .map((line) =>
+      line
+        .split("|")
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+};
+
+test("docs/protocol.md lists every frame type with its number, and no other", () => {
+  const listed = table("type | number").map(([type, number]) => [type!.replaceAll("`", ""), Number(number)]);
+  expect(Object.fromEntries(listed)).toEqual(frameTypes);
+  expect(listed).toHaveLength(Object.keys(frameTypes).length);
+});
+
+test("docs/protocol.md says how large a frame of each type may be", () => {
+  const limits: { readonly [type in FrameType]: string } = {
+    hello: `${unprovenBytes}`,
+    welcome: `${joinBytes} control, ${requestBytes} data`,
+    refuse: `${unprovenBytes} before the proofs, then as \`welcome\``,
+    data: `${defaultFlow.frameBytes}, or what \`frameBytes\` says`,
+    ping: "0",
+    pong: "0",
+    bye: "0",
+    control: `${controlMessageBytes} control, 0 data`,
+    error: `${longestWord}`,
+    challenge: `${unprovenBytes}`,
+    proof: `${unprovenBytes}`,
+    join: `${joinBytes} control, ${requestBytes} data`,
+  };
+  const listed = table("type | number").map((cells) => [cells[0]!.replaceAll("`", ""), cells.at(-1)]);
+  expect(Object.fromEntries(listed)).toEqual(limits);
+  expect(page).toContain(`A seal (below) adds ${sealBytes} bytes`);
+});
+
+test("docs/protocol.md says which version this is, and where each field of a header lies", () => {
+  expect(page).toContain(`This is protocol version ${protocolVersion.major}.${protocolVersion.minor}.`);
+  expect(table("version | since").at(-1)![0]).toBe(`${protocolVersion.major}.${protocolVersion.minor}`);
+  const fields = new Map(
+    table("offset | bytes | field").map(([offset, bytes, field]) => [field!, [Number(offset), Number(bytes)] as const]),
+  );
+  const header = { type: "join", flags: frameFlags.last, stream: 0x01020304, sequence: 0x05060708, tag: 0x090a0b0c, length: 3 } as const;
+  const bytes = encodeHeader(header, new Uint8Array(3));
+  const at = (field: string): bigint => {
+    const [offset, size] = fields.get(field)!;
+    return [...bytes.subarray(offset, offset + size)].reduceRight((sum, byte) => sum * 256n + BigInt(byte), 0n);
+  };
+  expect(at("version")).toBe(BigInt(protocolVersion.major));
+  expect(at("type")).toBe(BigInt(frameTypes.join));
+  for (const field of ["flags", "stream", "sequence", "tag", "length"] as const) expect(at(field), field).toBe(BigInt(header[field]));
+  expect([...fields.values()].reduce((sum, [, size]) => sum + size, 0)).toBe(headerBytes);
+  const flags = [...page.matchAll(/(\d): the payload went|(\d): the checksum covers|(\d): last frame/g)].map((found) =>
+    Number(found.slice(1).find(Boolean)),
+  );
+  expect(flags).toEqual([frameFlags.coded, frameFlags.headerOnly, frameFlags.last]);
+});
+
+test("docs/protocol.md names every code of a refusal", () => {
+  const refused = page.slice(page.indexOf("**What is refused.**"), page.indexOf("## States"));
+  const named = new Set([...refused.matchAll(/`((?:join|link|peer|protocol)-[a-z-]+)`/g)].map(([, code]) => code!));
+  expect([...named].toSorted()).toEqual([...new Set([...joinCodes, ...linkCodes])].toSorted());
+});
