@@ -1,4 +1,4 @@
-import { evaluate, NdArray, referenceBackend, type Tensor } from "@skein/tensor-core";
+import { evaluate, full, multiply, NdArray, referenceBackend, type Tensor, valueAndGrad } from "@skein/tensor-core";
 import { describe, expect, it } from "vitest";
 import { metricsOf, rowMask } from "./metrics.ts";
 import { labelledModel } from "./model.ts";
@@ -55,5 +55,24 @@ describe("labelledModel", () => {
       NdArray.from([1, 0, 1, 0], [4], "bool"),
     );
     expect(value.item()).toBeCloseTo((lossAt(0, 0) + lossAt(2, 1)) / 2, 6);
+  });
+
+  it("has no gradient in rows that do not count, whatever they hold", async () => {
+    const model = labelledModel<Tensor, []>({
+      init: () => ({ params: full([2], 1), state: [] }),
+      apply: (scale, state, x) => [multiply(x, scale), state],
+    });
+    const gradient = await evaluate(
+      (inputs: Tensor, labels: Tensor, mask: Tensor) =>
+        valueAndGrad((own: Tensor) => model.loss(full([2], 1), [], { inputs: own, labels, mask }, { train: true })[0])(inputs)[1],
+      referenceBackend(),
+    )(
+      NdArray.from([1, 2, NaN, 3, -Infinity, Infinity], [3, 2]),
+      NdArray.from([0, 0, -100], [3], "i32"),
+      NdArray.from([1, 0, 0], [3], "bool"),
+    );
+    const p = 1 / (1 + Math.exp(1));
+    gradient.toNumbers().forEach((value, i) => expect(value).toBeCloseTo([p - 1, 1 - p, 0, 0, 0, 0][i]!, 6));
+    expect(gradient.toNumbers().slice(2)).toEqual([0, 0, 0, 0]);
   });
 });

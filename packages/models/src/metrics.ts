@@ -10,7 +10,6 @@ import {
   reshape,
   sum,
   type Tensor,
-  where,
 } from "@skein/tensor-core";
 
 /** Sums over rows; divide by `count` when all batches are added up. */
@@ -23,8 +22,9 @@ export interface Metrics {
   readonly count: Tensor;
 }
 
-/** Cross-entropy of each row; labels of any integer dtype. */
-export const crossEntropyOf = (logits: Tensor, labels: Tensor): Tensor => crossEntropyPerRow(logits, cast(labels, "i32"));
+/** Cross-entropy of each row, 0 where `mask` leaves it out; labels of any integer dtype. */
+export const crossEntropyOf = (logits: Tensor, labels: Tensor, mask?: Tensor): Tensor =>
+  crossEntropyPerRow(logits, cast(labels, "i32"), { ...(mask && { mask }) });
 
 /** A mask per batch entry, bool [B], for each row of `labels` [B, …]. */
 export const rowMask = (mask: Tensor, labels: Tensor): Tensor =>
@@ -32,16 +32,15 @@ export const rowMask = (mask: Tensor, labels: Tensor): Tensor =>
 
 /**
  * Count right answers and add up the losses of the rows that `mask` (bool, shaped like `labels`) lets count. A row that
- * is left out may hold anything, NaN included.
+ * is left out may hold anything, NaN included, and has gradient 0.
  *
  * @param logits f32 [..., C]. @param labels integers [...].
  */
 export const metricsOf = (logits: Tensor, labels: Tensor, mask?: Tensor): Metrics => {
   const right = equal(argmax(logits), cast(labels, "i32"));
-  const losses = crossEntropyOf(logits, labels);
   return {
     correct: sum(cast(mask ? logicalAnd(right, mask) : right, "f32")),
-    lossSum: sum(mask ? where(mask, losses, 0) : losses),
+    lossSum: sum(crossEntropyOf(logits, labels, mask)),
     count: mask ? sum(cast(mask, "f32")) : full([], elementCount(labels.shape)),
   };
 };

@@ -40,6 +40,13 @@ export const hostArrayType: {
 /** Whether a dtype holds real numbers, so that gradients flow through it. */
 export const isFloat = (dtype: DType): boolean => dtype === "f32" || dtype === "f16" || dtype === "bf16";
 
+/** Least and greatest value of each integer dtype. */
+export const integerRange: { readonly [dtype in DType]?: readonly [least: number, greatest: number] } = {
+  i32: [-(2 ** 31), 2 ** 31 - 1],
+  u32: [0, 2 ** 32 - 1],
+  u8: [0, 255],
+};
+
 const scratch: DataView = new DataView(new ArrayBuffer(4));
 
 const bitsOf = (value: number): number => {

@@ -201,7 +201,7 @@ export {
   scatterAdd,
 } from "./functions/indexing.ts";
 export { batchNorm, batchNormInference, type BatchNormResult, layerNorm, rmsNorm } from "./functions/normalisation.ts";
-export { crossEntropy, crossEntropyPerRow, logSoftmax, softmax } from "./functions/softmax.ts";
+export { crossEntropy, type CrossEntropyOptions, crossEntropyPerRow, logSoftmax, softmax } from "./functions/softmax.ts";
 export { invalidValue } from "./ops/indexing.ts";
 export { accumulateMomentum, type MomentumOptions, type MomentumState } from "./optim/accumulate-momentum.ts";
 export { clipByGlobalNorm, globalNorm } from "./optim/clip-by-global-norm.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { valueAndGrad, vjp } from "./autodiff/vjp.ts";
-import { add, full, identity, multiply, stopGradient } from "./functions/elementwise.ts";
+import { add, cast, full, identity, multiply, stopGradient } from "./functions/elementwise.ts";
+import { sum } from "./functions/reduce.ts";
 import { scope } from "./graph/emit.ts";
 import type { Tensor } from "./graph/tensor.ts";
 import { trace } from "./graph/trace.ts";
@@ -109,5 +110,30 @@ describe("valueAndGrad", () => {
       backend,
     )(NdArray.from([1, 2]));
     expect(gradient.toNumbers()).toEqual([20, 40]);
+  });
+
+  test.each([
+    [
+      "another shape",
+      (x: Tensor) => vjp((y: Tensor) => multiply(y, y), x).pullback(full([], 10)),
+      /cotangent 0 is f32\[\], its result f32\[2\]/,
+    ],
+    [
+      "more dimensions",
+      (x: Tensor) => vjp((y: Tensor) => multiply(y, y), x).pullback(full([3, 2], 10)),
+      /f32\[3, 2\], its result f32\[2\]/,
+    ],
+    ["another dtype", (x: Tensor) => vjp((y: Tensor) => multiply(y, y), x).pullback(full([2], 1, "i32")), /i32\[2\], its result f32\[2\]/],
+    ["a number", (x: Tensor) => vjp((y: Tensor) => multiply(y, y), x).pullback(1 as never), /no tensor but 1/],
+    ["another tree", (x: Tensor) => vjp((y: Tensor) => ({ a: y, b: y }), x).pullback({ a: x } as never), /\[a\] for results \[a, b\]/],
+    // What the result does not depend on is checked too.
+    ["a constant's cotangent", (x: Tensor) => vjp(() => full([2], 1), x).pullback(full([1], 1)), /f32\[1\], its result f32\[2\]/],
+  ])("vjp refuses a cotangent of %s", (_, fn, message) => {
+    expect(() => trace(fn, [NdArray.zeros("f32", [2])] as never)).toThrow(message);
+  });
+
+  test("refuses a loss that is no real number", () => {
+    const loss = (x: Tensor): unknown => valueAndGrad((y: Tensor) => sum(cast(y, "i32")))(x);
+    expect(() => trace(loss, [NdArray.zeros("f32", [2])] as never)).toThrow(/loss of real numbers, got dtype i32/);
   });
 });

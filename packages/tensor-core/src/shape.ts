@@ -1,4 +1,4 @@
-import { bytesPerElement, type DType } from "./dtype.ts";
+import { bytesPerElement, type DType, integerRange } from "./dtype.ts";
 import { ShapeError } from "./errors.ts";
 
 /** Static shape, outermost dimension first; `[]` is a scalar. Layout is always dense row-major. */
@@ -63,4 +63,14 @@ export const broadcastShapes = (a: Shape, b: Shape, op: string): number[] => {
     }
     return sizeA === 1 ? sizeB : sizeA;
   });
+};
+
+/** @throws ShapeError for a number that an integer dtype does not hold, which would be cut to another one without a word. Floats round. */
+export const requireNumberOf = (op: string, value: number, dtype: DType): void => {
+  const range = integerRange[dtype];
+  if (range === undefined || (Number.isInteger(value) && value >= range[0] && value <= range[1])) return;
+  throw new ShapeError(
+    op,
+    `${value} is no ${dtype}, which holds the whole numbers from ${range[0]} to ${range[1]}; cast the tensor to f32, or use a whole number`,
+  );
 };

@@ -1,20 +1,37 @@
 import { isFloat } from "../dtype.ts";
-import { ArgumentError } from "../errors.ts";
+import { ArgumentError, InvariantError, ShapeError } from "../errors.ts";
 import { add, full, identity } from "../functions/elementwise.ts";
 import { currentTrace, scope } from "../graph/emit.ts";
 import { valueKey } from "../graph/graph.ts";
 import { Tensor } from "../graph/tensor.ts";
-import { formatShape } from "../shape.ts";
-import { flattenTree, mapTree, unflattenTree } from "../tree.ts";
+import { formatShape, formatSpec, sameSpec } from "../shape.ts";
+import { flattenTree, leafPaths, leavesAlong, mapTree, unflattenTree } from "../tree.ts";
+
+/** One cotangent for each output, of its dtype and shape: nothing is stretched, since the gradient of a stretch would be a sum. */
+const checkCotangents = (outputs: readonly Tensor[], cotangents: readonly Tensor[]): void => {
+  if (cotangents.length !== outputs.length)
+    throw new ShapeError("pullback", `${cotangents.length} cotangents were given for ${outputs.length} results; give one for each`);
+  outputs.forEach((output, i) => {
+    const cotangent = cotangents[i]!;
+    if (!(cotangent instanceof Tensor) || !sameSpec(cotangent, output))
+      throw new ShapeError(
+        "pullback",
+        `cotangent ${i} is ${cotangent instanceof Tensor ? formatSpec(cotangent) : `no tensor but ${String(cotangent)}`}, its result ${formatSpec(output)}; a cotangent has the dtype and shape of its result, broadcastTo() or cast() it`,
+      );
+  });
+};
 
 /**
  * Reverse-mode differentiation as a graph transformation: append the nodes that carry `cotangents` of `outputs` back
  * to `wrt`. Walks the trace once, newest node first, so gradients of late layers are ready first.
  *
  * Cost: about twice the forward flops. Returns zeros for tensors that the outputs do not depend on.
+ *
+ * @throws ShapeError for a cotangent whose dtype or shape is not that of its output.
  */
 export const pullBack = (outputs: readonly Tensor[], cotangents: readonly Tensor[], wrt: readonly Tensor[]): Tensor[] => {
   const state = currentTrace();
+  checkCotangents(outputs, cotangents);
   const active = new Set(wrt.map((tensor) => valueKey(tensor.ref)));
   const first = Math.min(...wrt.map((tensor) => tensor.ref.node));
   const last = Math.max(...outputs.map((tensor) => tensor.ref.node));
@@ -58,7 +75,12 @@ export const pullBack = (outputs: readonly Tensor[], cotangents: readonly Tensor
     );
     node.inputs.forEach((ref, i) => {
       const gradient = flowing[i];
-      if (gradient !== undefined && active.has(valueKey(ref))) accumulate(valueKey(ref), gradient);
+      if (gradient === undefined || !active.has(valueKey(ref))) return;
+      if (!sameSpec(gradient, inputs[i]!))
+        throw new InvariantError(
+          `the gradient rule of ${node.op} gave ${formatSpec(gradient)} for an operand of ${formatSpec(inputs[i]!)}; both must be alike`,
+        );
+      accumulate(valueKey(ref), gradient);
     });
     // The cotangent of this node is fully used; only those of `wrt` are kept.
     for (const key of keys) gradients.delete(key);
@@ -69,7 +91,8 @@ export const pullBack = (outputs: readonly Tensor[], cotangents: readonly Tensor
 /**
  * Evaluate `fn(primals)` and return its vector-Jacobian product.
  *
- * @returns `value`, and `pullback(cotangents)`: a tree like `primals`, valid inside the same trace.
+ * @returns `value`, and `pullback(cotangents)`: a tree like `primals`, valid inside the same trace. Cotangents are a tree like `value`, each leaf of
+ * its dtype and shape; `pullback` throws ShapeError or ArgumentError for others.
  */
 export const vjp = <P, Result>(
   fn: (primals: P) => Result,
@@ -78,17 +101,28 @@ export const vjp = <P, Result>(
   // Fresh identities: whatever `fn` closes over counts as constant, even when it was computed from the same primals.
   const own = mapTree(primals, (leaf: Tensor) => identity(leaf)) as P;
   const value = fn(own);
-  const outputs = flattenTree<Tensor>(value).leaves;
+  const { leaves: outputs, structure } = flattenTree<Tensor>(value);
   const flat = flattenTree<Tensor>(own);
   return {
     value,
-    pullback: (cotangents) => unflattenTree<P>(flat.structure, pullBack(outputs, flattenTree<Tensor>(cotangents).leaves, flat.leaves)),
+    pullback: (cotangents) => {
+      const leaves = leavesAlong<Tensor>(structure, cotangents);
+      if (leaves === undefined)
+        throw new ArgumentError(
+          `pullback was given cotangents [${leafPaths(cotangents).join(", ")}] for results [${leafPaths(value).join(", ")}]; both trees must have the same structure`,
+        );
+      return unflattenTree<P>(flat.structure, pullBack(outputs, leaves, flat.leaves));
+    },
   };
 };
 
 const scalarLoss = (loss: Tensor): Tensor => {
   if (loss.shape.length !== 0)
     throw new ArgumentError(`valueAndGrad needs a scalar loss, got shape ${formatShape(loss.shape)}; reduce it with mean() or sum()`);
+  if (!isFloat(loss.dtype))
+    throw new ArgumentError(
+      `valueAndGrad needs a loss of real numbers, got dtype ${loss.dtype}, through which no gradient flows; cast() what it is made of`,
+    );
   return loss;
 };
 

@@ -8,6 +8,7 @@ import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
 import { relu } from "./activation.ts";
 import { add, clip, constant, full, maximum, multiply, power, stopGradient, where } from "./elementwise.ts";
+import { pad } from "./movement.ts";
 import { reduceMax, sum, topK } from "./reduce.ts";
 
 const backend = referenceBackend();
@@ -37,6 +38,22 @@ test("topK sends each gradient to its entry", async () => {
 });
 
 describe("numbers as operands", () => {
+  test.each([
+    [
+      "multiply",
+      (x: Tensor) => multiply(x, 0.5),
+      /multiply: 0\.5 is no i32, which holds the whole numbers from -2147483648 to 2147483647; cast/,
+    ],
+    ["maximum", (x: Tensor) => maximum(-Infinity, x), /maximum: -Infinity is no i32/],
+    ["where", (x: Tensor) => where(full([2], 1, "bool"), x, NaN), /where: NaN is no i32/],
+    ["add", (x: Tensor) => add(x, 2 ** 31), /add: 2147483648 is no i32/],
+    ["full", () => full([2], -1, "u32"), /constant: -1 is no u32/],
+    ["constant", () => constant([1, 1.5], "i32"), /constant: 1\.5 is no i32/],
+    ["pad", (x: Tensor) => pad(x, [[1, 0]], 0.25), /pad: 0\.25 is no i32/],
+  ])("%s refuses a number that an integer dtype would cut to another", (_, fn, message) => {
+    expect(() => trace(fn, [NdArray.zeros("i32", [2])] as never)).toThrow(message);
+  });
+
   test("take the dtype of the tensor beside them", () => {
     const { graph } = trace((x: Tensor) => [add(x, 1), where(full([], 1, "bool"), x, 0)], [{ dtype: "u32", shape: [3] }] as never);
     expect(graph.outputs.map((ref) => graph.nodes[ref.node]!.specs[0]!.dtype)).toEqual(["u32", "u32"]);

@@ -3,9 +3,18 @@ import { emitOne } from "../graph/emit.ts";
 import { encodeNumber } from "../graph/graph.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { ArgumentError } from "../errors.ts";
-import { broadcastShapes, elementCount, formatShape, resolveDim, type Shape, sameShape, type TensorSpec } from "../shape.ts";
+import {
+  broadcastShapes,
+  elementCount,
+  formatShape,
+  requireNumberOf,
+  resolveDim,
+  type Shape,
+  sameShape,
+  type TensorSpec,
+} from "../shape.ts";
 
-/** A tensor of `shape` with `value` everywhere. */
+/** A tensor of `shape` with `value` everywhere. @throws ShapeError for a number that an integer dtype does not hold. */
 export const full = (shape: Shape, value: number, dtype: DType = "f32"): Tensor =>
   emitOne("constant", [], { dtype, shape: [...shape], value: encodeNumber(value) });
 
@@ -64,12 +73,18 @@ type Operand = Tensor | number;
 
 const stretch = (x: Tensor, shape: Shape): Tensor => (sameShape(x.shape, shape) ? x : emitOne("broadcast-to", [x], { shape: [...shape] }));
 
+/** A number beside a tensor takes that tensor's shape and dtype. @throws ShapeError, in the name of the operator, where the dtype does not hold it. */
+const fillLike = (op: string, value: number, { dtype, shape }: TensorSpec): Tensor => {
+  requireNumberOf(op, value, dtype);
+  return full(shape, value, dtype);
+};
+
 const binary = (op: string, a: Operand, b: Operand): Tensor => {
   if (typeof a === "number") {
     if (typeof b === "number") return emitOne(op, [full([], a), full([], b)]);
-    return emitOne(op, [full(b.shape, a, b.dtype), b]);
+    return emitOne(op, [fillLike(op, a, b), b]);
   }
-  if (typeof b === "number") return emitOne(op, [a, full(a.shape, b, a.dtype)]);
+  if (typeof b === "number") return emitOne(op, [a, fillLike(op, b, a)]);
   const shape = broadcastShapes(a.shape, b.shape, op);
   return emitOne(op, [stretch(a, shape), stretch(b, shape)]);
 };
@@ -208,14 +223,22 @@ export const shiftLeft = (a: Operand, b: Operand): Tensor => binary("shift-left"
 /** `a` with its bits moved down by `b` mod 32 (i32 keeps its sign), stretched to a common shape. */
 export const shiftRight = (a: Operand, b: Operand): Tensor => binary("shift-right", a, b);
 
-/** `a` where the bool `condition` holds, else `b`; all three stretched to a common shape. */
+/**
+ * `a` where the bool `condition` holds, else `b`; all three stretched to a common shape.
+ *
+ * No gradient flows to what was not chosen. But what was not chosen may itself come from a function whose derivative is infinite there, and 0 · ∞ is
+ * NaN: choose what such a function reads, too.
+ *
+ * @example where(greater(x, 0), log(where(greater(x, 0), x, 1)), 0) // with log(x) the gradient at x = 0 would be NaN
+ */
 export const where = (condition: Tensor, a: Operand, b: Operand): Tensor => {
   const dtype = typeof a !== "number" ? a.dtype : typeof b !== "number" ? b.dtype : "f32";
   const shape = [a, b].reduce<Shape>(
     (common, operand) => (typeof operand === "number" ? common : broadcastShapes(common, operand.shape, "where")),
     condition.shape,
   );
-  const fit = (operand: Operand): Tensor => (typeof operand === "number" ? full(shape, operand, dtype) : stretch(operand, shape));
+  const fit = (operand: Operand): Tensor =>
+    typeof operand === "number" ? fillLike("where", operand, { dtype, shape }) : stretch(operand, shape);
   return emitOne("where", [stretch(condition, shape), fit(a), fit(b)]);
 };
 

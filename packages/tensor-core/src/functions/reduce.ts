@@ -42,17 +42,24 @@ const requireBool = (x: Tensor, op: string): Tensor => {
 const reducedCount = (x: Tensor, dims: ReduceOptions["dims"], op: string): number =>
   elementCount(resolveDims(dims, x.rank, op).map((dim) => x.shape[dim]!));
 
-/** Arithmetic mean over `dims`; NaN where there is nothing to average. */
+/** A mean of whole numbers is none. */
+const requireReal = (x: Tensor, op: string): Tensor => {
+  if (x.dtype !== "f32") throw new ShapeError(op, `takes f32, got ${formatSpec(x)}, whose ${op} it could not hold; cast it to f32 first`);
+  return x;
+};
+
+/** Arithmetic mean over `dims`, f32; NaN where there is nothing to average. @throws ShapeError for other dtypes: cast integers first. */
 export const mean = (x: Tensor, options: ReduceOptions = {}): Tensor =>
-  multiply(sum(x, options), 1 / reducedCount(x, options.dims, "mean"));
+  multiply(sum(requireReal(x, "mean"), options), 1 / reducedCount(x, options.dims, "mean"));
 
 /**
- * Variance over `dims`: `Σ (x - mean)² / (n - correction)`.
+ * Variance over `dims`, f32: `Σ (x - mean)² / (n - correction)`.
  *
  * @param options.correction 0 for the variance of the values at hand (default), 1 for an unbiased estimate.
+ * @throws ShapeError for other dtypes: cast integers first.
  */
 export const variance = (x: Tensor, { correction = 0, ...options }: ReduceOptions & { readonly correction?: number } = {}): Tensor => {
-  const centred = subtract(x, mean(x, { ...options, keepDims: true }));
+  const centred = subtract(requireReal(x, "variance"), mean(x, { ...options, keepDims: true }));
   return multiply(sum(square(centred), options), 1 / (reducedCount(x, options.dims, "variance") - correction));
 };
 

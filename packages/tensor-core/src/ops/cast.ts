@@ -1,13 +1,7 @@
-import { type DType, dtypes, isFloat } from "../dtype.ts";
+import { type DType, dtypes, integerRange, isFloat } from "../dtype.ts";
 import { cast } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./elementwise.ts";
-
-const integerRange: { readonly [dtype in DType]?: readonly [number, number] } = {
-  i32: [-(2 ** 31), 2 ** 31 - 1],
-  u32: [0, 2 ** 32 - 1],
-  u8: [0, 255],
-};
 
 const fromFloat = (x: number, dtype: DType): number => {
   const range = integerRange[dtype];

@@ -1,11 +1,14 @@
 import type { DType } from "../dtype.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
-import { byteLength, elementCount } from "../shape.ts";
+import { byteLength, elementCount, requireNumberOf } from "../shape.ts";
 
 /** A tensor of `shape` with `value` everywhere (`-0`, `NaN` and infinities by their names, see `encodeNumber`). Fusion folds it into its users. */
 export const constantOperator: Operator = defineOperator<{ dtype: DType; shape: readonly number[]; value: number | string }>({
   name: "constant",
-  infer: (_, { dtype, shape }) => [{ dtype, shape }],
+  infer: (_, { dtype, shape, value }) => {
+    requireNumberOf("constant", Number(value), dtype);
+    return [{ dtype, shape }];
+  },
   cost: (_, outputs) => ({ flops: 0, bytesRead: 0, bytesWritten: byteLength(outputs[0]!) }),
   reference: (_, { shape, value }) => [new Float64Array(elementCount(shape)).fill(Number(value))],
   vjp: () => [],

@@ -1,11 +1,14 @@
 import type { DType } from "../dtype.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
-import { byteLength } from "../shape.ts";
+import { byteLength, requireNumberOf } from "../shape.ts";
 
 /** A tensor whose values stand in the graph; `-0`, `NaN` and infinities by their names, see `encodeNumber`. */
 export const literalOperator: Operator = defineOperator<{ dtype: DType; shape: readonly number[]; values: readonly (number | string)[] }>({
   name: "literal",
-  infer: (_, { dtype, shape }) => [{ dtype, shape }],
+  infer: (_, { dtype, shape, values }) => {
+    for (const value of values) requireNumberOf("constant", Number(value), dtype);
+    return [{ dtype, shape }];
+  },
   vjp: () => [],
   cost: (_, [output]) => ({ flops: 0, bytesRead: 0, bytesWritten: byteLength(output!) }),
   reference: (_, { values }) => [Float64Array.from(values, Number)],

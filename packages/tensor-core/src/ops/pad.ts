@@ -1,7 +1,7 @@
 import { ShapeError } from "../errors.ts";
 import { slice } from "../functions/movement.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
-import { byteLength, formatShape, rowMajorStrides } from "../shape.ts";
+import { byteLength, formatShape, requireNumberOf, rowMajorStrides } from "../shape.ts";
 import { walkStrided } from "./strided.ts";
 
 type PadParams = { low: readonly number[]; high: readonly number[]; interior: readonly number[]; value: number };
@@ -12,8 +12,9 @@ type PadParams = { low: readonly number[]; high: readonly number[]; interior: re
  */
 export const padOperator: Operator = defineOperator<PadParams>({
   name: "pad",
-  infer: ([x], { low, high, interior }) => {
+  infer: ([x], { low, high, interior, value }) => {
     const { shape } = x!;
+    requireNumberOf("pad", Number(value), x!.dtype);
     for (const list of [low, high, interior]) {
       if (list.length !== shape.length || list.some((size) => !Number.isInteger(size) || size < 0)) {
         throw new ShapeError("pad", `[${list.join(", ")}] does not pad ${formatShape(shape)}; give one integer ≥ 0 per dimension`);
