@@ -1,5 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import type { HostMessage, MemberMessage } from "./hosts/control-messages.ts";
+import { Interruption } from "./hosts/interruption.ts";
+import { StopRound } from "./hosts/stop-round.ts";
 import { StopSignal } from "./stop-signal.ts";
 
 test("a stop that is asked for between two steps ends the run after the first", () => {
@@ -17,34 +20,103 @@ test("a stop that is asked for during a step ends the run after it", () => {
   expect(signal.stopsAfter(8)).toBe(true);
 });
 
-// Two processes of one rank each, which may be one step apart; the stop comes at any moment of either.
-test("wherever the stop comes, all ranks end after the same step", () => {
+test("the first decision stands", () => {
+  const signal = StopSignal.create(0);
+  expect(signal.begin(1)).toBe(true);
+  signal.decide(signal.request());
+  signal.decide(5);
+  expect([signal.stopsAfter(1), signal.begin(2)]).toEqual([true, false]);
+});
+
+test("whoever listens to an interruption hears it once, and one who comes later hears it too", () => {
+  const interruption = new Interruption();
+  const heard: string[] = [];
+  interruption.listen(() => heard.push("first"));
+  for (let i = 0; i < 3; i++) interruption.request();
+  interruption.listen(() => heard.push("second"));
+  interruption.request();
+  expect(heard).toEqual(["first", "second"]);
+});
+
+/** Processes of a run with their host: messages are on their way until they are delivered, and ranks wait for each other in each step. */
+class World {
+  readonly ranks: { readonly process: number; done: number; inStep: boolean; over: boolean }[];
+  private readonly signals: StopSignal[];
+  private readonly toMembers: HostMessage[][];
+  private readonly toHost: MemberMessage[][];
+  private readonly round: StopRound;
+
+  constructor(processes: number, ranksEach: number) {
+    const each = <T>(make: () => T): T[] => Array.from({ length: processes }, make);
+    this.signals = each(() => StopSignal.create(0));
+    this.toMembers = each(() => []);
+    this.toHost = each(() => []);
+    this.ranks = Array.from({ length: processes * ranksEach }, (_, rank) => ({
+      process: Math.floor(rank / ranksEach),
+      done: 0,
+      inStep: false,
+      over: false,
+    }));
+    const tell = (message: HostMessage): void => this.toMembers.forEach((inbox) => inbox.push(message));
+    this.round = new StopRound({ processes, leastStep: 1, tell });
+  }
+
+  /** A stop signal reaches a process. */
+  interrupt(process: number): void {
+    this.toHost[process]!.push({ type: "interrupt" });
+  }
+
+  deliverToHost(process: number): void {
+    const message = this.toHost[process]!.shift();
+    if (message?.type === "interrupt") this.round.request();
+    else if (message?.type === "begun") this.round.answer(process, message.step);
+  }
+
+  deliverToMember(process: number): void {
+    const message = this.toMembers[process]!.shift();
+    const signal = this.signals[process]!;
+    if (message?.type === "stop") this.toHost[process]!.push({ type: "begun", step: signal.request() });
+    else if (message?.type === "stop-at") signal.decide(message.step);
+  }
+
+  /** Let a rank begin a step, or end it once all have begun it. */
+  turn(number: number): void {
+    const rank = this.ranks[number]!;
+    const signal = this.signals[rank.process]!;
+    if (rank.over) return;
+    if (!rank.inStep) {
+      const allowed = signal.announce(rank.done + 1);
+      if (allowed === undefined) return; // it would wait
+      rank.inStep = allowed;
+      rank.over = !allowed;
+    } else if (this.ranks.every((other) => other.done > rank.done || (other.done === rank.done && other.inStep))) {
+      rank.inStep = false;
+      rank.done++;
+      rank.over = signal.stopsAfter(rank.done);
+    }
+  }
+}
+
+test("however many processes are told to stop, and whenever, all ranks end after the same step", () => {
+  const shapes = fc.record({ processes: fc.integer({ min: 1, max: 4 }), ranksEach: fc.integer({ min: 1, max: 2 }) });
+  const events = fc.array(fc.record({ kind: fc.constantFrom("turn", "turn", "turn", "interrupt", "host", "member"), who: fc.nat(7) }), {
+    maxLength: 120,
+  });
   fc.assert(
-    fc.property(fc.array(fc.constantFrom(0, 1), { minLength: 1, maxLength: 30 }), fc.nat(30), (turns, moment) => {
-      const signals = [0, 1].map(() => StopSignal.create(0));
-      const done = [0, 0];
-      const begun = [false, false];
-      const over = [false, false];
-      const turn = (rank: number): void => {
-        if (over[rank]) return;
-        if (!begun[rank]) {
-          if (done[rank]! > done[1 - rank]!) return; // it would wait for the other in its collectives
-          if (signals[rank]!.begin(done[rank]! + 1)) begun[rank] = true;
-          else over[rank] = true;
-          return;
-        }
-        if (!begun[1 - rank] && done[1 - rank]! <= done[rank]!) return; // the other takes part in no such step yet
-        begun[rank] = false;
-        done[rank]! += 1;
-        if (signals[rank]!.stopsAfter(done[rank]!)) over[rank] = true;
+    fc.property(shapes, events, fc.nat(3), ({ processes, ranksEach }, story, last) => {
+      const world = new World(processes, ranksEach);
+      const happen = ({ kind, who }: { readonly kind: string; readonly who: number }): void => {
+        if (kind === "turn") world.turn(who % world.ranks.length);
+        else if (kind === "interrupt") world.interrupt(who % processes);
+        else if (kind === "host") world.deliverToHost(who % processes);
+        else world.deliverToMember(who % processes);
       };
-      turns.slice(0, moment).forEach(turn);
-      const last = Math.max(...signals.map((signal) => signal.request()), 1);
-      for (const signal of signals) signal.decide(last);
-      turns.slice(moment).forEach(turn);
-      for (let i = 0; i < 20; i++) turn(i % 2);
-      expect(over).toEqual([true, true]);
-      expect(done).toEqual([last, last]);
+      story.forEach(happen);
+      world.interrupt(last % processes);
+      // Whatever is under way arrives, and whoever can go on does.
+      for (let i = 0; i < 40; i++) for (let who = 0; who < 8; who++) for (const kind of ["turn", "host", "member"]) happen({ kind, who });
+      expect(world.ranks.map(({ over }) => over)).not.toContain(false);
+      expect(new Set(world.ranks.map(({ done }) => done)).size).toBe(1);
     }),
     { numRuns: 2000 },
   );

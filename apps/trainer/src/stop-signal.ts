@@ -29,22 +29,30 @@ export class StopSignal {
     return Atomics.load(this.words, word.begun);
   }
 
-  /** Main thread: the step after which all ranks stop; ranks that wait to begin a step go on up to it. */
+  /** Main thread: the step after which all ranks stop; ranks that wait to begin a step go on up to it. The first decision stands: ranks may have heeded it. */
   decide(step: number): void {
-    Atomics.store(this.words, word.stopAt, step);
+    Atomics.compareExchange(this.words, word.stopAt, never, step);
     Atomics.notify(this.words, word.stopAt);
   }
 
   /** Any rank, before a step: waits while a requested stop is not decided. @returns whether the step may begin; else the one before was the last. */
   begin(step: number): boolean {
+    const allowed = this.announce(step);
+    if (allowed !== undefined) return allowed;
+    Atomics.wait(this.words, word.stopAt, never);
+    return step <= Atomics.load(this.words, word.stopAt);
+  }
+
+  /** What `begin` says where it does not have to wait; undefined where a stop is requested and not decided. */
+  announce(step: number): boolean | undefined {
     for (let seen = Atomics.load(this.words, word.begun); seen < step; ) {
       const found = Atomics.compareExchange(this.words, word.begun, seen, step);
       if (found === seen) break;
       seen = found;
     }
     if (Atomics.load(this.words, word.requested) === 0) return true;
-    Atomics.wait(this.words, word.stopAt, never);
-    return step <= Atomics.load(this.words, word.stopAt);
+    const stopAt = Atomics.load(this.words, word.stopAt);
+    return stopAt === never ? undefined : step <= stopAt;
   }
 
   /** Any rank, after each step. */

@@ -74,14 +74,21 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
   let state = initial;
   let done = firstStep;
   let saved = firstStep;
+  let settled = -1;
+  // Once after a step, whoever asks: settling is a collective, and of ranks that learn of a stop at different moments one evaluates before it
+  // saves and another only saves.
+  const settle = async (): Promise<void> => {
+    if (settled !== done) state = await steps.settle(state);
+    settled = done;
+  };
   const save = async (): Promise<void> => {
     if (saved === done) return;
-    state = await steps.settle(state);
+    await settle();
     await events.save(state, done);
     saved = done;
   };
   const evaluate = async (): Promise<void> => {
-    state = await steps.settle(state);
+    await settle();
     await events.evaluate(state, done);
   };
   if (done >= totalSteps) {

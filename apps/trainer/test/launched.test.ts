@@ -100,6 +100,28 @@ test.each([0, 1])("SIGTERM to rank %i alone saves on all, and all exit with 143"
   expectSame();
 });
 
+/** Numbers from 0 to 1 that look random and are the same in each run. */
+const moments = (seed: number): number[] => Array.from({ length: 2 }, (_, i) => (Math.sin(seed * 97 + i * 31) + 1) / 2);
+
+// As mpirun, Slurm and the deletion of pods do.
+test.each([1, 2, 3])("SIGTERM to all ranks, at moments %i, saves once, and all exit with 143", async (seed) => {
+  const ranks = await launch();
+  await until(ranks[0]!, reached);
+  await Promise.all(
+    moments(seed).map(async (moment, rank) => {
+      await new Promise((resolve) => setTimeout(resolve, 60 * moment));
+      ranks[rank]!.child.kill("SIGTERM");
+    }),
+  );
+  const ended = await Promise.all(ranks.map((rank) => rank.ended));
+  expect(ended.map(({ code }) => code)).toEqual([143, 143]);
+  const step = /stopped after step (\d+) of 120; saved run\/checkpoints\//.exec(ended[0]!.stderr)![1]!;
+  expect(checkpointNames(join(folder, "run")).at(-1)).toBe(`step-${step.padStart(8, "0")}`);
+  const again = await Promise.all((await launch()).map((rank) => rank.ended));
+  expect(again.map(({ code }) => code)).toEqual([0, 0]);
+  expectSame();
+});
+
 // As when a machine is suspended, and its cluster starts the other rank again meanwhile.
 test("a host of the run that is paused costs a restart, and not the job", async () => {
   const port = await freePort();

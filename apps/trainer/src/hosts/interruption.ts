@@ -1,4 +1,4 @@
-/** A person's wish that a run stop after its step. Outlives restarts; whoever runs ranks listens to it. */
+/** A person's wish that a run stop after its step. Outlives restarts; whoever runs ranks listens to it, and hears it once, however often it is uttered. */
 export class Interruption {
   private asked = false;
   private listener: (() => void) | undefined;
@@ -8,6 +8,7 @@ export class Interruption {
   }
 
   request(): void {
+    if (this.asked) return;
     this.asked = true;
     this.listener?.();
   }

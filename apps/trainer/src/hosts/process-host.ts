@@ -4,6 +4,7 @@ import { type ErrorReport, RunError } from "../errors.ts";
 import { Failures } from "./failures.ts";
 import { worldOf } from "../members/job-world.ts";
 import type { Attempt, RankHost } from "./rank-host.ts";
+import { StopRound } from "./stop-round.ts";
 
 /** A process that ended before it was told to. */
 export interface LostProcess {
@@ -37,22 +38,6 @@ export interface ProcessHostOptions {
 
 /** How long the launcher may take to see how a process ended, after the coordinator has lost it. */
 const exitMilliseconds = 500;
-
-/** Collects what each process says once, until all have. */
-class Poll {
-  private readonly answers = new Map<number, number>();
-  private readonly count: number;
-
-  constructor(count: number) {
-    this.count = count;
-  }
-
-  /** The greatest answer, once the last is there. */
-  add(process: number, answer: number): number | undefined {
-    this.answers.set(process, answer);
-    return this.answers.size === this.count ? Math.max(...this.answers.values()) : undefined;
-  }
-}
 
 const hostAt = async (options: RendezvousOptions): Promise<Coordinator> => {
   try {
@@ -89,6 +74,7 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
     });
     const failures = new Failures();
     const finished = new Set<number>();
+    let lastStep = 0;
     let announceFinished!: () => void;
     const allFinished = new Promise<void>((resolve) => {
       announceFinished = resolve;
@@ -111,7 +97,11 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
       });
       interruption.listen(() => failures.addOwn(new RunError("interrupted", "stopped before all ranks had joined; nothing was trained")));
       const roster = await Promise.race([coordinator.ready, failures.first]);
-      const poll = new Poll(new Set(roster.map((entry) => entry.process)).size);
+      const stop = new StopRound({
+        processes: new Set(roster.map((entry) => entry.process)).size,
+        leastStep: (assignment.resume?.step ?? 0) + 1,
+        tell,
+      });
       coordinator.onLost(({ ranks, reason }) => {
         // Whoever started the process knows better how it ended.
         setTimeout(() => {
@@ -120,21 +110,19 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
       });
       coordinator.onMessage(({ process, message }) => {
         const said = message as MemberMessage;
-        if (said.type === "begun") {
-          const step = poll.add(process, said.step);
-          if (step !== undefined) tell({ type: "stop-at", step: Math.max(step, (assignment.resume?.step ?? 0) + 1) });
-          return;
-        }
+        if (said.type === "begun") return stop.answer(process, said.step);
         if (said.type === "interrupt") return interruption.request();
         ledger.take(said.rank, said.message, failures);
         if (said.message.type !== "done" && said.message.type !== "failed") return;
+        if (said.message.type === "done") lastStep = said.message.step;
         finished.add(said.rank);
         if (finished.size === job.ranks) announceFinished();
       });
       tell({ type: "assign", assignment });
-      interruption.listen(() => tell({ type: "stop" }));
+      interruption.listen(() => stop.request());
       await Promise.race([allFinished.then(() => (failures.all.length > 0 ? failures.first : undefined)), failures.first]);
-      ending = interruption.requested ? "stopped" : "finished";
+      // A stop that was asked for during the last step came too late: the run is done, and its processes must not be started again.
+      ending = interruption.requested && lastStep < (attempt.prepared?.totalSteps ?? 0) ? "stopped" : "finished";
     } finally {
       ended = true;
       interruption.listen(undefined);

@@ -1,0 +1,64 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { joinWorld, type WorldConnection } from "@skein/collectives/node";
+import { jit, randomKey } from "@skein/tensor-core";
+import { openBackend } from "../src/backend.ts";
+import type { Job } from "../src/job.ts";
+import { prepare } from "../src/prepare.ts";
+import { StopSignal } from "../src/stop-signal.ts";
+import { trainLoop } from "../src/train-loop.ts";
+import { buildParts, type DeviceState, initState } from "../src/train-state.ts";
+
+export interface StopRank {
+  readonly connection: WorldConnection;
+  readonly job: Job;
+  /** Step after which a stop is asked for and decided. */
+  readonly step: number;
+  /** When this rank learns of it: before it looks whether that step was the last, or only when it wants to begin the next. */
+  readonly learns: "after the step" | "while it evaluates";
+}
+
+export type StopAnswer = { readonly done: number; readonly saved: readonly number[] } | { readonly error: string };
+
+// Entry of a rank's thread: a training loop with a stop signal of its own, as ranks of different processes have.
+if (parentPort !== null) {
+  const { connection, job, step, learns } = workerData as StopRank;
+  const { backend, close } = await openBackend("cpu", { memory: connection.memory });
+  try {
+    const { data, totalSteps } = prepare(job);
+    const parts = buildParts(job, data.train.fields["inputs"]!, totalSteps);
+    const stop = StopSignal.create(0);
+    const heed = (done: number, now: StopRank["learns"]): void => {
+      if (done === step && learns === now) stop.decide(stop.request());
+    };
+    const saved: number[] = [];
+    const done = await trainLoop(
+      (await jit(initState(parts), backend, { mesh: parts.mesh })(randomKey(job.seed) as never)) as unknown as DeviceState,
+      {
+        job,
+        parts,
+        backend,
+        communicators: { data: joinWorld(connection) },
+        waitClock: { seconds: 0 },
+        rank: connection.rank,
+        train: data.train,
+        totalSteps,
+        firstStep: 0,
+        stop,
+      },
+      {
+        stepped: ({ step: number }) => heed(number, "after the step"),
+        save: (_, number) => Promise.resolve(void saved.push(number)),
+        evaluate: (_, number) => {
+          heed(number, "while it evaluates");
+          return Promise.resolve({ correct: 0, lossSum: 0, count: 1 });
+        },
+        remark: () => {},
+      },
+    );
+    parentPort.postMessage({ done, saved } satisfies StopAnswer);
+  } catch (error) {
+    parentPort.postMessage({ error: String(error) } satisfies StopAnswer);
+  } finally {
+    close();
+  }
+}
