@@ -69,7 +69,7 @@ describe("without --submit nothing is started", () => {
     const { code, stdout, stderr } = await launch("--target", "jobset", ...inKubernetes, "--dry-run");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const kinds = parseAllDocuments(stdout).map((document) => (document.toJS() as { kind: string } | null)?.kind);
-    expect(kinds).toEqual(["ConfigMap", undefined, "JobSet"]);
+    expect(kinds).toEqual(["ConfigMap", undefined, "NetworkPolicy", "JobSet"]);
     expect(stdout).not.toMatch(/[0-9a-f]{64}/);
   });
 
