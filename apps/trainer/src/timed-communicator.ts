@@ -19,5 +19,7 @@ export const timedCommunicator = (communicator: Communicator, clock: WaitClock):
     return undefined;
   },
   bytesSent: () => communicator.bytesSent(),
+  members: communicator.members,
+  exchangeTexts: (text) => communicator.exchangeTexts(text),
   split: (partition, name) => timedCommunicator(communicator.split(partition, name), clock),
 });

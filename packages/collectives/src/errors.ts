@@ -1,4 +1,5 @@
 import { type ErrorKind, SkeinError } from "@skein/tensor-core";
+import { formatRanks } from "./rendezvous/ranks.ts";
 
 /** Where a collective failed. */
 export interface CollectivePlace {
@@ -64,6 +65,24 @@ export class RanksDisagreeError extends CollectiveError {
       `rank ${place.rank} in ${place.collective}: ${difference}; all ranks must start the same requests, with the same sizes, in the same order`,
     );
     this.difference = difference;
+  }
+}
+
+/** Ranks were set up differently: with them, sums would differ in bits, or ranks would choose different algorithms and wait for ever. */
+export class RanksDifferError extends CollectiveError {
+  constructor(
+    place: Pick<CollectivePlace, "rank" | "peer">,
+    name: string,
+    { value, ranks }: { readonly value: string; readonly ranks: readonly number[] },
+    ofRank0: string,
+  ) {
+    super(
+      "user",
+      "ranks-differ",
+      { ...place, collective: "the start" },
+      `${name}: ${formatRanks(ranks)} ${ranks.length === 1 ? "has" : "have"} ${value}, rank 0 has ${ofRank0}; all ranks must have the same, or they would not compute the same bits: ` +
+        "give every process the same job file, the same files that it names and hosts of one kind",
+    );
   }
 }
 

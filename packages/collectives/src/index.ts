@@ -32,6 +32,7 @@ export {
   CollectiveTimeoutError,
   GroupClosedError,
   PeerLostError,
+  RanksDifferError,
   RanksDisagreeError,
 } from "./errors.ts";
 export { carry, carryBlocking, execute, executeBlocking, type Execution, scratchBytes, type Walk } from "./execute.ts";
@@ -48,6 +49,8 @@ export {
   type PairFit,
   parseLinkFile,
 } from "./link-file.ts";
+export { agreeOnFacts, type Facts } from "./facts.ts";
+export { formatRanks } from "./rendezvous/ranks.ts";
 export { heapMessageMemory, type MessageMemory, wasmMessageMemory } from "./message-memory.ts";
 export { plainArithmetic } from "./plain-arithmetic.ts";
 export { walkRagged } from "./ragged.ts";

@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import { ownFlags } from "./own-flags.ts";
+import type { Facts } from "./facts.ts";
 import type { CompanionInput, CompanionNews, CompanionOrder } from "./process-companion.ts";
 import type { RankAddress, Roster } from "./rendezvous/roster.ts";
 import { hasOwnCore } from "./own-core.ts";
@@ -22,6 +23,8 @@ export interface ProcessWorldOptions
   readonly timeoutMilliseconds?: number;
   /** What algorithms are chosen by; hosts are taken from the roster. */
   readonly preference?: Omit<Preference, "hosts">;
+  /** What else must be the same on all ranks of all processes; they compare it when they join. */
+  readonly facts?: Facts;
 }
 
 /** The ranks that one process holds, in a world of several processes. */
@@ -111,7 +114,7 @@ const closingMilliseconds = 5000;
  * @throws ArgumentError when the memory is not shared or the module lacks a reduction; InsecureError off loopback without TLS.
  */
 export const createProcessWorld = async (options: ProcessWorldOptions): Promise<ProcessWorld> => {
-  const { worldSize, ranks, memory, kernels, timeoutMilliseconds = 60_000, preference = {}, ...links } = options;
+  const { worldSize, ranks, memory, kernels, timeoutMilliseconds = 60_000, preference = {}, facts, ...links } = options;
   if (!(memory.buffer instanceof SharedArrayBuffer))
     throw new ArgumentError("ranks of a process need a shared WebAssembly.Memory; create it with { shared: true }");
   if (ranks.length === 0 || ranks.some((rank) => !Number.isInteger(rank) || rank < 0 || rank >= worldSize))
@@ -132,6 +135,7 @@ export const createProcessWorld = async (options: ProcessWorldOptions): Promise<
       timeoutMilliseconds,
       spins: hosts !== undefined && hasOwnCore({ hosts }, rank) ? spinsOnOwnCore : 0,
       preference: { ...preference, ...(hosts && { hosts }) },
+      ...(facts && { facts }),
     };
   };
   const own = new Control(connection(ranks[0]!));

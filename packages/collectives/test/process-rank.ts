@@ -1,14 +1,17 @@
 import { Worker } from "node:worker_threads";
-import { createProcessWorld, joinRendezvous } from "../src/node.ts";
+import type { Facts } from "../src/index.ts";
+import { createProcessWorld, joinRendezvous, type ProcessWorldOptions } from "../src/node.ts";
 
 // One process of a world of several, for tests: joins, runs a thread per rank, and sends what they answer to the coordinator.
 
-const { address, secret, ranks, worldSize, job, tls } = JSON.parse(process.argv[2]!) as {
+const { address, secret, ranks, worldSize, job, tls, preference, facts } = JSON.parse(process.argv[2]!) as {
   readonly address: { readonly host: string; readonly port: number };
   readonly secret: string;
   readonly ranks: readonly number[];
   readonly worldSize: number;
   readonly job: unknown;
+  readonly preference?: ProcessWorldOptions["preference"];
+  readonly facts?: Facts;
   readonly tls?: { readonly certificate: string; readonly key: string; readonly authority: string };
 };
 const length = 2 ** 22;
@@ -22,6 +25,8 @@ const world = await createProcessWorld({
   secret,
   timeoutMilliseconds: 20_000,
   ...(tls && { tls }),
+  ...(preference && { preference }),
+  ...(facts && { facts }),
 });
 const member = await joinRendezvous({ ...agreed, address, secret, ranks, addresses: world.addresses, ...(tls && { security: tls }) });
 member.onLost(({ ranks: lost, reason }) => {

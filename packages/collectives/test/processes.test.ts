@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { bytesPerElement } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
-import { hostRendezvous, newSecret } from "../src/node.ts";
+import { ethernetLinks } from "../src/index.ts";
+import { hostRendezvous, newSecret, type ProcessWorldOptions } from "../src/node.ts";
 import type { Answer, Ask, Job } from "./rank-worker.ts";
 import { closedForm, fromBytes, operand, placeOf, raggedAnswer, regionElements } from "./world.ts";
 
@@ -10,18 +11,19 @@ const runProcesses = async (
   processes: readonly (readonly number[])[],
   job: Job,
   during: (children: readonly ChildProcess[]) => void = () => undefined,
+  settings: readonly Pick<ProcessWorldOptions, "preference" | "facts">[] = [],
 ): Promise<(Answer | undefined)[]> => {
   const worldSize = processes.flat().length;
   const secret = newSecret();
   const coordinator = await hostRendezvous({ worldSize, job: "test", build: "1", secret });
   const answers: (Answer | undefined)[] = Array.from({ length: worldSize });
-  const children = processes.map((ranks) =>
+  const children = processes.map((ranks, i) =>
     spawn(
       process.execPath,
       [
         "--no-memory-protection-keys",
         new URL("./process-rank.ts", import.meta.url).pathname,
-        JSON.stringify({ address: coordinator.address, secret, ranks, worldSize, job }),
+        JSON.stringify({ address: coordinator.address, secret, ranks, worldSize, job, ...settings[i] }),
       ],
       { stdio: ["ignore", "inherit", "inherit"] },
     ),
@@ -115,4 +117,36 @@ test("kill -9 of a process is noticed by all others within seconds, and its rank
     expect(answer?.error?.peer).toBe(2);
   }
   expect(seconds).toBeLessThan(5); // what is promised, not a measure of speed
+});
+
+describe("processes that were set up differently are refused at the start, by name", () => {
+  const slower = { ...ethernetLinks, reduceSecondsPerByte: 1e-9 };
+  test.each<[string, readonly Pick<ProcessWorldOptions, "preference" | "facts">[], RegExp]>([
+    [
+      "link files",
+      [{ preference: { link: ethernetLinks } }, { preference: { link: slower } }],
+      /^link times: rank 2 has those of a link file, .*1e-9.*, rank 0 has those of a link file, .*; all ranks must have the same/,
+    ],
+    [
+      "orders of sums",
+      [{}, { preference: { order: "any" } }],
+      /^order of sums: rank 2 has any, rank 0 has rank; .* give every process the same job file/,
+    ],
+    [
+      "builds of the kernels",
+      [{ facts: { kernels: "relaxed" } }, { facts: { kernels: "scalar" } }],
+      /^kernels: rank 2 has scalar, rank 0 has relaxed; .* hosts of one kind/,
+    ],
+  ])("%s", async (_, settings, message) => {
+    const answers = await runProcesses(
+      [[0, 1], [2]],
+      { name: "requests", requests: [{ kind: "barrier", n: 0 }], startAllFirst: true },
+      undefined,
+      settings,
+    );
+    for (const answer of answers) {
+      expect(answer?.error?.code).toBe("ranks-differ");
+      expect(answer?.error?.message).toMatch(message);
+    }
+  });
 });

@@ -12,6 +12,9 @@ export type Job =
   | { readonly name: "fail second" }
   | { readonly name: "full queue"; readonly count: number }
   | { readonly name: "groups"; readonly partitions: readonly (readonly (readonly number[])[])[]; readonly n: number }
+  | { readonly name: "split"; readonly name0: string; readonly name1: string }
+  | { readonly name: "split twice" }
+  | { readonly name: "exchange texts"; readonly lengths: readonly number[] }
   | { readonly name: "ragged"; readonly capacity: number; readonly rowElements: number }
   | { readonly name: "priorities"; readonly large: number; readonly small: number };
 
@@ -146,6 +149,29 @@ const run = (): Answer => {
     for (const { group, handle } of sums.toReversed()) group.wait(handle);
     return { outputs: sums.map(({ region }) => region.slice()), bytesSent: communicator.bytesSent() };
   }
+  if (job.name === "split") {
+    const group = communicator.split([Array.from({ length: worldSize }, (_, other) => other)], rank === 0 ? job.name0 : job.name1);
+    group.wait(group.start(requestOf({ kind: "barrier", n: 0 })));
+    return { outputs: [], bytesSent: communicator.bytesSent() };
+  }
+  if (job.name === "split twice") {
+    // The first two ranks split their half once more, so the groups that they have are one more than those of the others.
+    const half = communicator.split([[0, 1], Array.from({ length: worldSize - 2 }, (_, other) => other + 2)], "half");
+    if (rank < 2) half.split([[0], [1]], "alone");
+    const evenOdd = Array.from({ length: worldSize }, (_, other) => other);
+    const group = communicator.split(
+      [evenOdd.filter((other) => other % 2 === 0), evenOdd.filter((other) => other % 2 === 1)],
+      "even and odd",
+    );
+    const sum = requestOf({ kind: "all-reduce", n: 5, inPlace: true });
+    group.wait(group.start(sum));
+    return { outputs: [sum.output.slice()], bytesSent: communicator.bytesSent() };
+  }
+  if (job.name === "exchange texts") {
+    const text = "é".repeat(job.lengths[rank]!) + String(rank);
+    const heard = communicator.exchangeTexts(text);
+    return { outputs: heard.map((one) => new TextEncoder().encode(one)), bytesSent: communicator.bytesSent() };
+  }
   if (job.name === "ragged") {
     // Both kinds at once; rank r has (r + 3·to) mod (capacity + 1) rows for each other, and r mod (capacity + 1) for all.
     const { capacity, rowElements } = job;
@@ -191,7 +217,7 @@ const attempt = (): Answer => {
   } catch (error) {
     const { code, message, peer } = error as { code?: string; message: string; peer: number };
     if (code === undefined) throw error;
-    const communicator = joinWorld(connection);
+    const communicator = joinWorld(connection); // of an unusable world, so nothing is compared
     const empty = allocate(0);
     let after = "";
     try {

@@ -134,6 +134,33 @@ test("groups of two axes, all in flight at once", async () => {
   });
 });
 
+test("a group that some ranks split once more than others has one number on all", async () => {
+  const answers = await runWorld(4, { name: "split twice" });
+  expect(answers.map(({ error }) => error?.message)).toEqual([undefined, undefined, undefined, undefined]);
+  answers.forEach(({ outputs }, rank) => {
+    const part = [0, 1, 2, 3].filter((other) => other % 2 === rank % 2);
+    expect(fromBytes(outputs[0]!, "f32")).toEqual(
+      closedForm(
+        "all-reduce",
+        placeOf(0, 2, 5),
+        part.map((member) => operand(member, 5, "f32")),
+      ),
+    );
+  });
+});
+
+test.each([[[0, 0, 0]], [[29, 3, 0]], [[0, 30, 2]], [[0, 5000, 70_000]]])(
+  "every rank hears the texts of all, of %j letters, and they do not count as sent",
+  async (lengths) => {
+    const answers = await runWorld(3, { name: "exchange texts", lengths });
+    for (const { outputs, bytesSent, error } of answers) {
+      expect(error).toBeUndefined();
+      expect(outputs.map((bytes) => new TextDecoder().decode(bytes))).toEqual(lengths.map((length, rank) => "é".repeat(length) + rank));
+      expect(bytesSent).toBe(0);
+    }
+  },
+);
+
 test("urgent requests overtake one that is under way", async () => {
   const [large, small] = [200_000, 20];
   const answers = await runWorld(2, { name: "priorities", large, small });
@@ -195,6 +222,14 @@ describe("failures are typed, name the rank, and leave the group unusable", () =
     Atomics.notify(state, stateWord.failed);
     expect((await answer)[0]).toEqual({ outputs: [Uint8Array.of(1)], bytesSent: 0 });
     await world.close();
+  });
+
+  test("ranks that split a group differently", async () => {
+    const answers = await runWorld(3, { name: "split", name0: "data", name1: "tensor" });
+    for (const { error } of answers) {
+      expect(error?.code).toBe("ranks-disagree");
+      expect(error?.message).toMatch(/rank 1 splits the group into "tensor" \[\[0,1,2\]\], rank 0 into "data" \[\[0,1,2\]\]/);
+    }
   });
 
   test("ranks that start different sizes", async () => {

@@ -56,7 +56,8 @@ const checkSupport = (graph: Graph): void => {
 };
 
 /** What is compiled in place of a traced graph: the standard passes, and f16 products widened. */
-export const prepareForCpu = (source: Graph): Graph => optimize(widenHalf(source), { fuse: { maxTile: tileLanes } });
+export const prepareForCpu = (source: Graph, collectiveOrder?: readonly number[]): Graph =>
+  optimize(widenHalf(source), { fuse: { maxTile: tileLanes }, schedule: collectiveOrder ?? true });
 
 /**
  * Make the WebAssembly backend of one rank: kernels from the fastest build that the host runs, arrays in an arena of
@@ -76,8 +77,8 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
     name: "cpu",
     arena,
     memory,
-    compile: (source: Graph, { donate = [], tracer }: CompileOptions = {}): Executable => {
-      const graph = prepareForCpu(source);
+    compile: (source: Graph, { donate = [], tracer, collectiveOrder }: CompileOptions = {}): Executable => {
+      const graph = prepareForCpu(source, collectiveOrder);
       checkSupport(graph);
       const plan = planMemory(graph, { donate });
       return new CpuExecutable({ graph, plan, arena, wasm, donate, tracer, ledger });

@@ -4,6 +4,8 @@ import {
   byteLength,
   claimArguments,
   type CollectiveHandle,
+  type CollectiveOrder,
+  collectiveOrderOf,
   type CollectivePlan,
   type Communicators,
   type DeviceArray,
@@ -164,6 +166,10 @@ export class CpuExecutable implements Executable {
   private resolve(operands: Operands): void {
     const { addresses, regions, offsets } = operands;
     for (let i = 0; i < addresses.length; i++) addresses[i] = this.bases[regions[i]!]! + offsets[i]!;
+  }
+
+  get collectives(): CollectiveOrder {
+    return collectiveOrderOf(this.parts.graph);
   }
 
   run(inputs: readonly DeviceArray[], communicators: Communicators = {}): Promise<DeviceArray[]> {

@@ -46,6 +46,8 @@ class Meeting {
       },
       wait: ({ id }) => this.finished(id).promise,
       bytesSent: () => 0,
+      members: Array.from({ length: worldSize }, (_, other) => other),
+      exchangeTexts: (text) => Array.from({ length: worldSize }, () => text), // all ranks compile one graph
       split: (_, name) => {
         throw new Error(`these tests split no group (${name})`);
       },

@@ -3,6 +3,8 @@ import {
   beginCollective,
   claimArguments,
   type CollectiveHandle,
+  type CollectiveOrder,
+  collectiveOrderOf,
   type Communicators,
   type DeviceArray,
   type Executable,
@@ -152,6 +154,10 @@ export class WebGpuExecutable implements Executable {
       }); // UNIFORM | COPY_DST
       for (const { offset, words } of uniformWords) gpu.queue.writeBuffer(this.uniforms, offset, Uint32Array.from(words));
     }
+  }
+
+  get collectives(): CollectiveOrder {
+    return collectiveOrderOf(this.parts.graph);
   }
 
   run(inputs: readonly DeviceArray[], communicators: Communicators = {}): Promise<DeviceArray[]> {

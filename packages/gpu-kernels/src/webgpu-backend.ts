@@ -46,8 +46,8 @@ const inPlaceRule: InPlaceRule = (node, input, output, inputSpec) =>
   standardInPlaceRule(node, input, output, inputSpec) && inputSpec.dtype === node.specs[output]!.dtype;
 
 /** What is compiled in place of a traced graph: the standard passes within the device's bounds, f16 products widened where it has no f16. */
-export const prepareForWebGpu = (source: Graph, facts: DeviceFacts): Graph =>
-  optimize(facts.f16 ? source : widenHalf(source), { fuse: { maxOperands: facts.maxBindings } });
+export const prepareForWebGpu = (source: Graph, facts: DeviceFacts, collectiveOrder?: readonly number[]): Graph =>
+  optimize(facts.f16 ? source : widenHalf(source), { fuse: { maxOperands: facts.maxBindings }, schedule: collectiveOrder ?? true });
 
 /**
  * Make the WebGPU backend on one device.
@@ -67,9 +67,9 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
     name: "webgpu",
     facts,
     device,
-    compile: (source: Graph, { donate = [], tracer }: CompileOptions = {}): Executable => {
+    compile: (source: Graph, { donate = [], tracer, collectiveOrder }: CompileOptions = {}): Executable => {
       device.check();
-      const graph = prepareForWebGpu(source, facts);
+      const graph = prepareForWebGpu(source, facts, collectiveOrder);
       checkSupport(graph, facts);
       const plan = planMemory(graph, {
         donate,

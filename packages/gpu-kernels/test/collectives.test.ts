@@ -123,6 +123,8 @@ const communicatorOf = (meeting: Meeting, rank: number): Communicator => {
     },
     wait: ({ id }) => meeting.finished(id).promise,
     bytesSent: () => 0,
+    members: [0, 1],
+    exchangeTexts: (text) => [text, text], // all ranks compile one graph
     split,
   };
 };
@@ -351,6 +353,8 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
         throw new Error("rank 1 is gone");
       },
       bytesSent: () => 0,
+      members: [0, 1],
+      exchangeTexts: (text) => [text, text],
       split,
     };
     const [backend] = backends as [WebGpuBackend];
@@ -378,6 +382,8 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
       },
       wait: async () => gate.promise,
       bytesSent: () => 0,
+      members: [0, 1],
+      exchangeTexts: (text) => [text, text],
       split,
     };
     const f = jit((y: Tensor) => add(allReduce(multiply(y, 2), "data"), 1), backend, { communicators: { data: slow } });

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { Worker } from "node:worker_threads";
-import { checkKernels, Control, controlBytes, type Preference, type WorldConnection } from "@skein/collectives";
+import { checkKernels, Control, controlBytes, type Facts, type Preference, type WorldConnection } from "@skein/collectives";
 import { hasOwnCore, ownFlags, type RankAddress, spinsOnOwnCore } from "@skein/collectives/node";
 import { ArgumentError, InvariantError, SkeinError } from "@skein/tensor-core";
 import { type CompanionInput, type CompanionNews, threadsOfRank } from "./companion.ts";
@@ -22,6 +22,8 @@ export interface MpiWorldOptions
   readonly timeoutMilliseconds?: number;
   /** What algorithms are chosen by; hosts are MPI's. */
   readonly preference?: Omit<Preference, "hosts">;
+  /** What else must be the same on all ranks of all processes; they compare it when they join. */
+  readonly facts?: Facts;
 }
 
 /** The one rank that a process holds, in a world over MPI. */
@@ -86,6 +88,7 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
     kernels,
     timeoutMilliseconds = 60_000,
     preference = {},
+    facts,
     addon,
     cacheFolder,
     spinMicroseconds,
@@ -116,6 +119,7 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
       timeoutMilliseconds,
       spins: hasOwnCore({ hosts }, rank, threadsOfRank) ? spinsOnOwnCore : 0,
       preference: { ...preference, hosts },
+      ...(facts && { facts }),
     };
   };
   const control = new SharedArrayBuffer(controlBytes(worldSize, 1));

@@ -2,6 +2,7 @@ import type { Communicators } from "./communicator.ts";
 import type { DType } from "./dtype.ts";
 import type { Graph } from "./graph/graph.ts";
 import type { NdArray } from "./nd-array.ts";
+import type { CollectiveOrder } from "./passes/collective-order.ts";
 import type { Shape, TensorSpec } from "./shape.ts";
 import type { Tracer } from "./tracer.ts";
 
@@ -14,6 +15,8 @@ export interface DeviceArray extends TensorSpec {
 export interface CompileOptions {
   /** Indices of inputs that the caller gives away: the executable may write outputs into them and frees the rest. */
   readonly donate?: readonly number[];
+  /** The order in which collectives start, see `scheduleCollectives`. Default: that of ranks which all have this graph. */
+  readonly collectiveOrder?: readonly number[];
   /** Records a span per node. Timing costs a little; leave it out when not profiling. */
   readonly tracer?: Tracer;
 }
@@ -22,6 +25,8 @@ export interface CompileOptions {
 export interface Executable {
   /** Bytes of intermediates, known before the first run. */
   readonly workspaceBytes: number;
+  /** What other ranks have a part in, by which all agree on one order. */
+  readonly collectives: CollectiveOrder;
   /** Run once. Donated inputs are consumed; outputs belong to the caller. */
   run(inputs: readonly DeviceArray[], communicators?: Communicators): Promise<DeviceArray[]>;
   /** Give back the workspace. */

@@ -54,7 +54,8 @@ export interface CollectiveHandle {
 }
 
 /**
- * A group of ranks that compute collectives together. Every rank starts the same requests of one priority in the same order.
+ * A group of ranks that compute collectives together. Every rank starts the same requests of one priority in the same order; a
+ * `send-receive` only those that send or receive. Where ranks share several groups, one order holds for the requests of all (`canonicalOrder`).
  * A failed transfer leaves the group unusable, and every later call says so.
  */
 export interface Communicator {
@@ -64,11 +65,19 @@ export interface Communicator {
   start(request: CollectiveRequest): CollectiveHandle;
   /** Block (or, where the host cannot block, return a promise) until the request is done. Throws on a lost peer or timeout. */
   wait(handle: CollectiveHandle): void | Promise<void>;
-  /** Payload bytes that this rank has sent to others so far. */
+  /** Payload bytes that this rank has sent to others so far, but for what ranks agree on by `exchangeTexts`. */
   bytesSent(): number;
+  /** Ranks of the world that this group is made of, in its order. */
+  readonly members: readonly number[];
   /**
-   * The group of those ranks of this one that share a part of `partition` with this rank, in the order of that part. Sends nothing: every rank
-   * passes the same partition.
+   * Tell all ranks of the world, not of this group alone, a text, and hear theirs, in the order of ranks: for what they must agree on before
+   * they go on. Every rank of the world calls it at the same place among its collectives. It takes the same way whatever algorithms are chosen
+   * by, so ranks may find out by it that they would choose differently.
+   */
+  exchangeTexts(text: string): readonly string[] | Promise<readonly string[]>;
+  /**
+   * The group of those ranks of this one that share a part of `partition` with this rank, in the order of that part. A collective of this
+   * group: every rank of it passes the same partition and name, or all are told who does not.
    *
    * @param partition ranks of this group, each in one part.
    * @param name of the group, for errors: the mesh axis.

@@ -42,6 +42,17 @@ export class UnsupportedError extends SkeinError {
   }
 }
 
+/** The graphs of a world's ranks do not fit together: no order of their collectives suits all. Raised when they are compiled. */
+export class CollectiveOrderError extends SkeinError {
+  constructor(difference: string) {
+    super(
+      "user",
+      "collective-order",
+      `${difference}; ranks of a group must trace the same collectives, with the same sizes and priorities, in the same order, and use the result of each on all of them or on none, whatever they compute beside: trace them on every rank, and what one rank has for another by sendReceive`,
+    );
+  }
+}
+
 /** A device array was used after it was freed or given away, or on a backend that is not its own. */
 export class ArrayStateError extends SkeinError {
   constructor(message: string) {

@@ -22,7 +22,16 @@ export {
   toBf16Bits,
   toF16Bits,
 } from "./dtype.ts";
-export { ArgumentError, ArrayStateError, type ErrorKind, InvariantError, ShapeError, SkeinError, UnsupportedError } from "./errors.ts";
+export {
+  ArgumentError,
+  ArrayStateError,
+  CollectiveOrderError,
+  type ErrorKind,
+  InvariantError,
+  ShapeError,
+  SkeinError,
+  UnsupportedError,
+} from "./errors.ts";
 export { excerpt } from "./excerpt.ts";
 export { ArrayLedger, OwnedArray } from "./execution/array-ledger.ts";
 export { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./execution/collective-plan.ts";
@@ -48,7 +57,7 @@ export { trace, type Traced } from "./graph/trace.ts";
 export { type ArrayTree, type CompiledFunction, evaluate, jit, type JitOptions } from "./jit.ts";
 export { NdArray } from "./nd-array.ts";
 export { operators } from "./ops/table.ts";
-export { interpretWorld } from "./reference/interpret.ts";
+export { interpretRanks, interpretWorld } from "./reference/interpret.ts";
 export { referenceBackend } from "./reference/reference-backend.ts";
 export {
   broadcastShapes,
@@ -245,6 +254,14 @@ export {
 export { graphCost, nodeCost } from "./graph/cost.ts";
 export { printGraph, type PrintOptions } from "./graph/print.ts";
 export { validateGraph } from "./graph/validate.ts";
+export { digestOf } from "./execution/agree-on-order.ts";
+export {
+  canonicalOrder,
+  type CollectiveOrder,
+  collectiveOrderOf,
+  type GraphCollective,
+  type RankCollectives,
+} from "./passes/collective-order.ts";
 export { eliminateCommonSubexpressions } from "./passes/common-subexpressions.ts";
 export { eliminateDeadCode } from "./passes/dead-code.ts";
 export { fuseElementwise, type FusionOptions } from "./passes/fuse-elementwise.ts";

@@ -1,5 +1,6 @@
 import type { Backend, DeviceArray, Executable } from "./backend.ts";
 import type { Communicators } from "./communicator.ts";
+import { agreeOnOrder } from "./execution/agree-on-order.ts";
 import type { Mesh } from "./graph/emit.ts";
 import type { Graph } from "./graph/graph.ts";
 import type { Tensor } from "./graph/tensor.ts";
@@ -37,7 +38,8 @@ interface CacheEntry {
   readonly specs: readonly TensorSpec[];
   /** Positions among the leaves of those that the caller gives away. */
   readonly donated: ReadonlySet<number>;
-  readonly executable: Executable;
+  /** A promise until all ranks have agreed on the order of collectives. */
+  executable: Executable | Promise<Executable>;
   readonly outputs: TreeStructure;
 }
 
@@ -47,7 +49,8 @@ interface CacheEntry {
  *
  * @returns an async function from arrays to arrays on the device. Host arrays among the arguments are uploaded for the
  * call and freed after it. Returned arrays belong to the caller.
- * @throws ShapeError while tracing, UnsupportedError while compiling.
+ * With communicators of more than one rank, all ranks of their world compile together and agree on the order of collectives.
+ * @throws ShapeError while tracing, UnsupportedError while compiling, CollectiveOrderError where ranks' collectives do not fit together.
  * @example
  * const square = jit((x: Tensor) => multiply(x, x), backend);
  * const y = await backend.download(await square(NdArray.from([1, 2, 3])));
@@ -70,9 +73,25 @@ export const jit = <Args extends readonly unknown[], Result>(
       return options.donate?.includes(position) ? Array.from({ length: end - begin }, (_, i) => begin + i) : [];
     });
     const graph = (options.passes ?? []).reduce((current, pass) => pass(current), traced.graph);
-    const executable = backend.compile(graph, { donate, ...(options.tracer && { tracer: options.tracer }) });
+    const executable = agreeOnOrder(
+      (collectiveOrder) =>
+        backend.compile(graph, { donate, ...(collectiveOrder && { collectiveOrder }), ...(options.tracer && { tracer: options.tracer }) }),
+      options.communicators ?? {},
+    );
     const specs = traced.graph.inputs.map((id) => traced.graph.nodes[id]!.specs[0]!);
-    return { structure: traced.inputs, specs, donated: new Set(donate), executable, outputs: traced.outputs };
+    const entry: CacheEntry = { structure: traced.inputs, specs, donated: new Set(donate), executable, outputs: traced.outputs };
+    cache.push(entry);
+    return entry;
+  };
+
+  /** The executable of an entry, at once where it is there. One that ranks could not agree on is forgotten. */
+  const settled = async (entry: CacheEntry): Promise<Executable> => {
+    try {
+      return (entry.executable = await entry.executable);
+    } catch (error) {
+      if (cache.includes(entry)) cache.splice(cache.indexOf(entry), 1);
+      throw error;
+    }
   };
 
   const call = async (...args: readonly unknown[]): Promise<unknown> => {
@@ -80,12 +99,12 @@ export const jit = <Args extends readonly unknown[], Result>(
       const leaves = leavesAlong<TensorSpec>(entry.structure, args);
       if (leaves?.every((leaf, i) => sameSpec(leaf, entry.specs[i]!)) === true) return run(entry, leaves);
     }
-    const entry = compile(args);
-    cache.push(entry);
-    return run(entry, flattenTree<TensorSpec>(args).leaves);
+    return run(compile(args), flattenTree<TensorSpec>(args).leaves);
   };
 
-  const run = async ({ executable, donated, outputs }: CacheEntry, leaves: readonly TensorSpec[]): Promise<unknown> => {
+  const run = async (entry: CacheEntry, leaves: readonly TensorSpec[]): Promise<unknown> => {
+    const { donated, outputs } = entry;
+    const executable = entry.executable instanceof Promise ? await settled(entry) : entry.executable;
     const uploaded: DeviceArray[] = [];
     const inputs = leaves.map((leaf, position) => {
       if (!(leaf instanceof NdArray)) return leaf;
@@ -101,7 +120,14 @@ export const jit = <Args extends readonly unknown[], Result>(
   };
 
   const release = (): void => {
-    for (const { executable } of cache) executable.release();
+    for (const { executable } of cache) {
+      if (executable instanceof Promise)
+        executable.then(
+          (made) => made.release(),
+          () => undefined, // whoever called hears it
+        );
+      else executable.release();
+    }
     cache.length = 0;
   };
   return Object.defineProperty(Object.assign(call, { release }), "cacheSize", { get: () => cache.length }) as unknown as CompiledFunction<

@@ -12,6 +12,8 @@ const outOfStep = (millisecondsOfTwo: number): Communicator => {
     start: () => ({ id: calls++ }),
     wait: ({ id }) => (id % 2 === 0 ? undefined : new Promise((resolve) => void setTimeout(resolve, millisecondsOfTwo))),
     bytesSent: () => 0,
+    members: [0, 1],
+    exchangeTexts: (text) => [text, text],
     split: () => {
       throw new Error("nobody splits here");
     },

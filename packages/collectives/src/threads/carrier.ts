@@ -7,7 +7,8 @@ import { type Schedule, sentElements } from "../schedule.ts";
 import { algorithmSelector } from "../select.ts";
 import { groupTransport } from "../transport/group-transport.ts";
 import type { Transport } from "../transport/transport.ts";
-import { type Control, groupOf, type Preference } from "./control.ts";
+import { directAllGather } from "../algorithms/direct-all-gather.ts";
+import { type Control, groupOf, kindOf, type Preference } from "./control.ts";
 import type { PostedRequest } from "./lane.ts";
 
 /** Collectives that an engine brings along, such as MPI's: one more row of the algorithm table. */
@@ -60,6 +61,10 @@ interface Selector {
 
 const adds = (kind: CollectiveRequest["kind"]): boolean => kind === "all-reduce" || kind === "reduce-scatter";
 
+/** One way for all, whatever this rank would choose by: that ranks choose by different things is found out by an agreement. */
+const agreementSchedule = ({ input }: PostedRequest, { rank, worldSize }: Transport): Schedule =>
+  directAllGather.schedule({ rank, worldSize, elementCount: input.byteLength });
+
 /** Turns the requests of one lane into walks. */
 export class Carrier {
   private readonly parts: CarrierParts;
@@ -75,7 +80,8 @@ export class Carrier {
   *carry(request: PostedRequest): Walk<number> {
     const { arithmetic, memory } = this.parts;
     const group = groupOf(request.tag);
-    const native = group === 0 ? this.runNative(request) : undefined;
+    const isAgreement = kindOf(request.tag) === "agreement";
+    const native = group === 0 && !isAgreement ? this.runNative(request) : undefined;
     if (native !== undefined) {
       yield* settled(native);
       return leastBytes(request, this.parts.transport.worldSize);
@@ -83,7 +89,7 @@ export class Carrier {
     this.parts.transport.describe?.(request.dtype);
     const transport = this.transportOf(group);
     if (request.ragged !== undefined) return yield* walkRagged(request, request.tag, transport, arithmetic);
-    const schedule = this.scheduleOf(request, transport, group);
+    const schedule = isAgreement ? agreementSchedule(request, transport) : this.scheduleOf(request, transport, group);
     const bytes = scratchBytes(schedule, request.dtype);
     const scratch = bytes === 0 ? undefined : memory.take(bytes);
     try {
@@ -91,7 +97,7 @@ export class Carrier {
     } finally {
       if (scratch !== undefined) memory.give(scratch);
     }
-    return sentElements(schedule) * bytesPerElement[request.dtype];
+    return isAgreement ? 0 : sentElements(schedule) * bytesPerElement[request.dtype];
   }
 
   /** Engines add in an order of their own, so a sum in rank order is not for them, unless it has but two parts. */

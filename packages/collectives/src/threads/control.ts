@@ -7,6 +7,7 @@ import {
   PeerLostError,
   RanksDisagreeError,
 } from "../errors.ts";
+import type { Facts } from "../facts.ts";
 import type { Situation } from "../select.ts";
 
 // Words (i32) of the control block that all threads of a process share. Each region starts on its own 64-byte line, so that
@@ -66,10 +67,14 @@ export const kinds: readonly CollectiveKind[] = [
   "barrier",
 ];
 
+/** What a tag may name: a collective, or an exchange of what ranks agree on, which none asks for as a request. */
+export type TaggedKind = CollectiveKind | "agreement";
+const taggedKinds: readonly TaggedKind[] = [...kinds, "agreement"];
+
 /** A tag says which request a message belongs to: its number in its group, the group and its kind. 29 bits. */
-export const tagOf = (sequence: number, kind: CollectiveKind, group = 0): number =>
-  ((sequence & 0x3fffff) << 7) | (group << 3) | kinds.indexOf(kind);
-export const kindOf = (tag: number): CollectiveKind => kinds[tag & 7]!;
+export const tagOf = (sequence: number, kind: TaggedKind, group = 0): number =>
+  ((sequence & 0x3fffff) << 7) | (group << 3) | taggedKinds.indexOf(kind);
+export const kindOf = (tag: number): TaggedKind => taggedKinds[tag & 7]!;
 export const groupOf = (tag: number): number => (tag >>> 3) & 15;
 
 /**
@@ -97,6 +102,8 @@ export interface WorldConnection {
   readonly timeoutMilliseconds: number;
   readonly spins: number;
   readonly preference: Preference;
+  /** What else must be the same on all ranks; they compare it when they join. */
+  readonly facts?: Facts;
 }
 
 /** Bytes of the control block of `localCount` ranks of a world. */

@@ -110,9 +110,10 @@ export class Lane {
       return new Uint8Array(this.memory.buffer, begin, length);
     };
     const tag = word("tag");
+    const kind = kindOf(tag);
     return {
       tag,
-      kind: kindOf(tag),
+      kind: kind === "agreement" ? "all-gather" : kind,
       dtype: dtypes[word("dtype")]!,
       reduction: reductions[word("reduction")]!,
       input: region(word("input"), word("inputBytes")),

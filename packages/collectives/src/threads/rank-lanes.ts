@@ -18,6 +18,8 @@ export interface Carriage {
 /** The lanes of one rank, as one thread of it sees them: each with what carries its requests out. */
 export class RankLanes {
   readonly control: Control;
+  /** Of this thread. */
+  readonly messages: MessageMemory;
   readonly lanes: readonly { readonly lane: Lane; readonly carrier: Carrier }[];
 
   constructor(connection: WorldConnection, carriage?: Carriage) {
@@ -33,6 +35,7 @@ export class RankLanes {
       transports: Array.from({ length: laneCount }, (_, lane) => new ThreadTransport(control, memory, lane)),
     };
     this.control = control;
+    this.messages = messages;
     this.lanes = transports.map((transport, index) => ({
       lane: new Lane(control, memory, index),
       carrier: new Carrier({ control, arithmetic, memory: messages, preference, transport, lane: index, native }),

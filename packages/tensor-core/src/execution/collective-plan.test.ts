@@ -27,6 +27,10 @@ const group = (rank: number, worldSize: number): Communicator => ({
   start: (request) => ({ id: started.push(request) }),
   wait: () => undefined,
   bytesSent: () => 0,
+  members: Array.from({ length: worldSize }, (_, other) => other),
+  exchangeTexts: () => {
+    throw new Error("nobody compiles here");
+  },
   split: (_, name) => {
     throw new Error(`no group ${name}`);
   },

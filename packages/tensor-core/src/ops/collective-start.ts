@@ -2,9 +2,14 @@ import { InvariantError } from "../errors.ts";
 import type { Params } from "../graph/graph.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 
-/** `collective` names the operator that is begun; the other parameters are that operator's own. */
+/** The operator's own parameters, and: */
 export interface CollectiveStartParams extends Params {
+  /** The operator that is begun. */
   readonly collective: string;
+  /** Its place among the collectives of the trace. */
+  readonly position: number;
+  /** It was split where it stood: the next one starts when it is done. */
+  readonly standing?: true;
 }
 
 /**

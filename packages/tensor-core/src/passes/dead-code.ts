@@ -26,7 +26,8 @@ export const liveNodes = (graph: Graph, reads: readonly (readonly ValueRef[])[] 
 /**
  * Drop every node that no output depends on. Inputs stay, so the signature of the graph does not change.
  *
- * A collective whose outputs nobody reads is dropped too: every rank runs the same graph, so all ranks drop it alike.
+ * A collective whose outputs nobody reads is dropped too: what all ranks trace alike, all drop alike. Ranks of which only some read it are
+ * refused when they compile (`canonicalOrder`).
  * `send-receive` and `barrier` stay, because one end of them may well have no use for the result.
  *
  * Cost: O(nodes + edges).

@@ -1,6 +1,7 @@
 import { type Graph, GraphBuilder, type Node, specOf, valueKey } from "../graph/graph.ts";
 import { foldTile } from "../ops/fused.ts";
 import { operators } from "../ops/table.ts";
+import { isCollective } from "./collective-order.ts";
 import { ContractedGraph } from "./contracted-graph.ts";
 import { liveNodes } from "./dead-code.ts";
 import { emitBitcast, emitFused, emitReduction, foldLoadsOf, type Loads, loadsOf, sourceOfBitcast } from "./fused-program.ts";
@@ -55,6 +56,17 @@ const readersOf = (graph: Graph, loads: readonly (Loads | undefined)[], live: re
 };
 
 /**
+ * The same edges, and one from each collective to the next of the trace. To fuse across collectives could make one wait for another that is
+ * traced later; on a rank with another graph it might be the other way round, and no order would suit both.
+ */
+const inOrderOfTrace = (graph: Graph, live: readonly boolean[], successors: readonly (readonly number[])[]): number[][] => {
+  const ordered = successors.map((next) => [...next]);
+  const chain = graph.nodes.filter((node) => live[node.id]! && (isCollective(node) || node.op === "collective-done"));
+  for (const [i, { id }] of chain.slice(1).entries()) ordered[chain[i]!.id]!.push(id);
+  return ordered;
+};
+
+/**
  * Turn every elementwise node into (a part of) a `fused` node: one kernel and one pass over memory for a whole group. Only a `bitcast`
  * alone stays as it is, since it is a view.
  *
@@ -87,7 +99,7 @@ export const fuseElementwise = (graph: Graph, { maxRegisters = 64, maxOperands =
     if (live[node.id]!) for (const id of sources) successors[id]!.push(node.id);
   }
   const isOutput = new Set(graph.outputs.map((ref) => ref.node));
-  const contracted = new ContractedGraph(successors);
+  const contracted = new ContractedGraph(inOrderOfTrace(graph, live, successors));
   const groups = new Map<number, Group>();
 
   const resultsOf = (members: ReadonlySet<number>): number[] =>

@@ -10,8 +10,8 @@ import { sinkSlices } from "./sink-slices.ts";
 export interface OptimizeOptions {
   /** Wrap elementwise nodes in `fused` nodes. Default true; an object sets the bounds of a fused node. */
   readonly fuse?: boolean | FusionOptions;
-  /** Split collectives into start and done. Default true. */
-  readonly schedule?: boolean;
+  /** Split collectives into start and done. Default true; an array is the order in which they start, see `scheduleCollectives`. */
+  readonly schedule?: boolean | readonly number[];
 }
 
 // Real graphs settle in two or three rounds; what is left after these is only less tidy.
@@ -41,5 +41,5 @@ export const optimize = (graph: Graph, { fuse = true, schedule = true }: Optimiz
   }
   if (typeof fuse === "object" && fuse.maxTile !== undefined) current = foldGreatestMagnitude(current);
   if (fuse !== false) current = fuseElementwise(current, fuse === true ? {} : fuse);
-  return schedule ? scheduleCollectives(current) : current;
+  return schedule === false ? current : scheduleCollectives(current, schedule === true ? undefined : schedule);
 };

@@ -53,13 +53,7 @@ describe("scheduleCollectives", () => {
 
   it("does what depends on no collective before it waits", () => {
     const graph = scheduled((x, w) => [add(allReduce(x, "data"), 1), matmul(x, w)]);
-    expect(order(graph)).toEqual(
-      ["collective-start", "matmul", "constant", "collective-done", "add"].sort(
-        (a, b) => order(graph).indexOf(a) - order(graph).indexOf(b),
-      ),
-    );
-    expect(order(graph).indexOf("matmul")).toBeLessThan(order(graph).indexOf("collective-done"));
-    expect(order(graph)[0]).toBe("collective-start");
+    expect(order(graph)).toEqual(["collective-start", "constant", "matmul", "collective-done", "add"]);
   });
 
   it("keeps nodes that no collective needs in their place, so that they do not pile up at the end", () => {
@@ -91,6 +85,7 @@ describe("scheduleCollectives", () => {
       axisSize: 2,
       collective: "send-receive",
       pairs: [[0, 1]],
+      position: 0,
     });
     expect(order(graph)).toContain("collective-done");
   });

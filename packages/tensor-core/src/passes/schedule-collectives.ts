@@ -1,48 +1,17 @@
+import { ArgumentError } from "../errors.ts";
 import { type Graph, GraphBuilder, type Node } from "../graph/graph.ts";
-import { operators } from "../ops/table.ts";
-
-const isCollective = (node: Node): boolean =>
-  operators[node.op]?.collective !== undefined && node.op !== "axis-index" && node.op !== "collective-start";
+import { ancestorsOf, canonicalOrder, collectivesOf, isCollective } from "./collective-order.ts";
 
 interface Collective {
   readonly id: number;
   /** Nodes that must run first, ascending. */
   readonly ancestors: readonly number[];
-  /** Most collectives on a path to this one. */
-  readonly depth: number;
-  /** Flops and bytes of the ancestors: how late it can start at the soonest. */
-  readonly work: number;
 }
-
-const workOf = (graph: Graph, node: Node): number => {
-  const specs = node.inputs.map((ref) => graph.nodes[ref.node]!.specs[ref.output]!);
-  const cost = operators[node.op]?.cost(specs, node.specs, node.params);
-  return cost === undefined ? 0 : cost.flops + cost.bytesRead + cost.bytesWritten;
-};
-
-const describe = (graph: Graph, collectives: readonly Node[]): Collective[] => {
-  const depths = new Map<number, number>();
-  return collectives.map(({ id }) => {
-    const seen = new Set<number>();
-    const stack = [id];
-    for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
-      for (const ref of graph.nodes[at]!.inputs) {
-        if (seen.has(ref.node)) continue;
-        seen.add(ref.node);
-        stack.push(ref.node);
-      }
-    }
-    const ancestors = [...seen].sort((a, b) => a - b);
-    const depth = ancestors.reduce((most, ancestor) => Math.max(most, (depths.get(ancestor) ?? -1) + 1), 0);
-    depths.set(id, depth);
-    return { id, ancestors, depth, work: ancestors.reduce((sum, ancestor) => sum + workOf(graph, graph.nodes[ancestor]!), 0) };
-  });
-};
 
 /**
  * An order of all nodes in which collectives start as soon as they can and are waited for as late as they can.
  *
- * Collectives are issued by depth, then by the work before them. Before each comes what it needs and nothing else, but
+ * Collectives are issued in the order given. Before each comes what it needs and nothing else, but
  * for nodes that no collective needs, which keep their place; what needs none of those under way comes first, then what needs the
  * first of them alone, and so on: where all-gathers of a step's first parameters are followed by its forward pass, each layer runs as
  * soon as its own parameters are there. In the end comes the rest, in the same way: parameters of the bucket that left first are
@@ -106,15 +75,34 @@ const orderNodes = (graph: Graph, collectives: readonly Collective[]): number[] 
  * that reads a result, and move independent computation between them (see `orderNodes`). With one bucket per
  * tensor this is wait-free backpropagation. `axis-index` moves no bytes and stays as it is.
  *
- * The order depends on the graph alone, so all ranks start the same collectives in the same order.
- *
+ * @param order positions of the graph's collectives in the order in which they are to start. Default: the canonical order of ranks
+ * that all have this graph. Where graphs differ, `canonicalOrder` of all of them gives each rank its own.
+ * @throws ArgumentError where the order is not one of this graph's collectives, or starts one before what it needs.
  * Cost: O(collectives · (nodes + edges)).
  */
-export const scheduleCollectives = (graph: Graph): Graph => {
-  const found = graph.nodes.filter(isCollective);
+export const scheduleCollectives = (graph: Graph, order?: readonly number[]): Graph => {
+  const found = graph.nodes.filter(isUnsplit);
   if (found.length === 0) return graph;
-  const collectives = describe(graph, found).sort((a, b) => a.depth - b.depth || a.work - b.work || a.id - b.id);
-  return splitCollectives(graph, orderNodes(graph, collectives));
+  const collectives = found.map(({ id }) => ({ id, ancestors: ancestorsOf(graph, id) }));
+  const positions = order ?? canonicalOrder([{ axes: {}, collectives: collectivesOf(graph, found) }])[0]!;
+  checkOrder(collectives, positions);
+  const starts = positions.map((position) => collectives[position]!);
+  return splitCollectives(graph, orderNodes(graph, starts));
+};
+
+const isUnsplit = (node: Node): boolean => isCollective(node) && node.op !== "collective-start";
+
+const checkOrder = (collectives: readonly Collective[], positions: readonly number[]): void => {
+  const place = new Map(positions.map((position, at) => [collectives[position]?.id, at]));
+  if (place.size !== collectives.length || positions.length !== collectives.length || place.has(undefined))
+    throw new ArgumentError(
+      `an order of ${positions.length} collectives, ${positions.join()}, was given for a graph of ${collectives.length}; name each of 0 to ${collectives.length - 1} once`,
+    );
+  for (const { id, ancestors } of collectives) {
+    const late = ancestors.find((ancestor) => (place.get(ancestor) ?? -1) > place.get(id)!);
+    if (late !== undefined)
+      throw new ArgumentError(`the order ${positions.join()} starts collective ${id} before ${late}, which it needs; use canonicalOrder`);
+  }
 };
 
 /**
@@ -132,6 +120,7 @@ export const blockOnCollectives = (graph: Graph): Graph =>
 const splitCollectives = (graph: Graph, order: readonly number[], atOnce = false): Graph => {
   const builder = new GraphBuilder();
   const running = new Map<number, number>();
+  const positions = new Map(graph.nodes.filter(isUnsplit).map(({ id }, position) => [id, position]));
 
   const finish = (node: Node): void => {
     const start = running.get(node.id);
@@ -150,14 +139,14 @@ const splitCollectives = (graph: Graph, order: readonly number[], atOnce = false
   for (const id of order) {
     const node = graph.nodes[id]!;
     for (const ref of node.inputs) finish(graph.nodes[ref.node]!);
-    if (isCollective(node)) {
+    if (isUnsplit(node)) {
       const inputs = node.inputs.map((ref) => builder.resolve(ref));
       running.set(
         id,
         builder.add({
           op: "collective-start",
           inputs,
-          params: { ...node.params, collective: node.op },
+          params: { ...node.params, collective: node.op, position: positions.get(id)!, ...(atOnce && { standing: true }) },
           specs: node.specs,
           scope: node.scope,
         }),

@@ -3,6 +3,7 @@ import { InvariantError } from "../errors.ts";
 import type { Graph, Node } from "../graph/graph.ts";
 import type { OperatorTable, ReferenceArray } from "../graph/operator.ts";
 import { operators as allOperators } from "../ops/table.ts";
+import { ancestorsOf, collectivesOf, isCollective, meetingsInOrder, type RankCollectives } from "../passes/collective-order.ts";
 
 /** Ranks that take part in one collective, by their position in the world. */
 type RankGroups = (axis: string) => readonly (readonly number[])[];
@@ -51,4 +52,64 @@ export const interpretWorld = (
     }
   }
   return inputs.map((_, rank) => graph.outputs.map((ref) => values[rank]![ref.node]![ref.output]!));
+};
+
+/**
+ * Interpret graphs that differ between ranks, in f64: what ranks do beside the same collectives. Each rank computes what the next collective of the
+ * world needs; then all that take part in it go through it together.
+ *
+ * @param graphs, inputs per rank.
+ * @param axes per rank, for each axis the ranks of its group. Default: every axis holds all ranks.
+ * @returns per rank, its graph's outputs.
+ * @throws CollectiveOrderError where the collectives do not fit together.
+ */
+export const interpretRanks = (
+  graphs: readonly Graph[],
+  inputs: readonly (readonly ReferenceArray[])[],
+  axes?: readonly RankCollectives["axes"][],
+): ReferenceArray[][] => {
+  const values: ReferenceArray[][][] = graphs.map(() => []);
+  const collectives = graphs.map((graph) => graph.nodes.filter(isCollective));
+  const ranks = graphs.map((graph, rank) => ({
+    axes: axes?.[rank] ?? Object.fromEntries(collectives[rank]!.map(({ params }) => [String(params["axis"]), graphs.map((_, i) => i)])),
+    collectives: collectivesOf(graph, collectives[rank]!),
+  }));
+  const read = (rank: number, node: Node): ReferenceArray[] => node.inputs.map((ref) => values[rank]![ref.node]![ref.output]!);
+  const keep = (rank: number, node: Node, data: readonly Float64Array[]): void => {
+    values[rank]![node.id] = node.specs.map((spec, output) => ({
+      spec,
+      data: data[output]!.map((value) => roundToStorage(value, spec.dtype)),
+    }));
+  };
+  const compute = (rank: number, nodes: readonly Node[]): void => {
+    for (const node of nodes) {
+      if (values[rank]![node.id] !== undefined) continue;
+      const { axes: groups } = ranks[rank]!;
+      const index = graphs[rank]!.inputs.indexOf(node.id);
+      if (index >= 0) keep(rank, node, [inputs[rank]![index]!.data]);
+      else if (node.op === "axis-index") keep(rank, node, [Float64Array.of(groups[String(node.params["axis"])]!.indexOf(rank))]);
+      else keep(rank, node, allOperators[node.op]!.reference(read(rank, node), node.params, node.specs));
+    }
+  };
+  for (const { positions } of meetingsInOrder(ranks)) {
+    const nodes = new Map([...positions].map(([rank, position]) => [rank, collectives[rank]![position]!]));
+    for (const [rank, { id }] of nodes)
+      compute(
+        rank,
+        ancestorsOf(graphs[rank]!, id).map((ancestor) => graphs[rank]!.nodes[ancestor]!),
+      );
+    const [[rank, node]] = nodes as unknown as [[number, Node]];
+    const members = ranks[rank]!.axes[String(node.params["axis"])]!;
+    const absent = read(rank, node).map(({ spec, data }) => ({ spec, data: new Float64Array(data.length) }));
+    const results = allOperators[node.op]!.collective!(
+      members.map((member) => (nodes.has(member) ? read(member, nodes.get(member)!) : absent)),
+      node.params,
+      node.specs,
+    );
+    for (const [member, own] of nodes) keep(member, own, results[members.indexOf(member)]!);
+  }
+  return graphs.map((graph, rank) => {
+    compute(rank, graph.nodes);
+    return graph.outputs.map((ref) => values[rank]![ref.node]![ref.output]!);
+  });
 };

@@ -3,6 +3,7 @@ import { ArgumentError } from "../errors.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { ReferenceArray } from "../graph/operator.ts";
 import { NdArray } from "../nd-array.ts";
+import { collectiveOrderOf } from "../passes/collective-order.ts";
 import { interpretWorld } from "./interpret.ts";
 
 class ReferenceDeviceArray implements DeviceArray {
@@ -27,6 +28,9 @@ export const referenceBackend = (): Backend => ({
   name: "reference",
   compile: (graph: Graph): Executable => ({
     workspaceBytes: 0,
+    get collectives() {
+      return collectiveOrderOf(graph);
+    },
     run: async (inputs) => interpretWorld(graph, [inputs.map(valueOf)])[0]!.map((value) => new ReferenceDeviceArray(value)),
     release: () => {},
   }),

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { type Facts, requireSameFacts } from "./facts.ts";
+
+const check =
+  (rank: number, ...facts: Facts[]): (() => void) =>
+  () =>
+    requireSameFacts(
+      facts.map((one) => JSON.stringify(one)),
+      rank,
+    );
+
+test("equal facts pass, whatever order they are written in", () => {
+  expect(check(0, { a: "1", b: "2" }, { b: "2", a: "1" })).not.toThrow();
+  expect(check(0, {})).not.toThrow();
+});
+
+test.each([0, 1, 2, 3])("rank %i names the fact that differs, both values, and all ranks that have the other one", (rank) => {
+  const [here, there] = [
+    { build: "relaxed", order: "rank" },
+    { build: "relaxed", order: "any" },
+  ];
+  expect(check(rank, here, there, here, there)).toThrow(
+    /^order: ranks 1, 3 have any, rank 0 has rank; all ranks must have the same, .*: give every process/,
+  );
+});
+
+test("a fact that a rank lacks differs", () => {
+  expect(check(1, { build: "simd" }, {})).toThrow(/^build: rank 1 has none, rank 0 has simd;/);
+  expect(check(1, {}, { build: "simd" })).toThrow(/^build: rank 1 has simd, rank 0 has none;/);
+});

@@ -1,0 +1,107 @@
+import { Worker } from "node:worker_threads";
+import { compileWasm, createSharedMemory } from "@skein/cpu-kernels";
+import { canonicalOrder, collectiveOrderOf, type Graph, interpretRanks, optimize } from "@skein/tensor-core";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createThreadWorld } from "../src/node.ts";
+import { axesOf, graphOf, type Program, programs, referenceInputs, worldSize } from "./differing-programs.ts";
+import type { DifferingAnswer, DifferingRankData } from "./differing-rank.ts";
+
+const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
+
+/** Graphs as ranks compile them: each by itself first, then in the order that all of them agree on. */
+const compiled = (program: Program): Graph[] => {
+  const traced = ranks.map((rank) => graphOf(program, rank));
+  const orders = canonicalOrder(
+    traced.map((graph, rank) => ({ axes: axesOf(rank), collectives: collectiveOrderOf(optimize(graph)).collectives })),
+  );
+  return traced.map((graph, rank) => optimize(graph, { schedule: orders[rank]! }));
+};
+
+/**
+ * Let ranks run their graphs as threads do: a rank starts a collective by putting it into the lane of its priority, and stands still where it waits
+ * for one; a collective is done when it is the first of its lane on all ranks that take part. @returns the ranks that never end.
+ */
+const stuck = (graphs: readonly Graph[]): number[] => {
+  const at = graphs.map(() => 0);
+  const lanes = graphs.map(() => [[], [], [], []] as number[][]);
+  const done = graphs.map(() => new Set<number>());
+  const what = (rank: number, id: number | undefined): string | undefined => {
+    const node = id === undefined ? undefined : graphs[rank]!.nodes[id]!;
+    return node && JSON.stringify([node.params["collective"], node.params["axis"], node.params["pairs"], node.params["reduction"]]);
+  };
+  const partnersOf = (rank: number, id: number): number[] => {
+    const { axis, pairs } = graphs[rank]!.nodes[id]!.params as { axis: "all"; pairs?: readonly (readonly number[])[] };
+    const members = axesOf(rank)[axis];
+    return pairs === undefined ? [...members] : pairs.flat().map((end) => members[end]!);
+  };
+  for (let moved = true; moved; ) {
+    moved = false;
+    for (const rank of ranks) {
+      for (; at[rank]! < graphs[rank]!.nodes.length; at[rank]!++, moved = true) {
+        const node = graphs[rank]!.nodes[at[rank]!]!;
+        if (node.op === "collective-start") lanes[rank]![Number(node.params["priority"] ?? 0)]!.push(node.id);
+        if (node.op === "collective-done" && !done[rank]!.has(node.inputs[0]!.node)) break;
+      }
+      lanes[rank]!.forEach(([first], lane) => {
+        if (first === undefined) return;
+        const partners = partnersOf(rank, first);
+        if (!partners.every((partner) => what(partner, lanes[partner]![lane]![0]) === what(rank, first))) return;
+        for (const partner of partners) done[partner]!.add(lanes[partner]![lane]!.shift()!);
+        moved = true;
+      });
+    }
+  }
+  return ranks.filter((rank) => at[rank]! < graphs[rank]!.nodes.length);
+};
+
+test("law: ranks whose graphs differ never wait for each other in a circle", () => {
+  fc.assert(
+    fc.property(programs, (program) => {
+      expect(stuck(compiled(program))).toEqual([]);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("law: ranks with one graph keep the order that each would choose alone", () => {
+  fc.assert(
+    fc.property(programs, (program) => {
+      const same = program.map((call) => ({ ...call, message: undefined, own: call.own.map(() => call.own[0]!) }));
+      const own = collectiveOrderOf(optimize(graphOf(same, 0)));
+      const orders = canonicalOrder(ranks.map((rank) => ({ axes: axesOf(rank), collectives: own.collectives })));
+      for (const order of orders) expect(order).toEqual(own.order);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test("law: threads with different work beside the same collectives end with the bits of the reference", async () => {
+  // One world for all programs: threads take longer to start than to run them.
+  const chosen = fc.sample(programs, 40);
+  const world = createThreadWorld({ worldSize, memory: createSharedMemory(), kernels: "none", timeoutMilliseconds: 60_000 });
+  const module = await compileWasm("simd");
+  const answers = await Promise.all(
+    ranks.map((rank) => {
+      const workerData: DifferingRankData = { connection: world.connection(rank), module, programs: chosen };
+      const worker = new Worker(new URL("./differing-rank.ts", import.meta.url), { workerData });
+      world.watch(rank, worker);
+      return new Promise<DifferingAnswer>((resolve, reject) => worker.once("message", resolve).once("error", reject));
+    }),
+  );
+  await world.close();
+  expect(answers.map((answer) => ("error" in answer ? answer.error : undefined))).toEqual(ranks.map(() => undefined));
+  chosen.forEach((program, i) => {
+    const expected = interpretRanks(
+      ranks.map((rank) => graphOf(program, rank)),
+      ranks.map(referenceInputs),
+      ranks.map(axesOf),
+    );
+    answers.forEach((answer, rank) => {
+      for (const round of [0, 1])
+        expect("values" in answer && answer.values[2 * i + round], `rank ${rank} of ${JSON.stringify(program)}`).toEqual(
+          expected[rank]!.map(({ data }) => [...data]),
+        );
+    });
+  });
+});

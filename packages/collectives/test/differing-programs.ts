@@ -1,0 +1,138 @@
+import { meshPartition } from "@skein/collectives";
+import {
+  add,
+  allGather,
+  allReduce,
+  broadcastFromRoot,
+  type Graph,
+  matmul,
+  maximum,
+  minimum,
+  NdArray,
+  type ReferenceArray,
+  reshape,
+  sendReceive,
+  slice,
+  type Tensor,
+  trace,
+} from "@skein/tensor-core";
+import fc from "fast-check";
+
+// Programs of ranks that trace the same collectives and compute different things beside them: values of one rank alone before a collective, results of
+// earlier collectives that only one rank mixes in, and messages between two ranks that the others do not have.
+
+export const worldSize: number = 4;
+/** Each rank is in three groups: all ranks, its row, its column. */
+const mesh = { row: 2, column: 2 };
+export const partitions: Record<"row" | "column", number[][]> = { row: meshPartition(mesh, "row"), column: meshPartition(mesh, "column") };
+const sizes = { all: worldSize, ...mesh };
+const elements = 8;
+
+type Axis = keyof typeof sizes;
+
+/** What one rank alone does before a collective. */
+interface OwnWork {
+  /** Matrix products in a row. */
+  readonly products: number;
+  /** Earlier values that it adds to the operand, by number. */
+  readonly mixes: readonly number[];
+}
+
+interface Call {
+  readonly kind: "sum" | "largest" | "gather" | "broadcast";
+  readonly axis: Axis;
+  readonly priority: number;
+  /** Number of the value that it is made of on all ranks. */
+  readonly source: number;
+  /** Per rank. */
+  readonly own: readonly OwnWork[];
+  /** Before the call, between two ranks alone. */
+  readonly message?: { readonly from: number; readonly to: number; readonly source: number; readonly priority: number } | undefined;
+}
+
+export type Program = readonly Call[];
+
+const callAt = (i: number): fc.Arbitrary<Call> => {
+  const earlier = fc.nat({ max: i });
+  const priority = fc.constantFrom(0, 0, 0, 2);
+  return fc.record({
+    kind: fc.constantFrom("sum", "largest", "gather", "broadcast"),
+    axis: fc.constantFrom<Axis>("all", "row", "column"),
+    priority,
+    source: earlier,
+    own: fc.array(fc.record({ products: fc.constantFrom(0, 0, 1, 5), mixes: fc.array(earlier, { maxLength: 1 }) }), {
+      minLength: worldSize,
+      maxLength: worldSize,
+    }),
+    message: fc.option(
+      fc
+        .record({ from: fc.nat({ max: worldSize - 1 }), step: fc.integer({ min: 1, max: worldSize - 1 }), source: earlier, priority })
+        .map(({ from, step, ...rest }) => ({ from, to: (from + step) % worldSize, ...rest })),
+      { nil: undefined },
+    ),
+  });
+};
+
+export const programs: fc.Arbitrary<Program> = fc
+  .integer({ min: 1, max: 7 })
+  .chain((length) => fc.tuple(...Array.from({ length }, (_, i) => callAt(i))));
+
+/** Small whole numbers, so that sums are exact. */
+const bounded = (x: Tensor): Tensor => maximum(minimum(x, 99), -99);
+
+const collective = ({ kind, axis, priority }: Call, x: Tensor): Tensor => {
+  switch (kind) {
+    case "sum":
+      return allReduce(x, axis, "sum", { priority });
+    case "largest":
+      return allReduce(x, axis, "max", { priority });
+    case "gather":
+      return slice(allGather(x, axis, { priority }), [(sizes[axis] - 1) * elements], [sizes[axis] * elements]);
+    case "broadcast":
+      return broadcastFromRoot(x, axis, sizes[axis] - 1, { priority });
+  }
+};
+
+/** A program as one rank traces it: every value is read, so that all ranks keep all collectives. */
+export const tracedBy =
+  (program: Program, rank: number): ((x: Tensor, identity: Tensor) => Tensor[]) =>
+  (x, identity) => {
+    const values = [x];
+    program.forEach((call, i) => {
+      const { products, mixes } = call.own[rank]!;
+      let operand = values[call.source]!;
+      for (const mixed of mixes) operand = add(operand, values[mixed]!);
+      if (call.message?.from === rank || call.message?.to === rank) {
+        const { from, to, source, priority } = call.message;
+        const sent = add(values[source]!, i);
+        operand = add(operand, sendReceive(sent, "all", [[from, to]], { priority }));
+      }
+      for (let product = 0; product < products; product++) operand = reshape(matmul(reshape(operand, [1, elements]), identity), [elements]);
+      values.push(bounded(collective(call, bounded(operand))));
+    });
+    return values;
+  };
+
+export const operandsOf = (rank: number): NdArray[] => [
+  NdArray.from(Array.from({ length: elements }, (_, i) => ((i * 5 + rank * 3) % 11) - 5)),
+  NdArray.from(
+    Array.from({ length: elements * elements }, (_, i) => (i % (elements + 1) === 0 ? 1 : 0)),
+    [elements, elements],
+  ),
+];
+
+export const graphOf = (program: Program, rank: number): Graph =>
+  trace(tracedBy(program, rank), operandsOf(rank) as never, { mesh: sizes }).graph;
+
+export const referenceInputs = (rank: number): ReferenceArray[] =>
+  operandsOf(rank).map((array) => ({
+    spec: { dtype: array.dtype, shape: array.shape },
+    data: Float64Array.from(array.toNumbers()),
+  }));
+
+/** Ranks of each of a rank's groups. */
+export const axesOf = (rank: number): Record<Axis, readonly number[]> => ({
+  all: Array.from({ length: worldSize }, (_, other) => other),
+  row: partitions.row.find((part) => part.includes(rank))!,
+  column: partitions.column.find((part) => part.includes(rank))!,
+});

@@ -1,0 +1,151 @@
+import { describe, expect, test } from "vitest";
+import { allReduce, broadcastFromRoot, sendReceive } from "../functions/collective.ts";
+import { add, tanh } from "../functions/elementwise.ts";
+import { matmul } from "../functions/linear.ts";
+import type { Graph } from "../graph/graph.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { trace } from "../graph/trace.ts";
+import { canonicalOrder, collectiveOrderOf, type RankCollectives } from "./collective-order.ts";
+import { optimize } from "./optimize.ts";
+import { blockOnCollectives, scheduleCollectives } from "./schedule-collectives.ts";
+
+const matrix = { dtype: "f32", shape: [4, 4] } as unknown as Tensor;
+
+const traced = (fn: (x: Tensor) => readonly Tensor[], mesh: Record<string, number>): Graph => trace(fn, [matrix], { mesh }).graph;
+
+/** What ranks tell each other, each with a function of its own. */
+const world = (
+  fns: readonly ((x: Tensor) => readonly Tensor[])[],
+  axes: (rank: number) => RankCollectives["axes"] = () => ({ data: fns.map((_, rank) => rank) }),
+): RankCollectives[] =>
+  fns.map((fn, rank) => {
+    const mesh = Object.fromEntries(Object.entries(axes(rank)).map(([axis, members]) => [axis, members.length]));
+    return { axes: axes(rank), collectives: collectiveOrderOf(optimize(traced(fn, mesh))).collectives };
+  });
+
+describe("canonicalOrder", () => {
+  test("is not that of one rank's work: the rank with much to do before the first keeps to the order of all", () => {
+    const ranks = [0, 1].map((rank) => (x: Tensor): Tensor[] => {
+      const busy = [1, 2, 3].reduce((value) => matmul(value, x), x);
+      // Each rank has its own work before the other collective.
+      return [allReduce(rank === 0 ? busy : x, "data"), allReduce(tanh(rank === 0 ? x : busy), "data")];
+    });
+    const alone = ranks.map((fn) => collectiveOrderOf(optimize(traced(fn, { data: 2 }))).order);
+    expect(alone).toEqual([
+      [1, 0],
+      [0, 1],
+    ]);
+    expect(canonicalOrder(world(ranks))).toEqual([
+      [0, 1],
+      [0, 1],
+    ]);
+  });
+
+  test("a collective comes after what any rank needs for it", () => {
+    const shared = (x: Tensor, second: (first: Tensor) => Tensor): Tensor[] => {
+      const first = allReduce(allReduce(x, "data"), "data");
+      return [first, broadcastFromRoot(second(first), "data")];
+    };
+    // Only the root's operand counts, and only the root has work that needs the first.
+    const ranks = [(x: Tensor): Tensor[] => shared(x, (first) => matmul(first, x)), (x: Tensor): Tensor[] => shared(x, () => x)];
+    expect(collectiveOrderOf(optimize(traced(ranks[1]!, { data: 2 }))).order).toEqual([0, 2, 1]);
+    expect(canonicalOrder(world(ranks))).toEqual([
+      [0, 1, 2],
+      [0, 1, 2],
+    ]);
+  });
+
+  test("a message concerns the ranks that it names; the others need not have it", () => {
+    const ranks = [0, 1, 2].map((rank) => (x: Tensor): Tensor[] => {
+      const sum = allReduce(x, "data");
+      if (rank === 2) return [sum, allReduce(add(x, 1), "data", "max")];
+      const sent = sendReceive(sum, "data", [[0, 1]]);
+      return [sum, allReduce(rank === 1 ? sent : x, "data", "max")];
+    });
+    expect(canonicalOrder(world(ranks))).toEqual([
+      [0, 1, 2],
+      [0, 1, 2],
+      [0, 1],
+    ]);
+  });
+
+  test.each<[string, ((x: Tensor) => readonly Tensor[])[], RegExp]>([
+    [
+      "another operator",
+      [(x) => [allReduce(x, "data")], (x) => [allReduce(x, "data", "max")]],
+      /collective 1 of its group is all-reduce of 64 bytes of f32 \{"reduction":"max"\} .* on rank 1, but all-reduce of 64 bytes of f32 \{"reduction":"sum"\} .* on rank 0; ranks of a group must trace/,
+    ],
+    [
+      "another priority",
+      [(x) => [allReduce(x, "data", "sum", { priority: 1 })], (x) => [allReduce(x, "data", "sum", { priority: 2 })]],
+      /\{"priority":2,.* on rank 1, but .*\{"priority":1,.* on rank 0/,
+    ],
+    [
+      "a result that only one rank reads, so that the other drops it",
+      [
+        (x) => [allReduce(x, "data"), allReduce(tanh(x), "data")],
+        (x) => {
+          allReduce(tanh(x), "data");
+          return [allReduce(x, "data")];
+        },
+      ],
+      /collective 2 of its group is all-reduce .* on rank 0, but rank 1 has only 1 there; .* use the result of each on all of them or on none/,
+    ],
+    [
+      "a message that the receiver does not know of",
+      [(x) => [sendReceive(x, "data", [[0, 1]])], (x) => [x]],
+      /collective 1 of its group is send-receive .*\[\[0,1\]\].* on rank 0, but rank 1 has only 0 there/,
+    ],
+    [
+      "a circle",
+      [
+        (x) => {
+          const received = sendReceive(x, "data", [[1, 0]]);
+          return [sendReceive(received, "data", [[0, 1]])];
+        },
+        (x) => {
+          const received = sendReceive(x, "data", [[0, 1]]);
+          return [sendReceive(received, "data", [[1, 0]])];
+        },
+      ],
+      /wait for each other in a circle: rank \d needs send-receive .* before send-receive .*; rank \d needs/,
+    ],
+  ])("ranks with %s are refused by name", (_, ranks, message) => {
+    expect(() => canonicalOrder(world(ranks))).toThrow(message);
+  });
+
+  test("three groups of two ranks that wait for each other in a circle are refused, and given an order where nothing forces them", () => {
+    const pairs = { ab: [0, 1], bc: [1, 2], ca: [2, 0] };
+    const ofRank = [
+      ["ab", "ca"],
+      ["bc", "ab"],
+      ["ca", "bc"],
+    ] as const;
+    const axes = (rank: number): RankCollectives["axes"] => Object.fromEntries(ofRank[rank]!.map((axis) => [axis, pairs[axis]]));
+    const forced = ofRank.map(([first, second]) => (x: Tensor): Tensor[] => [allReduce(allReduce(x, first), second)]);
+    expect(() => canonicalOrder(world(forced, axes))).toThrow(/in a circle: rank \d needs .*; rank \d needs .*; rank \d needs/);
+    const free = ofRank.map(([first, second]) => (x: Tensor): Tensor[] => [allReduce(x, first), allReduce(x, second)]);
+    // ab before ca before bc on all: each rank alone would begin with the first of its trace.
+    expect(canonicalOrder(world(free, axes))).toEqual([
+      [0, 1],
+      [1, 0],
+      [0, 1],
+    ]);
+  });
+
+  test("a graph that waits for each collective where it stands keeps the order of its trace", () => {
+    const fn = (x: Tensor): Tensor[] => [allReduce(matmul(matmul(x, x), x), "data"), allReduce(x, "data")];
+    expect(collectiveOrderOf(optimize(traced(fn, { data: 2 }))).order).toEqual([1, 0]);
+    const standing = collectiveOrderOf(optimize(blockOnCollectives(traced(fn, { data: 2 }))));
+    expect(standing.order).toEqual([0, 1]);
+    expect(canonicalOrder([0, 1].map(() => ({ axes: { data: [0, 1] }, collectives: standing.collectives })))[0]).toEqual([0, 1]);
+  });
+});
+
+test.each([[[0]], [[0, 0]], [[0, 2]], [[1, 0]]])(
+  "scheduleCollectives refuses the order %j of two, the second of which needs the first",
+  (order) => {
+    const graph = traced((x) => [allReduce(allReduce(x, "data"), "data")], { data: 2 });
+    expect(() => scheduleCollectives(graph, order)).toThrow(/name each of 0 to 1 once|which it needs; use canonicalOrder/);
+  },
+);
