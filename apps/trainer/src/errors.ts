@@ -37,7 +37,7 @@ export class DiskFullError extends SkeinError {
 /** A run that ended early for a reason that lies in the run: not our bug, and not bad input. */
 export class RunError extends SkeinError {
   constructor(
-    code: "non-finite" | "rank-failed" | "process-lost" | "port-in-use" | "interrupted",
+    code: "non-finite" | "rank-failed" | "process-lost" | "port-in-use" | "interrupted" | "replicas-differ",
     message: string,
     options?: ErrorOptions,
   ) {

@@ -183,6 +183,16 @@ export const jobSchema: z.ZodType<Job> = z
       })
       .prefault({})
       .describe("What is saved, and when."),
+    replicas: z
+      .strictObject({
+        checkEverySteps: z
+          .int()
+          .min(0)
+          .default(100)
+          .describe("Compare digests of all parameters between ranks after each so many steps, and before each checkpoint; 0 for never."),
+      })
+      .prefault({})
+      .describe("Ranks hold replicas of the parameters, bit for bit; a run whose replicas differ is stopped."),
   })
   .describe("A training job of skein-train.");
 

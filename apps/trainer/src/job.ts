@@ -27,6 +27,8 @@ export interface Job {
   readonly sumOrder: "rank" | "any";
   readonly evaluation: { readonly batch: number; readonly everyEpochs?: number | undefined };
   readonly checkpoint: { readonly everySteps?: number | undefined; readonly keep: number };
+  /** Steps after which ranks compare their parameters; 0 for never. */
+  readonly replicas: { readonly checkEverySteps: number };
 }
 
 export type TransportName = "threads" | "tcp" | "tls" | "mpi";

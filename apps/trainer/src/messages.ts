@@ -12,6 +12,8 @@ import type { Job } from "./job.ts";
 export type Trouble =
   /** The WebGPU device of a rank is lost before a step. */
   | { readonly kind: "lose-device"; readonly rank: number; readonly step: number }
+  /** A bit of the first parameter of a rank flips before a step. */
+  | { readonly kind: "flip-bit"; readonly rank: number; readonly step: number }
   /** The process of a rank is killed before a step. */
   | { readonly kind: "kill"; readonly rank: number; readonly step: number };
 

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
-import { meshPartition } from "@skein/collectives";
+import { agreeOnFacts, meshPartition } from "@skein/collectives";
 import { joinWorld } from "@skein/collectives/node";
 import type { WebGpuBackend } from "@skein/gpu-kernels";
 import {
@@ -27,9 +27,10 @@ import type { Job } from "./job.ts";
 import type { RankInput, RankMessage } from "./messages.ts";
 import { isPlanned } from "./planning/exchange-plan.ts";
 import { planTogether } from "./planning/plan-together.ts";
+import { rankFacts } from "./rank-facts.ts";
 import { StopSignal } from "./stop-signal.ts";
 import { timedCommunicator, type WaitClock } from "./timed-communicator.ts";
-import { trainLoop } from "./train-loop.ts";
+import { type LoopInput, trainLoop } from "./train-loop.ts";
 import { buildParts, dataAxis, type DeviceState, initState, meshOf, type Parts, splitLeaves } from "./train-state.ts";
 
 /** A trace holds the first steps of a run: enough to see where time goes, small enough to open. */
@@ -66,14 +67,25 @@ const download = async (leaves: ReadonlyMap<string, DeviceArray>, backend: Backe
 };
 
 /** What a test wants to go wrong. */
-const troubleOf = ({ trouble, connection: { rank } }: RankInput, backend: Backend): ((step: number) => void) | undefined =>
+const troubleOf = ({ trouble, connection: { rank } }: RankInput, backend: Backend): LoopInput["beforeStep"] =>
   trouble?.rank !== rank
     ? undefined
-    : (step) => {
-        if (step !== trouble.step) return;
+    : async (step, state) => {
+        if (step !== trouble.step) return state;
+        if (trouble.kind === "flip-bit") return withFlippedBit(state, backend);
         if (trouble.kind === "kill") process.kill(process.pid, "SIGKILL");
         else (backend as WebGpuBackend).device.gpu.destroy();
+        return state;
       };
+
+/** As a fault of the memory does it: one bit of one number, high enough that no rounding takes it away. */
+const withFlippedBit = async (state: DeviceState, backend: Backend): Promise<DeviceState> => {
+  const { leaves, structure } = flattenTree<DeviceArray>(state.params);
+  const array = await backend.download(leaves[0]!);
+  array.bytes()[2]! ^= 1;
+  backend.free(leaves[0]!);
+  return { ...state, params: unflattenTree(structure, [backend.upload(array), ...leaves.slice(1)]) };
+};
 
 /** A new state, or that of a checkpoint. All ranks make the same one, but for residuals. */
 const firstState = async ({ job, resume }: RankInput, rank: number, parts: Parts, backend: Backend): Promise<DeviceState> => {
@@ -119,6 +131,7 @@ const trainOn = async (input: RankInput, backend: Backend, post: (message: RankM
   const { rank, worldSize } = connection;
   const waitClock: WaitClock = { seconds: 0 };
   const communicators = communicatorsOf(job, timedCommunicator(joinWorld(connection), waitClock));
+  if (worldSize > 1) await agreeOnFacts(communicators[dataAxis], await rankFacts(job, input.backend, backend));
   const inputs = train.fields["inputs"]!;
   let { plan } = input;
   if (plan === undefined && isPlanned(job)) {

@@ -9,6 +9,7 @@ import type { EvaluationSums } from "./evaluate.ts";
 import type { Job } from "./job.ts";
 import { type Agree, agreement } from "./planning/agree.ts";
 import { BucketTuner } from "./planning/bucket-tuner.ts";
+import { replicaCheck } from "./replica-check.ts";
 import type { StopSignal } from "./stop-signal.ts";
 import type { WaitClock } from "./timed-communicator.ts";
 import { dataAxis, type DeviceState, type Parts } from "./train-state.ts";
@@ -26,8 +27,8 @@ export interface LoopInput {
   readonly totalSteps: number;
   readonly firstStep: number;
   readonly stop: StopSignal;
-  /** Called before each step; tests make trouble here. */
-  readonly beforeStep?: ((step: number) => void) | undefined;
+  /** Called before each step, which goes on from the state that it returns; tests make trouble here. */
+  readonly beforeStep?: ((step: number, state: DeviceState) => Promise<DeviceState>) | undefined;
   readonly tracer?: Tracer | undefined;
 }
 
@@ -56,7 +57,8 @@ const makeTuner = ({ buckets, ranks }: Job, agree: Agree): BucketTuner | undefin
  * was where it began.
  *
  * @returns the steps done.
- * @throws RunError for a non-finite loss or gradient, naming the tensor; the state is then that of the step before.
+ * @throws RunError for a non-finite loss or gradient, naming the tensor; the state is then that of the step before. RunError where ranks hold different
+ * parameters.
  */
 export const trainLoop = async (initial: DeviceState, input: LoopInput, events: LoopEvents): Promise<number> => {
   const { job, parts, backend, communicators, waitClock, rank, train, totalSteps, firstStep, stop, tracer } = input;
@@ -65,6 +67,8 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
   const agree = agreement(backend, communicators, dataAxis);
   let tuner = makeTuner(job, agree);
   const names = finiteNames(initial.params);
+  const checkEvery = job.replicas.checkEverySteps;
+  const requireReplicas = checkEvery === 0 ? undefined : replicaCheck(backend, communicators[dataAxis]!);
   const read = async (array: DeviceArray): Promise<number[]> => {
     const values = (await backend.download(array)).toNumbers();
     backend.free(array);
@@ -84,6 +88,7 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
   const save = async (): Promise<void> => {
     if (saved === done) return;
     await settle();
+    await requireReplicas?.(state, done); // rank 0 saves for all
     await events.save(state, done);
     saved = done;
   };
@@ -120,7 +125,7 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
         startSeconds: waited,
         durationSeconds: tracer.now() - waited,
       });
-      input.beforeStep?.(done + 1);
+      if (input.beforeStep !== undefined) state = await input.beforeStep(done + 1, state);
       const waitedBefore = waitClock.seconds;
       const result = await steps.run(done, state, batch);
       state = result.state;
@@ -145,6 +150,7 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
         args: { "exposed communication (ms)": exposedSeconds * 1000 },
       });
       events.stepped({ step: done, position, loss: loss!, seconds, exposedSeconds, skipped: skipped === 1 });
+      if (done % checkEvery === 0) await requireReplicas?.(state, done); // NaN where never
       const bucketBytes = await tuner?.stepped(seconds);
       if (bucketBytes !== undefined) state = await steps.rebucket(state, bucketsOfSize(state.params, bucketBytes));
       if (tuner?.remark !== undefined) {

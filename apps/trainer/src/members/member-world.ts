@@ -1,4 +1,5 @@
 import type { RankAddress, Roster } from "@skein/collectives/node";
+import type { WasmBuild } from "@skein/cpu-kernels";
 import type { Job } from "../job.ts";
 import type { LocalWorld } from "./rank-threads.ts";
 
@@ -18,4 +19,6 @@ export type OpenMemberWorld = (place: {
   readonly ranks: readonly number[];
   readonly memory: WebAssembly.Memory;
   readonly kernels: WebAssembly.Module;
+  /** Which build of the kernels that is. */
+  readonly build: WasmBuild;
 }) => Promise<MemberWorld>;

@@ -2,7 +2,7 @@ import type { OpenMemberWorld } from "./member-world.ts";
 import { preferenceOf } from "./network-world.ts";
 
 /** The world of a process whose rank reaches the others by MPI. Its launcher has told it which rank it is. */
-export const openMpiWorld: OpenMemberWorld = async ({ job, ranks, memory, kernels }) => {
+export const openMpiWorld: OpenMemberWorld = async ({ job, ranks, memory, kernels, build }) => {
   const { createMpiWorld } = await import("@skein/mpi/node"); // only runs over MPI need its addon
   return createMpiWorld({
     rank: ranks[0]!,
@@ -11,5 +11,6 @@ export const openMpiWorld: OpenMemberWorld = async ({ job, ranks, memory, kernel
     kernels,
     timeoutMilliseconds: job.network.timeoutSeconds * 1000,
     preference: preferenceOf(job),
+    facts: { "build of the kernels": build },
   });
 };

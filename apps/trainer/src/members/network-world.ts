@@ -38,7 +38,7 @@ export interface NetworkPlace {
 /** The world of a process whose ranks reach the others by TCP or TLS. */
 export const openNetworkWorld =
   ({ secret, certificates, onOneMachine }: NetworkPlace): OpenMemberWorld =>
-  ({ job, ranks, memory, kernels }) => {
+  ({ job, ranks, memory, kernels, build }) => {
     const { listen, insecure, timeoutSeconds, socketsPerPair, checksum, codec, emulate } = job.network;
     return createProcessWorld({
       ...worldOf(job),
@@ -54,5 +54,6 @@ export const openNetworkWorld =
       ...(emulate && { emulate }),
       timeoutMilliseconds: timeoutSeconds * 1000,
       preference: preferenceOf(job),
+      facts: { "build of the kernels": build },
     });
   };

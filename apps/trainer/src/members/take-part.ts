@@ -41,8 +41,9 @@ export const takePart = async ({
   hostRanks = [],
   prepared,
 }: MemberOptions): Promise<Ending> => {
-  const module = await compileWasm(await detectBuild());
-  const world = await openWorld({ job, ranks, memory: createSharedMemory(), kernels: module });
+  const build = await detectBuild();
+  const module = await compileWasm(build);
+  const world = await openWorld({ job, ranks, memory: createSharedMemory(), kernels: module, build });
   let threads: RankThreads | undefined;
   const alive = setInterval(() => undefined, 2 ** 30); // the sockets of a member do not keep its process alive
   try {

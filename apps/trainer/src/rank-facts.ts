@@ -1,0 +1,37 @@
+import type { Facts } from "@skein/collectives";
+import type { WebGpuBackend } from "@skein/gpu-kernels";
+import { type Backend, concat, digestOf, evaluate, exp, matmul, NdArray, reshape, tanh, type Tensor } from "@skein/tensor-core";
+import type { BackendName } from "./backend.ts";
+import type { Job } from "./job.ts";
+
+/** Numbers whose products and sums are rounded, so that one kind of arithmetic is told from another: with and without fused multiply-add. */
+const operand = (rows: number, columns: number, seed: number): NdArray =>
+  NdArray.from(
+    Array.from({ length: rows * columns }, (_, i) => Math.sin(seed + 12.9898 * i)),
+    [rows, columns],
+  );
+
+/** Digest of the bits of a small product and of what is computed on top of it. */
+const arithmeticOf = async (backend: Backend): Promise<string> => {
+  const probe = (a: Tensor, b: Tensor): Tensor => {
+    const product = matmul(a, b);
+    return concat([exp(product), tanh(product)].map((x) => reshape(x, [-1])));
+  };
+  const bits = await evaluate(probe as (a: Tensor, b: Tensor) => Tensor, backend)(operand(7, 65, 1), operand(65, 9, 2));
+  return digestOf([...bits.bytes()].join());
+};
+
+/**
+ * What all ranks of a run must have alike to compute the same bits: the backend, what it computes in and on, and its arithmetic. Two hosts may run one build of the
+ * kernels and still round differently, so the arithmetic of the CPU is tried.
+ */
+export const rankFacts = async (job: Job, name: BackendName, backend: Backend): Promise<Facts> => {
+  const facts = { backend: name, precision: JSON.stringify(job.precision) };
+  if (name === "cpu") return { ...facts, "arithmetic (a digest of what a small product gives)": await arithmeticOf(backend) };
+  const { adapter, f16, subgroups, subgroupMatrices } = (backend as WebGpuBackend).facts;
+  const has = (feature: boolean): string => (feature ? "with" : "without");
+  return {
+    ...facts,
+    "WebGPU device": `${adapter} ${has(f16)} f16, ${has(subgroups)} subgroups, ${has(subgroupMatrices.length > 0)} subgroup matrices`,
+  };
+};

@@ -1,0 +1,112 @@
+import { createCpuBackend } from "@skein/cpu-kernels";
+import { type Backend, type Communicator, NdArray } from "@skein/tensor-core";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { hasAdapter } from "../test/adapter.ts";
+import { type BackendName, openWebGpu } from "./backend.ts";
+import { findDrift, replicaCheck } from "./replica-check.ts";
+
+/** Ranks of one thread that meet whenever each has brought a text. */
+const meeting = (worldSize: number): Communicator[] => {
+  const rounds: { readonly texts: string[]; readonly all: PromiseWithResolvers<readonly string[]> }[] = [];
+  const nobody = (): never => {
+    throw new Error("only texts are exchanged here");
+  };
+  return Array.from({ length: worldSize }, (_, rank) => {
+    let round = 0;
+    return {
+      rank,
+      worldSize,
+      members: Array.from({ length: worldSize }, (__, other) => other),
+      exchangeTexts: (text) => {
+        const { texts, all } = (rounds[round++] ??= { texts: [], all: Promise.withResolvers() });
+        texts[rank] = text;
+        if (texts.filter((one) => one !== undefined).length === worldSize) all.resolve(texts);
+        return all.promise;
+      },
+      start: nobody,
+      wait: nobody,
+      split: nobody,
+      bytesSent: () => 0,
+    };
+  });
+};
+
+const open: { readonly [name in BackendName]: () => Promise<Backend & { close?: () => void }> } = {
+  cpu: () => createCpuBackend(),
+  webgpu: () => openWebGpu(),
+};
+
+/** What each rank says of states that are alike but for one bit, if any. */
+const compare = async (
+  name: BackendName,
+  worldSize: number,
+  flipped?: { readonly rank: number; readonly bit: number },
+): Promise<string[]> => {
+  const backend = await open[name]();
+  const stateOf = (rank: number): { params: unknown; model: unknown } => {
+    const weight = NdArray.from(
+      Array.from({ length: 65 }, (_, i) => Math.sin(i)),
+      [13, 5],
+    );
+    if (flipped?.rank === rank) weight.bytes()[flipped.bit >> 3]! ^= 1 << (flipped.bit & 7);
+    return {
+      params: { bias: backend.upload(NdArray.from([1, 2])), weight: backend.upload(weight) },
+      model: { mean: backend.upload(NdArray.scalar(3)) },
+    };
+  };
+  const answers = await Promise.all(
+    meeting(worldSize).map((world) =>
+      replicaCheck(backend, world)(stateOf(world.rank), 40).then(
+        () => "the same",
+        (error: { code: string; kind: string; message: string }) => `${error.kind} ${error.code} ${error.message}`,
+      ),
+    ),
+  );
+  backend.close?.();
+  return answers;
+};
+
+describe.each<BackendName>(["cpu", "webgpu"])("replicas on %s", (name) => {
+  test.skipIf(name === "webgpu" && !hasAdapter)(
+    "that are the same go on; one flipped bit is found, whichever it is, and named on every rank",
+    async () => {
+      expect(await compare(name, 2)).toEqual(["the same", "the same"]);
+      for (const bit of [0, 65 * 32 - 1])
+        for (const answer of await compare(name, 3, { rank: 1, bit }))
+          expect(answer).toMatch(
+            /^environment replicas-differ step 40: params\.weight is not on rank 1 what it is on ranks 0, 2; replicas must hold the same bits .* resume from the last checkpoint/,
+          );
+    },
+  );
+});
+
+test("where no most agree, rank 0 is what others are compared with", async () => {
+  for (const answer of await compare("cpu", 2, { rank: 0, bit: 5 }))
+    expect(answer).toMatch(/params\.weight is not on rank 1 what it is on rank 0;/);
+});
+
+test("law: every tensor that differs is found, and no other; those apart hold something else than the most, who are alike", () => {
+  const digest = fc.constantFrom("a", "b", "c");
+  fc.assert(
+    fc.property(
+      fc
+        .integer({ min: 1, max: 4 })
+        .chain((tensors) => fc.array(fc.array(digest, { minLength: tensors, maxLength: tensors }), { minLength: 1, maxLength: 6 })),
+      (digests) => {
+        const tensors = digests[0]!.map((_, i) => `t${i}`);
+        const drift = findDrift(tensors, digests);
+        expect(drift.map(({ tensor }) => tensor)).toEqual(tensors.filter((_, i) => new Set(digests.map((own) => own[i])).size > 1));
+        for (const { tensor, alike, apart } of drift) {
+          const held = (rank: number): string => digests[rank]![tensors.indexOf(tensor)]!;
+          expect([...alike, ...apart].toSorted()).toEqual(digests.map((_, rank) => rank));
+          expect(new Set(alike.map(held)).size).toBe(1);
+          for (const rank of apart) {
+            expect(held(rank)).not.toBe(held(alike[0]!));
+            expect(digests.filter((own) => own[tensors.indexOf(tensor)] === held(rank)).length).toBeLessThanOrEqual(alike.length);
+          }
+        }
+      },
+    ),
+  );
+});

@@ -1,0 +1,62 @@
+import { createHash } from "node:crypto";
+import { type Backend, type Communicator, type DeviceArray, flattenTree, leafPaths } from "@skein/tensor-core";
+import { formatRanks } from "@skein/collectives";
+import { RunError } from "./errors.ts";
+import type { DeviceState } from "./train-state.ts";
+
+/** A tensor that is not the same on all ranks. */
+export interface Drift {
+  readonly tensor: string;
+  /** The ranks that hold the same, the most of them; those of the lowest rank where several hold equally many. */
+  readonly alike: readonly number[];
+  /** All others. */
+  readonly apart: readonly number[];
+}
+
+/** 16 hexadecimal digits; a fast digest, since it guards against faults and not against forgers. */
+const digestOf = (...parts: readonly (string | Uint8Array)[]): string => {
+  const hash = createHash("blake2b512");
+  for (const part of parts) hash.update(part);
+  return hash.digest("hex").slice(0, 16);
+};
+
+/** Find the tensors that differ. @param digests per rank, of each tensor. */
+export const findDrift = (tensors: readonly string[], digests: readonly (readonly string[])[]): Drift[] =>
+  tensors.flatMap((tensor, i) => {
+    const holders = new Map<string, number[]>();
+    digests.forEach((own, rank) => holders.set(own[i]!, [...(holders.get(own[i]!) ?? []), rank]));
+    if (holders.size === 1) return [];
+    const most = Math.max(...[...holders.values()].map((ranks) => ranks.length));
+    const kept = [...holders.values()].find((ranks) => ranks.length === most)!; // the first of equals holds the lowest rank
+    return [{ tensor, alike: kept, apart: digests.map((_, rank) => rank).filter((rank) => !kept.includes(rank)) }];
+  });
+
+const describe = (drift: readonly Drift[]): string => {
+  const listed = drift
+    .slice(0, 3)
+    .map(({ tensor, alike, apart }) => `${tensor} is not on ${formatRanks(apart)} what it is on ${formatRanks(alike)}`);
+  return `${listed.join("; ")}${drift.length > listed.length ? `; ${drift.length - listed.length} more tensors differ` : ""}`;
+};
+
+/**
+ * Make what compares parameters and running statistics between ranks, bit for bit: after each step all ranks must hold the same. Each rank reads its own
+ * back from the device and digests it; only digests travel.
+ *
+ * @returns a function that every rank calls after the same step. It throws a RunError that names tensors and ranks, on all ranks alike.
+ */
+export const replicaCheck =
+  (backend: Backend, world: Communicator) =>
+  async ({ params, model }: Pick<DeviceState, "params" | "model">, step: number): Promise<void> => {
+    if (world.worldSize === 1) return;
+    const tree = { params, model };
+    const digests: string[] = [];
+    for (const leaf of flattenTree<DeviceArray>(tree).leaves) digests.push(digestOf((await backend.download(leaf)).bytes()));
+    const whole = await world.exchangeTexts(digestOf(...digests));
+    if (whole.every((digest) => digest === whole[0])) return;
+    const all = (await world.exchangeTexts(digests.join())).map((text) => text.split(","));
+    throw new RunError(
+      "replicas-differ",
+      `step ${step}: ${describe(findDrift(leafPaths(tree), all))}; replicas must hold the same bits after every step. ` +
+        "The memory or processor of a host may be faulty: test it, then go on with skein-train resume from the last checkpoint, when all were the same",
+    );
+  };

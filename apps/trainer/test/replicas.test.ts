@@ -1,0 +1,58 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { loadJob } from "../src/config.ts";
+import { Interruption } from "../src/hosts/interruption.ts";
+import { launch } from "../src/hosts/launch.ts";
+import { threadHost } from "../src/hosts/thread-host.ts";
+import { MetricFiles } from "../src/metrics.ts";
+import { prepare } from "../src/prepare.ts";
+import { checkpointNames, jobFolder } from "./cli.ts";
+
+let folder: string;
+let remove: () => void;
+beforeAll(() => ({ folder, remove } = jobFolder()));
+afterAll(() => remove());
+
+const from = (path: string, value: unknown): { path: string[]; value: unknown; origin: string } => ({
+  path: path.split("."),
+  value,
+  origin: "test",
+});
+
+test.each(["wait-free", "dear"])(
+  "with overlap %s, a bit that flips on one rank stops the run at the next comparison, by name, and nothing of it is saved",
+  async (overlap) => {
+    const job = loadJob(join(folder, "job.yaml"), [
+      from("compression", { kind: "identity" }),
+      from("overlap", overlap),
+      from("ranks", 3),
+      from("batch", 33),
+      from("evaluation.batch", 33),
+      from("checkpoint.everySteps", 4),
+      from("replicas.checkEverySteps", 6),
+      from("steps", 12),
+    ]);
+    const output = join(folder, overlap);
+    mkdirSync(output);
+    const notes: string[] = [];
+    const metrics = new MetricFiles(output, 0);
+    const run = launch({
+      prepared: prepare(job),
+      output,
+      host: threadHost,
+      interruption: new Interruption(),
+      metrics,
+      progress: { update: () => undefined, note: (line: string) => void notes.push(line), close: () => undefined },
+      trouble: { kind: "flip-bit", rank: 2, step: 5 },
+    });
+    await expect(run).rejects.toMatchObject({
+      kind: "environment",
+      code: "replicas-differ",
+      message: expect.stringMatching(/step 6: params\.layers\.0\.bias is not on rank 2 what it is on ranks 0, 1;/),
+    });
+    metrics.close();
+    expect(notes.filter((line) => line.includes("restart"))).toEqual([]); // a faulty host would only do it again
+    expect(checkpointNames(output)).toEqual(["step-00000004"]);
+  },
+);
