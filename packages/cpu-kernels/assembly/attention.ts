@@ -1,6 +1,6 @@
 // Scaled dot-product attention by tiles: 64 queries meet 64 keys at a time, and only that square of scores is ever in memory.
 // Source: Dao et al. 2022, arXiv 2205.14135, algorithms 1 and 4. The five products of a tile run on the GEMM tiles.
-import { scaleRow, sumOfExps } from "./softmax";
+import { scaleRow, sumOfBlockExps } from "./softmax";
 import { expOf, logOf } from "./transcendental";
 import { madd, maxLanes, sumLanes } from "./lanes";
 import { packPanels } from "./pack";
@@ -115,7 +115,7 @@ export function attention(
           const at = <usize>i << 2;
           const before = load<f32>(maxima + at);
           const largest = max(before, scaleAndMax(row, bytes, scale));
-          const total = sumOfExps(row, row, bytes, largest, true);
+          const total = sumOfBlockExps(row, row, bytes, largest, true);
           if (largest != before) {
             // What was summed against a smaller maximum shrinks; before the first tile that is nothing.
             const shrink = expOf<f32>(before - largest);

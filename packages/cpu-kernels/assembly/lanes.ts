@@ -9,6 +9,12 @@ export function madd(a: v128, b: v128, c: v128): v128 {
   return f32x4.add(f32x4.mul(a, b), c);
 }
 
+/**
+ * Bytes of a block of terms that are added up in f32, 128 in each lane. Rows that are longer add the sums of their blocks in f64: the rounding of
+ * one long running sum grows with its length, and where all terms are alike it does not even cancel.
+ */
+export const BLOCK_BYTES: usize = ASC_FEATURE_SIMD ? 2048 : 512;
+
 /** Sum of the four lanes, in a fixed order. */
 // @ts-ignore: decorator
 @inline

@@ -1,30 +1,11 @@
 // Layer and root-mean-square normalisation over rows of `width` f32.
-import { madd, sumLanes } from "./lanes";
+import { BLOCK_BYTES, madd, sumLanes } from "./lanes";
+import { sumRow } from "./sum";
 
-/** Sum of a row. */
+/** Sum of (row − centre)² over a block. */
 // @ts-ignore: decorator
 @inline
-function sumOfRow(row: usize, bytes: usize): f32 {
-  let total: f32 = 0;
-  let i: usize = 0;
-  if (ASC_FEATURE_SIMD) {
-    let even = f32x4.splat(0);
-    let odd = f32x4.splat(0);
-    for (; i + 32 <= bytes; i += 32) {
-      even = f32x4.add(even, v128.load(row + i));
-      odd = f32x4.add(odd, v128.load(row + i, 16));
-    }
-    for (; i + 16 <= bytes; i += 16) even = f32x4.add(even, v128.load(row + i));
-    total = sumLanes(f32x4.add(even, odd));
-  }
-  for (; i < bytes; i += 4) total += load<f32>(row + i);
-  return total;
-}
-
-/** Sum of (row − centre)². */
-// @ts-ignore: decorator
-@inline
-function sumOfSquares(row: usize, bytes: usize, centre: f32): f32 {
+function sumOfBlockSquares(row: usize, bytes: usize, centre: f32): f32 {
   let total: f32 = 0;
   let i: usize = 0;
   if (ASC_FEATURE_SIMD) {
@@ -50,11 +31,23 @@ function sumOfSquares(row: usize, bytes: usize, centre: f32): f32 {
   return total;
 }
 
+function sumOfLongSquares(row: usize, bytes: usize, centre: f32): f32 {
+  let total: f64 = 0;
+  for (let i: usize = 0; i < bytes; i += BLOCK_BYTES) total += <f64>sumOfBlockSquares(row + i, min(BLOCK_BYTES, bytes - i), centre);
+  return <f32>total;
+}
+
+// @ts-ignore: decorator
+@inline
+function sumOfSquares(row: usize, bytes: usize, centre: f32): f32 {
+  return bytes <= BLOCK_BYTES ? sumOfBlockSquares(row, bytes, centre) : sumOfLongSquares(row, bytes, centre);
+}
+
 /** `(x − mean) · rstd · gamma + beta` per row; keeps mean and rstd of each. Two passes over a row, since a sum of squares alone would cancel. */
 export function layerNorm(y: usize, means: usize, rstds: usize, x: usize, gamma: usize, beta: usize, rows: i32, width: i32, epsilon: f32): void {
   const bytes = <usize>width << 2;
   for (let row = 0; row < rows; row++) {
-    const mean = sumOfRow(x, bytes) / <f32>width;
+    const mean = sumRow(x, width) / <f32>width;
     const rstd = <f32>1 / sqrt<f32>(sumOfSquares(x, bytes, mean) / <f32>width + epsilon);
     store<f32>(means + (<usize>row << 2), mean);
     store<f32>(rstds + (<usize>row << 2), rstd);
@@ -99,8 +92,12 @@ function flush(total: usize, partial: usize, bytes: usize): void {
   memory.fill(partial, 0, bytes);
 }
 
-/** Rows whose terms are added up before the sum joins the total: the error of a sum of n terms grows like 64 + n/64 instead of n. */
+/**
+ * Rows whose terms are added up before the sum joins that of a group of 64 such blocks, and the group's the total: the error of a sum of n terms
+ * grows like 128 + n/4096 instead of n.
+ */
 const BLOCK_ROWS: i32 = 64;
+const GROUP_ROWS: i32 = 64 * BLOCK_ROWS;
 
 // @ts-ignore: decorator
 @inline
@@ -110,44 +107,58 @@ function backward(
   const bytes = <usize>width << 2;
   const partialGamma = scratch;
   const partialBeta = scratch + bytes;
-  memory.fill(scratch, 0, centred ? 2 * bytes : bytes);
+  const partialBytes = centred ? 2 * bytes : bytes;
+  // One group is the total itself.
+  const grouped = rows > GROUP_ROWS;
+  const groupGamma = grouped ? scratch + partialBytes : dGamma;
+  const groupBeta = grouped ? groupGamma + bytes : dBeta;
+  memory.fill(scratch, 0, grouped ? 2 * partialBytes : partialBytes);
   memory.fill(dGamma, 0, bytes);
   if (centred) memory.fill(dBeta, 0, bytes);
   for (let row = 0; row < rows; row++) {
     const at = <usize>row << 2;
     const mean: f32 = centred ? load<f32>(means + at) : 0;
     const rstd = load<f32>(rstds + at);
-    let sumH: f32 = 0;
-    let sumHN: f32 = 0;
+    let wideH: f64 = 0;
+    let wideHN: f64 = 0;
     let i: usize = 0;
-    if (ASC_FEATURE_SIMD) {
-      let lanesH = f32x4.splat(0);
-      let lanesHN = f32x4.splat(0);
-      for (; i + 16 <= bytes; i += 16) {
-        const gradient = v128.load(g + i);
-        const normal = f32x4.mul(f32x4.sub(v128.load(x + i), f32x4.splat(mean)), f32x4.splat(rstd));
-        const h = f32x4.mul(gradient, v128.load(gamma + i));
-        v128.store(partialGamma + i, madd(gradient, normal, v128.load(partialGamma + i)));
-        lanesHN = madd(h, normal, lanesHN);
+    while (i < bytes) {
+      const end = min(bytes, i + BLOCK_BYTES);
+      let blockH: f32 = 0;
+      let blockHN: f32 = 0;
+      if (ASC_FEATURE_SIMD) {
+        let lanesH = f32x4.splat(0);
+        let lanesHN = f32x4.splat(0);
+        for (; i + 16 <= end; i += 16) {
+          const gradient = v128.load(g + i);
+          const normal = f32x4.mul(f32x4.sub(v128.load(x + i), f32x4.splat(mean)), f32x4.splat(rstd));
+          const h = f32x4.mul(gradient, v128.load(gamma + i));
+          v128.store(partialGamma + i, madd(gradient, normal, v128.load(partialGamma + i)));
+          lanesHN = madd(h, normal, lanesHN);
+          if (centred) {
+            v128.store(partialBeta + i, f32x4.add(gradient, v128.load(partialBeta + i)));
+            lanesH = f32x4.add(lanesH, h);
+          }
+        }
+        blockH = sumLanes(lanesH);
+        blockHN = sumLanes(lanesHN);
+      }
+      for (; i < end; i += 4) {
+        const gradient = load<f32>(g + i);
+        const normal = (load<f32>(x + i) - mean) * rstd;
+        const h = gradient * load<f32>(gamma + i);
+        store<f32>(partialGamma + i, load<f32>(partialGamma + i) + gradient * normal);
+        blockHN += h * normal;
         if (centred) {
-          v128.store(partialBeta + i, f32x4.add(gradient, v128.load(partialBeta + i)));
-          lanesH = f32x4.add(lanesH, h);
+          store<f32>(partialBeta + i, load<f32>(partialBeta + i) + gradient);
+          blockH += h;
         }
       }
-      sumH = sumLanes(lanesH);
-      sumHN = sumLanes(lanesHN);
+      if (centred) wideH += <f64>blockH;
+      wideHN += <f64>blockHN;
     }
-    for (; i < bytes; i += 4) {
-      const gradient = load<f32>(g + i);
-      const normal = (load<f32>(x + i) - mean) * rstd;
-      const h = gradient * load<f32>(gamma + i);
-      store<f32>(partialGamma + i, load<f32>(partialGamma + i) + gradient * normal);
-      sumHN += h * normal;
-      if (centred) {
-        store<f32>(partialBeta + i, load<f32>(partialBeta + i) + gradient);
-        sumH += h;
-      }
-    }
+    const sumH = <f32>wideH;
+    const sumHN = <f32>wideHN;
     // dx = h·rstd + ((x − mean)·factor + term): the sums go into two numbers per row.
     const factor = -rstd * rstd * sumHN / <f32>width;
     const term = -rstd * sumH / <f32>width;
@@ -164,8 +175,12 @@ function backward(
       store<f32>(dx + i, h * rstd + ((load<f32>(x + i) - mean) * factor + term));
     }
     if (row % BLOCK_ROWS == BLOCK_ROWS - 1 || row == rows - 1) {
-      flush(dGamma, partialGamma, bytes);
-      if (centred) flush(dBeta, partialBeta, bytes);
+      flush(groupGamma, partialGamma, bytes);
+      if (centred) flush(groupBeta, partialBeta, bytes);
+    }
+    if (grouped && (row % GROUP_ROWS == GROUP_ROWS - 1 || row == rows - 1)) {
+      flush(dGamma, groupGamma, bytes);
+      if (centred) flush(dBeta, groupBeta, bytes);
     }
     x += bytes;
     g += bytes;
@@ -173,14 +188,14 @@ function backward(
   }
 }
 
-/** Gradients of `layerNorm`; scratch: 2 · width words. */
+/** Gradients of `layerNorm`; scratch: 4 · width words. */
 export function layerNormBackward(
   dx: usize, dGamma: usize, dBeta: usize, x: usize, gamma: usize, means: usize, rstds: usize, g: usize, rows: i32, width: i32, scratch: usize,
 ): void {
   backward(true, dx, dGamma, dBeta, x, gamma, means, rstds, g, rows, width, scratch);
 }
 
-/** Gradients of `rmsNorm`; scratch: width words. */
+/** Gradients of `rmsNorm`; scratch: 2 · width words. */
 export function rmsNormBackward(dx: usize, dGamma: usize, x: usize, gamma: usize, rstds: usize, g: usize, rows: i32, width: i32, scratch: usize): void {
   backward(false, dx, dGamma, 0, x, gamma, 0, rstds, g, rows, width, scratch);
 }

@@ -1,5 +1,6 @@
 // Softmax, log-softmax and cross-entropy over rows of `width` f32. A row is read from the first-level cache after its first pass.
-import { madd, maxLanes, sumLanes } from "./lanes";
+import { BLOCK_BYTES, madd, maxLanes, sumLanes } from "./lanes";
+import { sumRow } from "./sum";
 import { expOf, logOf } from "./transcendental";
 
 /**
@@ -25,10 +26,10 @@ function maxOfRow(row: usize, bytes: usize): f32 {
   return largest;
 }
 
-/** Sum of exp(row − shift), where no entry exceeds `shift`; with `keep` the terms are written to `output`. */
+/** Sum of exp(row − shift) over a block, where no entry exceeds `shift`; with `keep` the terms are written to `output`. */
 // @ts-ignore: decorator
 @inline
-export function sumOfExps(output: usize, row: usize, bytes: usize, shift: f32, keep: bool): f32 {
+export function sumOfBlockExps(output: usize, row: usize, bytes: usize, shift: f32, keep: bool): f32 {
   let total: f32 = 0;
   let i: usize = 0;
   if (ASC_FEATURE_SIMD) {
@@ -47,6 +48,26 @@ export function sumOfExps(output: usize, row: usize, bytes: usize, shift: f32, k
     total += a;
   }
   return total;
+}
+
+function sumOfLongExps(row: usize, bytes: usize, shift: f32): f32 {
+  let total: f64 = 0;
+  for (let i: usize = 0; i < bytes; i += BLOCK_BYTES) total += <f64>sumOfBlockExps(0, row + i, min(BLOCK_BYTES, bytes - i), shift, false);
+  return <f32>total;
+}
+
+function sumOfKeptLongExps(output: usize, row: usize, bytes: usize, shift: f32): f32 {
+  let total: f64 = 0;
+  for (let i: usize = 0; i < bytes; i += BLOCK_BYTES) total += <f64>sumOfBlockExps(output + i, row + i, min(BLOCK_BYTES, bytes - i), shift, true);
+  return <f32>total;
+}
+
+/** `sumOfBlockExps` of a row of any length. */
+// @ts-ignore: decorator
+@inline
+function sumOfExps(output: usize, row: usize, bytes: usize, shift: f32, keep: bool): f32 {
+  if (bytes <= BLOCK_BYTES) return sumOfBlockExps(output, row, bytes, shift, keep);
+  return keep ? sumOfKeptLongExps(output, row, bytes, shift) : sumOfLongExps(row, bytes, shift);
 }
 
 /** `output = row · factor`. */
@@ -88,10 +109,10 @@ export function logSoftmax(output: usize, input: usize, rows: i32, width: i32): 
   }
 }
 
-/** Sum of a · b. */
+/** Sum of a · b over a block. */
 // @ts-ignore: decorator
 @inline
-function dotOfRows(a: usize, b: usize, bytes: usize): f32 {
+function dotOfBlocks(a: usize, b: usize, bytes: usize): f32 {
   let total: f32 = 0;
   let i: usize = 0;
   if (ASC_FEATURE_SIMD) {
@@ -108,11 +129,17 @@ function dotOfRows(a: usize, b: usize, bytes: usize): f32 {
   return total;
 }
 
+function dotOfLongRows(a: usize, b: usize, bytes: usize): f32 {
+  let total: f64 = 0;
+  for (let i: usize = 0; i < bytes; i += BLOCK_BYTES) total += <f64>dotOfBlocks(a + i, b + i, min(BLOCK_BYTES, bytes - i));
+  return <f32>total;
+}
+
 /** `y · (g − Σ g·y)` per row. */
 export function softmaxBackward(output: usize, y: usize, g: usize, rows: i32, width: i32): void {
   const bytes = <usize>width << 2;
   for (let row = 0; row < rows; row++) {
-    const dot = dotOfRows(y, g, bytes);
+    const dot = bytes <= BLOCK_BYTES ? dotOfBlocks(y, g, bytes) : dotOfLongRows(y, g, bytes);
     let i: usize = 0;
     if (ASC_FEATURE_SIMD) {
       for (; i + 16 <= bytes; i += 16) v128.store(output + i, f32x4.mul(v128.load(y + i), f32x4.sub(v128.load(g + i), f32x4.splat(dot))));
@@ -128,15 +155,8 @@ export function softmaxBackward(output: usize, y: usize, g: usize, rows: i32, wi
 export function logSoftmaxBackward(output: usize, y: usize, g: usize, rows: i32, width: i32): void {
   const bytes = <usize>width << 2;
   for (let row = 0; row < rows; row++) {
-    let total: f32 = 0;
+    const total = sumRow(g, width);
     let i: usize = 0;
-    if (ASC_FEATURE_SIMD) {
-      let lanes = f32x4.splat(0);
-      for (; i + 16 <= bytes; i += 16) lanes = f32x4.add(lanes, v128.load(g + i));
-      total = sumLanes(lanes);
-    }
-    for (; i < bytes; i += 4) total += load<f32>(g + i);
-    i = 0;
     if (ASC_FEATURE_SIMD) {
       for (; i + 16 <= bytes; i += 16) v128.store(output + i, madd(expOf<v128>(v128.load(y + i)), f32x4.splat(-total), v128.load(g + i)));
     }
@@ -147,39 +167,46 @@ export function logSoftmaxBackward(output: usize, y: usize, g: usize, rows: i32,
   }
 }
 
-/** Loss and logsumexp of each row; a label that names no class gives NaN. */
-export function crossEntropy(losses: usize, logSums: usize, logits: usize, labels: usize, rows: i32, width: i32): void {
+/**
+ * Loss of each row, and its maximum and sum of exponentials: both NaN where there is no softmax. A label that names no class gives NaN.
+ */
+export function crossEntropy(losses: usize, maxima: usize, totals: usize, logits: usize, labels: usize, rows: i32, width: i32): void {
   const bytes = <usize>width << 2;
   for (let row = 0; row < rows; row++) {
     const at = <usize>row << 2;
     const largest = maxOfRow(logits, bytes);
-    const logSum = logOf<f32>(sumOfExps(0, logits, bytes, largest, false));
+    const total = sumOfExps(0, logits, bytes, largest, false);
     const label = load<i32>(labels + at);
-    store<f32>(logSums + at, largest + logSum);
-    store<f32>(losses + at, <u32>label < <u32>width ? largest - load<f32>(logits + (<usize>label << 2)) + logSum : NaN);
+    store<f32>(maxima + at, total == total ? largest : NaN);
+    store<f32>(totals + at, total);
+    store<f32>(losses + at, <u32>label < <u32>width ? largest - load<f32>(logits + (<usize>label << 2)) + logOf<f32>(total) : NaN);
     logits += bytes;
   }
 }
 
-/** `(exp(logits − logSum) − onehot(label)) · g` per row. */
-export function crossEntropyBackward(output: usize, logits: usize, labels: usize, logSums: usize, g: usize, rows: i32, width: i32): void {
+/** `(exp(logits − maximum) / total − onehot(label)) · g` per row. */
+export function crossEntropyBackward(
+  output: usize, logits: usize, labels: usize, maxima: usize, totals: usize, g: usize, rows: i32, width: i32,
+): void {
   const bytes = <usize>width << 2;
   for (let row = 0; row < rows; row++) {
     const at = <usize>row << 2;
     const label = load<i32>(labels + at);
-    const logSum = load<f32>(logSums + at);
+    const largest = load<f32>(maxima + at);
+    const total = load<f32>(totals + at);
     // NaN for a label that names no class spreads over the row.
     const gradient: f32 = <u32>label < <u32>width ? load<f32>(g + at) : NaN;
+    const factor = gradient / total;
     let i: usize = 0;
     if (ASC_FEATURE_SIMD) {
       for (; i + 16 <= bytes; i += 16) {
-        v128.store(output + i, f32x4.mul(expOf<v128>(f32x4.sub(v128.load(logits + i), f32x4.splat(logSum))), f32x4.splat(gradient)));
+        v128.store(output + i, f32x4.mul(expOf<v128>(f32x4.sub(v128.load(logits + i), f32x4.splat(largest))), f32x4.splat(factor)));
       }
     }
-    for (; i < bytes; i += 4) store<f32>(output + i, expOf<f32>(load<f32>(logits + i) - logSum) * gradient);
+    for (; i < bytes; i += 4) store<f32>(output + i, expOf<f32>(load<f32>(logits + i) - largest) * factor);
     if (<u32>label < <u32>width) {
       const target = <usize>label << 2;
-      store<f32>(output + target, (expOf<f32>(load<f32>(logits + target) - logSum) - 1) * gradient);
+      store<f32>(output + target, (expOf<f32>(load<f32>(logits + target) - largest) / total - 1) * gradient);
     }
     logits += bytes;
     output += bytes;

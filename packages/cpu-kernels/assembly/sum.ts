@@ -91,7 +91,8 @@ export function sumMagnitudesBlocks(x: usize, n: i32): f64 {
   return total;
 }
 
-function sumRow(x: usize, n: i32): f32 {
+/** Sum of `n` neighbours. */
+export function sumRow(x: usize, n: i32): f32 {
   return n <= BLOCK ? sumBlock(x, n) : <f32>sumBlocks(x, n);
 }
 

@@ -82,7 +82,7 @@ const family = (shape: readonly [number, number]): KernelRow[] => {
       1,
       1,
       (...inputs: Tensor[]) => emitOne("cross-entropy-backward", inputs),
-      () => [normal(shape), labels(), uniform([rows], 8, 12), normal([rows], 2)],
+      () => [normal(shape), labels(), uniform([rows], 3, 4), uniform([rows], 5, 500, 4), normal([rows], 2)],
     ),
   ];
 };

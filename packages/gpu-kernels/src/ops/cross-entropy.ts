@@ -11,6 +11,7 @@ export const crossEntropyKernel: Kernel = {
     const values = [
       { output: 0, bits: nanBits },
       { output: 1, bits: negativeInfinityBits },
+      { output: 2, bits: 0 },
     ];
     return { passes: [fillRows("cross-entropy", rows, values)] };
   },

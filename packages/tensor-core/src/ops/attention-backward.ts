@@ -6,6 +6,9 @@ import { type AttentionParams, attentionSizes, scoresOf, visiblePairs } from "./
  * Gradients of `attention` for q, k and v from out and logsumexp: with P = exp(scale·q kᵀ − logsumexp) and δ = Σ g·out of each query,
  * `dv = Pᵀ g`, `dS = P ∘ (g vᵀ − δ)`, `dq = scale · dS k`, `dk = scale · dSᵀ q`.
  *
+ * Rounding the logsumexp to f32 moves all weights and gradients of a query by one factor, 1 ± |logsumexp| · 2⁻²⁴: no more than rounding its scores
+ * does. Nothing is subtracted from a weight, so that unlike in `cross-entropy` no digits go with it, and one number for a query is enough.
+ *
  * Source: Dao et al. 2022, arXiv 2205.14135, algorithm 4.
  */
 export const attentionBackwardOperator: Operator = defineOperator<AttentionParams>({

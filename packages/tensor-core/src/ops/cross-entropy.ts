@@ -2,11 +2,12 @@ import { ShapeError } from "../errors.ts";
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatSpec } from "../shape.ts";
-import { logSumExp } from "./rows.ts";
+import { exponentialSums } from "./rows.ts";
 
 /**
- * Losses `logsumexp(logits) − logits[label]` of each row, and the logsumexp itself for the backward pass (no gradient flows through that second
- * output). Logits f32 [N, C], labels i32 [N]; a label outside the classes gives NaN.
+ * Losses `logsumexp(logits) − logits[label]` of each row. For the backward pass also the row's maximum m and `Σ exp(logits − m)`, through which no
+ * gradient flows: two numbers, since their logsumexp as one f32 loses the digits of the sum beside a large maximum. Logits f32 [N, C], labels
+ * i32 [N]; a label outside the classes gives NaN.
  */
 export const crossEntropyOperator: Operator = defineOperator({
   name: "cross-entropy",
@@ -24,24 +25,29 @@ export const crossEntropyOperator: Operator = defineOperator({
       );
     }
     const perRow = { dtype: "f32" as const, shape: [logits!.shape[0]!] };
-    return [perRow, perRow];
+    return [perRow, perRow, perRow];
   },
-  vjp: ({ inputs: [logits, labels], outputs: [, logSums], cotangents: [g] }) => [
-    emitOne("cross-entropy-backward", [logits!, labels!, logSums!, g!]),
+  vjp: ({ inputs: [logits, labels], outputs: [, maxima, totals], cotangents: [g] }) => [
+    emitOne("cross-entropy-backward", [logits!, labels!, maxima!, totals!, g!]),
     undefined,
   ],
   cost: ([logits, labels], [losses]) => ({
     flops: 4 * elementCount(logits!.shape),
     bytesRead: byteLength(logits!) + byteLength(labels!),
-    bytesWritten: 2 * byteLength(losses!),
+    bytesWritten: 3 * byteLength(losses!),
   }),
   reference: ([logits, labels]) => {
     const [rows, classes] = logits!.spec.shape as [number, number];
-    const logSums = Float64Array.from({ length: rows }, (_, row) => logSumExp(logits!.data.subarray(row * classes, (row + 1) * classes)));
-    const losses = logSums.map((logSum, row) => {
+    const maxima = new Float64Array(rows);
+    const totals = new Float64Array(rows);
+    const losses = maxima.map((_, row) => {
+      const entries = logits!.data.subarray(row * classes, (row + 1) * classes);
+      const { max, total } = exponentialSums(entries);
+      maxima[row] = max;
+      totals[row] = total;
       const label = labels!.data[row]!;
-      return label >= 0 && label < classes ? logSum - logits!.data[row * classes + label]! : NaN;
+      return label >= 0 && label < classes ? max - entries[label]! + Math.log(total) : NaN;
     });
-    return [losses, logSums];
+    return [losses, maxima, totals];
   },
 });

@@ -1,7 +1,7 @@
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
-import { logSumExp, mapRows, needRows } from "./rows.ts";
+import { exponentialSums, mapRows, needRows } from "./rows.ts";
 
 /** `x − log Σ exp(x)` over each row (last dimension), shifted by the row's largest entry. */
 export const logSoftmaxOperator: Operator = defineOperator({
@@ -15,8 +15,9 @@ export const logSoftmaxOperator: Operator = defineOperator({
   reference: ([x]) => [
     mapRows(x!.spec, (_, start, end) => {
       const row = x!.data.subarray(start, end);
-      const shift = logSumExp(row);
-      return row.map((value) => value - shift);
+      const { max, total } = exponentialSums(row);
+      const logTotal = Math.log(total);
+      return row.map((value) => value - max - logTotal);
     }),
   ],
 });

@@ -27,10 +27,20 @@ export const needPerColumn = (op: string, what: string, vector: TensorSpec, x: T
 export const rowMax = (row: Float64Array): number =>
   row.reduce((max, value) => (Number.isNaN(value) || value > max ? value : max), -Infinity);
 
-/** `log Σ exp(row)`, shifted by the largest so that nothing overflows. */
-export const logSumExp = (row: Float64Array): number => {
+/**
+ * The largest entry of a row and `Σ exp(row − max)`, so that nothing overflows; −∞ and 0 for an empty row. A row without a softmax (it holds NaN
+ * or +∞, or nothing but −∞) has NaN for both.
+ */
+export const exponentialSums = (row: Float64Array): { max: number; total: number } => {
   const max = rowMax(row);
-  return max + Math.log(row.reduce((sum, value) => sum + Math.exp(value - max), 0));
+  const total = row.reduce((sum, value) => sum + Math.exp(value - max), 0);
+  return Number.isNaN(total) ? { max: NaN, total } : { max, total };
+};
+
+/** `log Σ exp(row)`. */
+export const logSumExp = (row: Float64Array): number => {
+  const { max, total } = exponentialSums(row);
+  return max + Math.log(total);
 };
 
 /** Apply `fn` to each row and write what it returns in its place. */

@@ -1,7 +1,7 @@
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
-import { logSumExp, mapRows, needRows } from "./rows.ts";
+import { exponentialSums, mapRows, needRows } from "./rows.ts";
 
 /** `exp(x − max x) / Σ exp(x − max x)` over each row (last dimension). */
 export const softmaxOperator: Operator = defineOperator({
@@ -15,8 +15,8 @@ export const softmaxOperator: Operator = defineOperator({
   reference: ([x]) => [
     mapRows(x!.spec, (_, start, end) => {
       const row = x!.data.subarray(start, end);
-      const shift = logSumExp(row);
-      return row.map((value) => Math.exp(value - shift));
+      const { max, total } = exponentialSums(row);
+      return row.map((value) => Math.exp(value - max) / total);
     }),
   ],
 });

@@ -14,6 +14,7 @@ import { normalisationCases } from "./normalisation.ts";
 import { poolingCases } from "./pooling.ts";
 import { randomCases } from "./random.ts";
 import { reduceCases } from "./reduce.ts";
+import { wideCases } from "./wide.ts";
 
 /** All rows; one file of rows per operator family. */
 export const conformanceCases: readonly ConformanceCase[] = [
@@ -33,4 +34,5 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...poolingCases,
   ...randomCases,
   ...reduceCases,
+  ...wideCases,
 ];

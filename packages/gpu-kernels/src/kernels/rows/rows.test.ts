@@ -63,7 +63,7 @@ describe("plans of row kernels", () => {
       "softmax-backward": [x, x],
       "log-softmax-backward": [x, x],
       "cross-entropy": [x, labels],
-      "cross-entropy-backward": [x, labels, row, row],
+      "cross-entropy-backward": [x, labels, row, row, row],
       "layer-norm": [x, gamma, gamma],
       "rms-norm": [x, gamma],
       "layer-norm-backward": [x, gamma, row, row, x],
@@ -254,7 +254,8 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     const labels = NdArray.from([0, -1, 9, 8, 2 ** 31 - 1, 3], [rows], "i32");
     const x = outliers([rows, columns]);
     const forward: Call = { op: "cross-entropy", params: {}, inputs: [x, labels] };
-    const backward: Call = { op: "cross-entropy-backward", params: {}, inputs: [x, labels, uniform([rows], 60, 80), normal([rows], 2)] };
+    const [maxima, totals, g] = [uniform([rows], 60, 70), uniform([rows], 1, 1e4, 4), normal([rows], 2)];
+    const backward: Call = { op: "cross-entropy-backward", params: {}, inputs: [x, labels, maxima, totals, g] };
     for (const call of [forward, backward])
       for (const facts of Object.values(factsToRun))
         await check(call, planOf(call, facts), reference(call, specsOf(call).outputs), rowTolerance, call.op);

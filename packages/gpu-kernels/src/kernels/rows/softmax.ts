@@ -119,7 +119,10 @@ export const logSoftmaxBackwardProgram: RowProgram = {
   finish: (id) => `dx[at${id}] = g${id} - exp(y${id}) * state.sum;`,
 };
 
-/** `logsumexp(logits) − logits[label]` and the logsumexp, one reading of the logits. A label that names no class gives NaN. */
+/**
+ * `logsumexp(logits) − logits[label]`, and the row's maximum and sum of exponentials (NaN where there is no softmax), one reading of the logits.
+ * A label that names no class gives NaN.
+ */
 export const crossEntropyProgram = (classes: number): RowProgram => ({
   label: "cross-entropy",
   inputs: [
@@ -128,32 +131,36 @@ export const crossEntropyProgram = (classes: number): RowProgram => ({
   ],
   outputs: [
     { name: "losses", per: "row", source: { output: 0 } },
-    { name: "log_sums", per: "row", source: { output: 1 } },
+    { name: "maxima", per: "row", source: { output: 1 } },
+    { name: "totals", per: "row", source: { output: 2 } },
   ],
   functions,
   statistics: sumOfExponentials,
-  row: "let log_total = select(not_a_number(), log(state.total), is_number(state.largest));",
+  row: "let total_or_none = select(not_a_number(), state.total, is_number(state.largest));",
   perRow: `let label = u32(labels[row]);
   let entry = base * vector_width + min(label, ${classes - 1}u);
   let logit = entry_of(x[entry / vector_width], entry % vector_width);
-  log_sums[row] = state.largest + log_total;
-  losses[row] = select(not_a_number(), (state.largest - logit) + log_total, label < ${classes}u);`,
+  maxima[row] = select(not_a_number(), state.largest, is_number(state.largest));
+  totals[row] = total_or_none;
+  losses[row] = select(not_a_number(), (state.largest - logit) + log(total_or_none), label < ${classes}u);`,
 });
 
-/** `(exp(logits − logsumexp) − onehot(label)) · g`; a row whose label names no class is NaN. */
+/** `(exp(logits − maximum) / total − onehot(label)) · g`; a row whose label names no class is NaN. */
 export const crossEntropyBackwardProgram = (classes: number): RowProgram => ({
   label: "cross-entropy-backward",
   inputs: [
     { name: "x", per: "element", source: { input: 0 } },
     { name: "labels", per: "row", type: "i32", source: { input: 1 } },
-    { name: "log_sums", per: "row", source: { input: 2 } },
-    { name: "g", per: "row", source: { input: 3 } },
+    { name: "maxima", per: "row", source: { input: 2 } },
+    { name: "totals", per: "row", source: { input: 3 } },
+    { name: "g", per: "row", source: { input: 4 } },
   ],
   outputs: [{ name: "dx", per: "element", source: { output: 0 } }],
   functions: "fn not_a_number() -> f32 { return bitcast<f32>(0x7fc00000u | never); }\n",
   row: `let label = u32(labels[row]);
-  let log_sum = values(log_sums[row]);
+  let largest = values(maxima[row]);
+  let scale = 1.0 / totals[row];
   let gradient = select(not_a_number(), g[row], label < ${classes}u);`,
   finish: (id) =>
-    `dx[at${id}] = (exp(x${id} - log_sum) - select(values(), values(1.0), entries + words(c${id} * vector_width) == words(label))) * gradient;`,
+    `dx[at${id}] = (exp(x${id} - largest) * scale - select(values(), values(1.0), entries + words(c${id} * vector_width) == words(label))) * gradient;`,
 });

@@ -1,0 +1,131 @@
+import {
+  crossEntropyPerRow,
+  emit,
+  layerNorm,
+  logSoftmax,
+  mean,
+  NdArray,
+  rmsNorm,
+  type Shape,
+  softmax,
+  sum,
+  variance,
+} from "@skein/tensor-core";
+import type { ConformanceCase } from "../conformance-case.ts";
+import { normal } from "../seeded.ts";
+
+/** A vocabulary: no multiple of any vector. */
+const width = 131_071;
+
+/** All entries `value`, but the first. Sums of many like terms round one way, which a running sum in f32 shows at 1e-3. */
+const like = (value: number, first: number, shape: Shape = [1, width]): NdArray => {
+  const array = NdArray.zeros("f32", shape);
+  const data = array.data as Float32Array;
+  data.fill(value);
+  data[0] = first;
+  return array;
+};
+
+/** A row of like entries above one of standard normal entries. */
+const twoRows = (value: number, first: number): NdArray => {
+  const array = NdArray.zeros("f32", [2, width]);
+  (array.data as Float32Array).set(like(value, first).data as Float32Array);
+  (array.data as Float32Array).set(normal([width], 31).data as Float32Array, width);
+  return array;
+};
+
+const ones = like(1, 1, [width]);
+
+/** What an unsure model gives: all classes alike, and one above them. */
+const logits = twoRows(-1.2, 0);
+
+/**
+ * Rows as wide as vocabularies, and columns as long. What sums of them allow is a few roundings of the whole, ten to a hundred times less
+ * than the rounding of a sum term by term.
+ */
+export const wideCases: readonly ConformanceCase[] = [
+  {
+    op: "softmax",
+    name: "a vocabulary",
+    fn: (x) => softmax(x!),
+    inputs: [logits],
+    tolerance: { absolute: 0, relative: 6e-6 },
+  },
+  {
+    op: "log-softmax",
+    name: "a vocabulary",
+    fn: (x) => logSoftmax(x!),
+    inputs: [logits],
+    tolerance: { absolute: 4e-6, relative: 2e-7 },
+  },
+  {
+    op: "cross-entropy",
+    name: "a vocabulary",
+    fn: (x, labels) => crossEntropyPerRow(x!, labels!),
+    inputs: [logits, NdArray.from([0, width - 1], [2], "i32")],
+    tolerance: { absolute: 4e-6, relative: 2e-7 },
+  },
+  {
+    op: "softmax-backward",
+    name: "a vocabulary",
+    fn: (...inputs) => emit("softmax-backward", inputs),
+    inputs: [like(1 / width, 1 / width), like(1.3, 2)],
+    tolerance: { absolute: 6e-6 / width, relative: 1e-6 },
+  },
+  {
+    op: "log-softmax-backward",
+    name: "a vocabulary",
+    fn: (...inputs) => emit("log-softmax-backward", inputs),
+    inputs: [like(-Math.log(width), -5), like(0.3, 0.4)],
+    tolerance: { absolute: 3e-6, relative: 3e-6 },
+  },
+  {
+    op: "layer-norm",
+    name: "wide rows",
+    fn: (x, gamma, beta) => layerNorm(x!, gamma!, beta!),
+    inputs: [twoRows(0.3, 300), ones, normal([width], 8)],
+    tolerance: { absolute: 3e-6, relative: 3e-6 },
+  },
+  {
+    op: "layer-norm-backward",
+    name: "wide rows",
+    fn: (...inputs) => emit("layer-norm-backward", inputs),
+    inputs: [like(0.3, 300), ones, NdArray.from([0.25]), NdArray.from([0.9]), like(0.3, 5)],
+    tolerance: { absolute: 2e-6, relative: 1e-5 },
+  },
+  {
+    op: "rms-norm",
+    name: "wide rows",
+    fn: (x, gamma) => rmsNorm(x!, gamma!),
+    inputs: [twoRows(0.55, 3), ones],
+    tolerance: { absolute: 0, relative: 3e-6 },
+  },
+  {
+    op: "rms-norm-backward",
+    name: "wide rows",
+    fn: (...inputs) => emit("rms-norm-backward", inputs),
+    inputs: [like(0.55, 3), ones, NdArray.from([1.1]), like(0.3, 5)],
+    tolerance: { absolute: 2e-6, relative: 2e-6 },
+  },
+  {
+    op: "layer-norm-backward",
+    name: "many rows",
+    fn: (...inputs) => emit("layer-norm-backward", inputs).slice(1),
+    inputs: [like(0.3, 3, [width, 1]), NdArray.from([1]), like(0, 0, [width]), like(1, 2, [width]), like(0.7, 5, [width, 1])],
+    tolerance: { absolute: 0, relative: 5e-6 },
+  },
+  {
+    op: "batch-norm-backward",
+    name: "many rows",
+    fn: (...inputs) => emit("batch-norm-backward", inputs, { epsilon: 1e-3 }),
+    inputs: [like(0.3, 3, [width, 1]), NdArray.from([1]), NdArray.from([0.1]), NdArray.from([1.5]), like(0.7, 5, [width, 1])],
+    tolerance: { absolute: 2e-6, relative: 5e-6 },
+  },
+  {
+    op: "sum",
+    name: "sums, means and variances of wide rows",
+    fn: (x) => [sum(x!, { dims: -1 }), mean(x!, { dims: -1 }), variance(x!, { dims: -1 })],
+    inputs: [twoRows(0.3, 300)],
+    tolerance: { absolute: 2e-5, relative: 2e-6 },
+  },
+];
