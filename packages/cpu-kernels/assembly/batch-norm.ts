@@ -42,44 +42,67 @@ function sumOfColumn(x: usize, step: usize, rows: i32, centre: f32, squared: boo
   return total;
 }
 
-/** Mean of each column, and mean square deviation from it. */
-function statistics(means: usize, variances: usize, x: usize, rows: i32, width: i32): void {
+/**
+ * Mean of each column, and mean square deviation from it. What rounding takes from either at each block is kept in `rests` (2 · width words) and
+ * goes into the next: without it the error of the mean of n rows grows like √(n/64).
+ */
+function statistics(means: usize, variances: usize, x: usize, rows: i32, width: i32, rests: usize): void {
   const bytes = <usize>width << 2;
+  const restsOfSquares = rests + bytes;
   memory.fill(means, 0, bytes);
   memory.fill(variances, 0, bytes);
+  memory.fill(rests, 0, 2 * bytes);
   for (let first = 0; first < rows; first += BLOCK_ROWS) {
     const count = min(BLOCK_ROWS, rows - first);
     const weight = <f32>count / <f32>(first + count);
-    // Square deviations add up by themselves, and by the distance of the two means.
+    // Square deviations add up by themselves, and by the distance of the two means; a square of nothing, however far, is nothing.
     const spread = <f32>first * weight;
     const share = <f32>1 / <f32>count;
     let i: usize = 0;
     if (ASC_FEATURE_SIMD) {
       for (; i + 16 <= bytes; i += 16) {
         const before = v128.load(means + i);
+        const rest = v128.load(rests + i);
         // Around the mean so far: where all values are far from zero, their sum would round.
         const distance = f32x4.mul(sumOfLanes(x + i, bytes, count, before, false), f32x4.splat(share));
         const squares = sumOfLanes(x + i, bytes, count, f32x4.add(before, distance), true);
-        v128.store(means + i, madd(distance, f32x4.splat(weight), before));
-        v128.store(variances + i, f32x4.add(v128.load(variances + i), madd(f32x4.mul(distance, distance), f32x4.splat(spread), squares)));
+        const ahead = f32x4.sub(distance, rest);
+        const step = madd(ahead, f32x4.splat(weight), rest);
+        const mean = f32x4.add(before, step);
+        v128.store(means + i, mean);
+        v128.store(rests + i, f32x4.sub(step, f32x4.sub(mean, before)));
+        const variance = v128.load(variances + i);
+        const more = f32x4.add(madd(ahead, f32x4.mul(ahead, f32x4.splat(spread)), squares), v128.load(restsOfSquares + i));
+        const sum = f32x4.add(variance, more);
+        v128.store(variances + i, sum);
+        v128.store(restsOfSquares + i, f32x4.sub(more, f32x4.sub(sum, variance)));
       }
     }
     for (; i < bytes; i += 4) {
       const before = load<f32>(means + i);
+      const rest = load<f32>(rests + i);
       const distance = sumOfColumn(x + i, bytes, count, before, false) * share;
       const squares = sumOfColumn(x + i, bytes, count, before + distance, true);
-      store<f32>(means + i, before + distance * weight);
-      store<f32>(variances + i, load<f32>(variances + i) + squares + distance * distance * spread);
+      const ahead = distance - rest;
+      const step = rest + ahead * weight;
+      const mean = before + step;
+      store<f32>(means + i, mean);
+      store<f32>(rests + i, step - (mean - before));
+      const variance = load<f32>(variances + i);
+      const more = squares + ahead * (ahead * spread) + load<f32>(restsOfSquares + i);
+      const sum = variance + more;
+      store<f32>(variances + i, sum);
+      store<f32>(restsOfSquares + i, more - (sum - variance));
     }
     x += <usize>count * bytes;
   }
   for (let i: usize = 0; i < bytes; i += 4) store<f32>(variances + i, load<f32>(variances + i) / <f32>rows);
 }
 
-/** `(x − mean) · gamma / √(variance + ε) + beta` per column; writes mean and variance. Scratch: width words. */
+/** `(x − mean) · gamma / √(variance + ε) + beta` per column; writes mean and variance. Scratch: 2 · width words. */
 export function batchNorm(y: usize, means: usize, variances: usize, x: usize, gamma: usize, beta: usize, rows: i32, width: i32, epsilon: f32, scratch: usize): void {
   const bytes = <usize>width << 2;
-  statistics(means, variances, x, rows, width);
+  statistics(means, variances, x, rows, width, scratch);
   for (let i: usize = 0; i < bytes; i += 4) store<f32>(scratch + i, load<f32>(gamma + i) / sqrt<f32>(load<f32>(variances + i) + epsilon));
   for (let row = 0; row < rows; row++) {
     let i: usize = 0;

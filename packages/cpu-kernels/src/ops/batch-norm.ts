@@ -5,5 +5,5 @@ export const batchNormKernel: Kernel = rowKernel({
   op: "batch-norm",
   name: "batchNorm",
   numbers: ({ params }) => [params["epsilon"] as number],
-  scratchWords: 1,
+  scratchWords: 2,
 });

@@ -260,6 +260,15 @@ export const normalisationCases: readonly ConformanceCase[] = [
   },
   {
     op: "batch-norm",
+    name: "values whose squares overflow, all alike",
+    fn: (x, gamma, beta) => {
+      const { y, mean, variance } = batchNorm(x!, gamma!, beta!);
+      return [y, mean, variance];
+    },
+    inputs: [NdArray.from(new Array(650).fill(1e30), [130, 5]), ...perColumn([5])],
+  },
+  {
+    op: "batch-norm",
     name: "mean far from zero",
     fn: (x, gamma, beta) => batchNorm(x!, gamma!, beta!).y,
     inputs: [uniform([2000, 6], 1000, 1002), ...perColumn([6])],

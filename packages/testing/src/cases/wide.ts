@@ -1,4 +1,5 @@
 import {
+  batchNorm,
   crossEntropyPerRow,
   emit,
   layerNorm,
@@ -12,7 +13,7 @@ import {
   variance,
 } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal } from "../seeded.ts";
+import { normal, uniform } from "../seeded.ts";
 
 /** A vocabulary: no multiple of any vector. */
 const width = 131_071;
@@ -113,6 +114,16 @@ export const wideCases: readonly ConformanceCase[] = [
     fn: (...inputs) => emit("layer-norm-backward", inputs).slice(1),
     inputs: [like(0.3, 3, [width, 1]), NdArray.from([1]), like(0, 0, [width]), like(1, 2, [width]), like(0.7, 5, [width, 1])],
     tolerance: { absolute: 0, relative: 5e-6 },
+  },
+  {
+    op: "batch-norm",
+    name: "many rows",
+    fn: (x, gamma, beta) => {
+      const { y, mean: average, variance: spread } = batchNorm(x!, gamma!, beta!);
+      return [y, average, spread];
+    },
+    inputs: [uniform([width, 2], 1, 2, 33), NdArray.from([1, 0.5]), NdArray.from([0, 0.5])],
+    tolerance: { absolute: 2e-6, relative: 2e-6 },
   },
   {
     op: "batch-norm-backward",
