@@ -1,0 +1,145 @@
+import {
+  type Backend,
+  byteLength,
+  type DeviceArray,
+  type Executable,
+  formatSpec,
+  type Graph,
+  hostArrayType,
+  elementCount,
+  kernelNodeOf,
+  NdArray,
+  type TensorSpec,
+  valueKey,
+} from "@skein/tensor-core";
+import { prepareForCpu } from "../src/cpu-backend.ts";
+import type { WasmExports } from "../src/kernel.ts";
+import { kernels } from "../src/kernel-table.ts";
+import { compileWasm, instantiateWasm, type WasmBuild } from "../src/wasm-build.ts";
+import { createSharedMemory } from "../src/arena.ts";
+
+/** Kernels are promised addresses that are multiples of so much. */
+const alignment = 16;
+/** Between blocks, and around all of them. Wider than any vector or tile row. */
+const guardBytes = 256;
+/** A NaN, whether read as f32 or, in its upper half, as f16 or bf16; no mask and no small number. */
+const poison = 0x7fc0_de5a;
+const pageBytes = 65_536;
+
+interface Block {
+  readonly address: number;
+  readonly bytes: number;
+}
+
+/** Blocks one after the other, each with guards on both sides, the upper one from the very byte behind its last. */
+class Layout {
+  private end = pageBytes + guardBytes;
+
+  block(bytes: number): Block {
+    const address = this.end;
+    this.end = Math.ceil((address + bytes + guardBytes) / alignment) * alignment;
+    return { address, bytes };
+  }
+
+  get bytes(): number {
+    return this.end;
+  }
+}
+
+/** Bytes outside of `allowed` that differ from what they were. */
+const strayByte = (before: Uint8Array, after: Uint8Array, allowed: readonly Block[]): number | undefined => {
+  let from = pageBytes;
+  for (const { address, bytes } of [...allowed, { address: before.length, bytes: 0 }].sort((a, b) => a.address - b.address)) {
+    const [kept, seen] = [before.subarray(from, address), after.subarray(from, address)];
+    if (Buffer.compare(kept, seen) !== 0) return from + kept.findIndex((byte, i) => byte !== seen[i]);
+    from = address + bytes;
+  }
+  return undefined;
+};
+
+const arrayAt = (memory: Uint8Array, { address }: Block, { dtype, shape }: TensorSpec): NdArray => {
+  const bytes = memory.slice(address, address + byteLength({ dtype, shape }));
+  return new NdArray(dtype, shape, new hostArrayType[dtype](Uint8Array.from(bytes).buffer, 0, elementCount(shape)));
+};
+
+class GuardedExecutable implements Executable {
+  readonly workspaceBytes = 0;
+  private readonly graph: Graph;
+  private readonly wasm: WasmExports;
+  private readonly memory: WebAssembly.Memory;
+
+  constructor(source: Graph, wasm: WasmExports, memory: WebAssembly.Memory) {
+    this.graph = prepareForCpu(source);
+    this.wasm = wasm;
+    this.memory = memory;
+  }
+
+  /** Each value has a block of its own, filled with NaN. After each kernel everything but its outputs and its scratch must be as it was. */
+  async run(inputs: readonly DeviceArray[]): Promise<DeviceArray[]> {
+    const { graph } = this;
+    const nodes = graph.nodes.map((node) => kernelNodeOf(graph, node));
+    const layout = new Layout();
+    const values = new Map<string, Block>();
+    for (const node of graph.nodes)
+      node.specs.forEach((spec, output) => values.set(valueKey({ node: node.id, output }), layout.block(byteLength(spec))));
+    const scratch = nodes.map((node) => layout.block(kernels[node.op]?.scratchBytes?.(node) ?? 0));
+    const constants = nodes.map((node) => {
+      const bytes = kernels[node.op]?.constants?.(node) ?? new Uint8Array(0);
+      return { bytes, block: layout.block(bytes.byteLength) };
+    });
+    const missing = layout.bytes - this.memory.buffer.byteLength;
+    if (missing > 0) this.memory.grow(Math.ceil(missing / pageBytes));
+    const memory = new Uint8Array(this.memory.buffer, 0, layout.bytes);
+    new Uint32Array(this.memory.buffer, pageBytes, (layout.bytes - pageBytes) / 4).fill(poison);
+    graph.inputs.forEach((id, i) => memory.set((inputs[i] as NdArray).bytes(), values.get(valueKey({ node: id, output: 0 }))!.address));
+    for (const { bytes, block } of constants) memory.set(bytes, block.address);
+    const before = memory.slice();
+    graph.nodes.forEach((node, i) => {
+      if (node.op === "input" || node.specs.every((spec) => byteLength(spec) === 0)) return;
+      const outputs = node.specs.map((_, output) => values.get(valueKey({ node: node.id, output }))!);
+      const operands = node.inputs.map((ref) => values.get(valueKey(ref))!);
+      const call = kernels[node.op]!.bind(nodes[i]!, this.wasm);
+      call(
+        Int32Array.from(operands, ({ address }) => address),
+        Int32Array.from(outputs, ({ address }) => address),
+        scratch[i]!.address,
+        constants[i]!.block.address,
+      );
+      const allowed = [...outputs, scratch[i]!];
+      const stray = strayByte(before, memory, allowed);
+      if (stray !== undefined) {
+        const nearest = allowed.map(({ address, bytes }) => (stray < address ? stray - address : stray - address - bytes + 1));
+        throw new Error(
+          `${node.op} of ${nodes[i]!.inputs.map(formatSpec).join(", ")} wrote outside its outputs and scratch: bytes from the ends of these blocks ${nearest.join(", ")}`,
+        );
+      }
+      for (const { address, bytes } of allowed) before.set(memory.subarray(address, address + bytes), address);
+    });
+    return graph.outputs.map((ref) =>
+      arrayAt(memory, values.get(valueKey(ref))!, graph.nodes.find(({ id }) => id === ref.node)!.specs[ref.output]!),
+    );
+  }
+
+  release(): void {}
+}
+
+/**
+ * The kernels of a build without plan and arena: values never share memory, and a kernel that writes a byte outside its own, or takes a value
+ * from where nothing was written, is found.
+ *
+ * @param tamper puts faults into the kernels, to see them found.
+ */
+export const createGuardedBackend = async (
+  build: WasmBuild,
+  tamper: (wasm: WasmExports, memory: WebAssembly.Memory) => WasmExports = (wasm) => wasm,
+): Promise<Backend> => {
+  const memory = createSharedMemory(512 * 2 ** 20);
+  const wasm = tamper(instantiateWasm(await compileWasm(build), memory), memory);
+  return {
+    name: `guarded ${build}`,
+    compile: (graph) => new GuardedExecutable(graph, wasm, memory),
+    upload: (array) => array,
+    download: async (array) => array as NdArray,
+    free: () => {},
+  };
+};
