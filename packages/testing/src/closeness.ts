@@ -5,11 +5,22 @@ export interface Tolerance {
   readonly relative: number;
 }
 
+/** Rounding to the nearest moves a number by no more than this part of it. */
+export const unitRoundoff: { readonly [D in "f32" | "f16" | "bf16"]: number } = { f32: 2 ** -24, f16: 2 ** -11, bf16: 2 ** -8 };
+
+/**
+ * What lies between two numbers of 16 bits that were one number before they were rounded apart: a unit roundoff of each, and the least distance
+ * of neighbours near zero.
+ */
+export const storageTolerance: { readonly [D in "f16" | "bf16"]: Tolerance } = {
+  f16: { absolute: 2 ** -24, relative: 2 * unitRoundoff.f16 },
+  bf16: { absolute: 2 ** -133, relative: 2 * unitRoundoff.bf16 },
+};
+
 /** Rounding of one operation on each storage type; integers and bools must agree exactly. */
 export const defaultTolerance: { readonly [D in DType]: Tolerance } = {
   f32: { absolute: 1e-5, relative: 1e-5 },
-  f16: { absolute: 1e-3, relative: 2e-3 },
-  bf16: { absolute: 1e-2, relative: 1.6e-2 },
+  ...storageTolerance,
   i32: { absolute: 0, relative: 0 },
   u32: { absolute: 0, relative: 0 },
   u8: { absolute: 0, relative: 0 },

@@ -8,7 +8,10 @@ export interface ConformanceCase {
   readonly name: string;
   readonly fn: (...inputs: Tensor[]) => Tensor | readonly Tensor[];
   readonly inputs: readonly NdArray[];
-  /** |actual − reference| ≤ absolute + relative · |reference|. Default for f32: 1e-5 and 1e-5; integers and bools must be equal. */
+  /**
+   * |actual − reference| ≤ absolute + relative · |reference|. Default for f32: 1e-5 and 1e-5; integers and bools must be equal. Gradients may be
+   * off by a fixed factor more (`gradientToleranceOf`), so a row whose gradient needs more room states its own.
+   */
   readonly tolerance?: { readonly absolute: number; readonly relative: number };
   /**
    * Check the gradient rule too: on the reference against central differences, and on the backend against the

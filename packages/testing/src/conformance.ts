@@ -1,6 +1,7 @@
 import {
   add,
   type Backend,
+  type DType,
   elementCount,
   evaluate,
   flattenTree,
@@ -16,7 +17,7 @@ import {
   type Traced,
   vjp,
 } from "@skein/tensor-core";
-import { assertClose, defaultTolerance, firstDifference } from "./closeness.ts";
+import { assertClose, defaultTolerance, firstDifference, type Tolerance, unitRoundoff } from "./closeness.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
 import { normal } from "./seeded.ts";
 
@@ -28,6 +29,25 @@ const toReference = (array: NdArray): ReferenceArray => ({
 const outputsOf = (row: ConformanceCase, inputs: readonly Tensor[]): Tensor[] => flattenTree<Tensor>(row.fn(...inputs)).leaves;
 
 const caseLabel = (row: ConformanceCase): string => `${row.op} (${row.name})`;
+
+/** What a row allows its results of a storage type. */
+export const toleranceOf = ({ tolerance }: ConformanceCase, dtype: DType): Tolerance =>
+  (isFloat(dtype) ? tolerance : undefined) ?? defaultTolerance[dtype];
+
+/** A gradient may be so much further from its reference than the row's results: it is computed from them, by as many operations again. */
+export const gradientFactor = 3;
+
+/** Even where the function is exact, its gradient is a product with weights or a sum of them. */
+const leastGradientTolerance: Tolerance = { absolute: 16 * unitRoundoff.f32, relative: 16 * unitRoundoff.f32 };
+
+/** What a row allows its gradients. */
+export const gradientToleranceOf = (row: ConformanceCase): Tolerance => {
+  const { absolute, relative } = toleranceOf(row, "f32");
+  return {
+    absolute: Math.max(gradientFactor * absolute, leastGradientTolerance.absolute),
+    relative: Math.max(gradientFactor * relative, leastGradientTolerance.relative),
+  };
+};
 
 export interface CheckOptions {
   /**
@@ -60,7 +80,7 @@ export const checkValues = async (row: ConformanceCase, backend: Backend, { subn
   if (actual.length !== expected.length) throw new Error(`${caseLabel(row)}: ${actual.length} outputs instead of ${expected.length}`);
   expected.forEach((output, i) => {
     const { dtype } = output.spec;
-    const { absolute, relative } = (isFloat(dtype) ? row.tolerance : undefined) ?? defaultTolerance[dtype];
+    const { absolute, relative } = toleranceOf(row, dtype);
     const tolerance = { absolute: isFloat(dtype) && subnormals === "flushed" ? Math.max(absolute, smallestNormal) : absolute, relative };
     assertClose(actual[i]!, output, `${caseLabel(row)} output ${i}`, tolerance);
   });
@@ -128,9 +148,8 @@ export const checkGradientValues = async (row: ConformanceCase, backend: Backend
   const args = [...row.inputs, ...weights];
   const expected = run(trace(program, args as never), args.map(toReference));
   const actual = (await evaluate(program, backend)(...args)) as readonly NdArray[];
-  const tolerance = row.tolerance ?? { absolute: 1e-4, relative: 1e-4 };
   expected.forEach((gradient, i) =>
-    assertClose(actual[i]!, gradient, `${caseLabel(row)} gradient of input ${row.gradient![i]}`, tolerance),
+    assertClose(actual[i]!, gradient, `${caseLabel(row)} gradient of input ${row.gradient![i]}`, gradientToleranceOf(row)),
   );
 };
 

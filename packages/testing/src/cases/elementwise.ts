@@ -166,7 +166,7 @@ const unaryCases = unaryRows.flatMap(
     ...smallShapes.map((shape) => ({ op, name: `shape [${shape.join()}]`, fn, inputs: [uniform(shape, 0.1, 2, 5)], tolerance })),
     { op, name: "adversarial values", fn, inputs: [adversarial(scale, extra)], tolerance },
     ...(differentiable
-      ? [{ op, name: "gradient", fn, inputs: [positive ? uniform([3, 5], 0.3, 4, 7) : normal([3, 5], 7)], gradient: [0] }]
+      ? [{ op, name: "gradient", fn, inputs: [positive ? uniform([3, 5], 0.3, 4, 7) : normal([3, 5], 7)], gradient: [0], tolerance }]
       : []),
   ],
 );
@@ -286,6 +286,7 @@ const binaryCases = binaryRows.flatMap(({ op, fn, dtypes: own, tolerance, differ
           fn: fn as ConformanceCase["fn"],
           inputs: [normal(a, 13), uniform(b, 0.5, 2, 14)],
           gradient: [0, 1],
+          tolerance,
         }),
       )
     : []),
@@ -372,7 +373,14 @@ export const elementwiseCases: readonly ConformanceCase[] = [
     inputs: [uniform([37, 29], 0.01, 8, 1), normal([29], 2)],
     tolerance: elementary,
   },
-  { op: "power", name: "gradient", fn: (a, b) => power(a!, b!), inputs: [uniform([5, 9], 0.1, 8, 1), normal([9], 2)], gradient: [0, 1] },
+  {
+    op: "power",
+    name: "gradient",
+    fn: (a, b) => power(a!, b!),
+    inputs: [uniform([5, 9], 0.1, 8, 1), normal([9], 2)],
+    gradient: [0, 1],
+    tolerance: elementary,
+  },
   {
     op: "power",
     name: "whole exponents",
@@ -387,7 +395,7 @@ export const elementwiseCases: readonly ConformanceCase[] = [
     inputs: [uniform([400], 0.9, 1.1, 1), uniform([400], -700, 700, 2)],
     tolerance: elementary,
   },
-  { op: "identity", name: "gradient", fn: (x) => multiply(identity(x!), x!), inputs: [normal([7], 1)], gradient: [0] },
+  { op: "identity", name: "gradient", fn: (x) => multiply(identity(x!), x!), inputs: [normal([7], 1)], gradient: [0], tolerance: rounded },
   ...(
     [
       ["ceil", ceil],
@@ -403,6 +411,7 @@ export const elementwiseCases: readonly ConformanceCase[] = [
       fn: (x) => multiply(fn(x!), x!),
       inputs: [normal([4, 5], 1)],
       gradient: [0],
+      tolerance: rounded,
     }),
   ),
   {
@@ -411,6 +420,7 @@ export const elementwiseCases: readonly ConformanceCase[] = [
     fn: (x) => multiply(maximum(x!, identity(x!)), 3),
     inputs: [normal([9], 1)],
     gradient: [0],
+    tolerance: rounded,
   },
   {
     op: "where",
@@ -418,7 +428,22 @@ export const elementwiseCases: readonly ConformanceCase[] = [
     fn: (x, y) => where(greater(x!, 0), multiply(x!, y!), y!),
     inputs: [normal([4, 5], 1), normal([5], 2)],
     gradient: [0, 1],
+    tolerance: rounded,
   },
-  { op: "where", name: "clip and its gradient", fn: (x) => clip(x!, -0.5, 0.75), inputs: [normal([40], 1)], gradient: [0] },
-  { op: "cast", name: "gradient", fn: (x) => multiply(cast(cast(x!, "f32"), "f32"), 2), inputs: [normal([6], 1)], gradient: [0] },
+  {
+    op: "where",
+    name: "clip and its gradient",
+    fn: (x) => clip(x!, -0.5, 0.75),
+    inputs: [normal([40], 1)],
+    gradient: [0],
+    tolerance: exact,
+  },
+  {
+    op: "cast",
+    name: "gradient",
+    fn: (x) => multiply(cast(cast(x!, "f32"), "f32"), 2),
+    inputs: [normal([6], 1)],
+    gradient: [0],
+    tolerance: exact,
+  },
 ];

@@ -1,23 +1,28 @@
 import { matmul, NdArray, operators } from "@skein/tensor-core";
+import { defaultTolerance, storageTolerance } from "../closeness.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normal } from "../seeded.ts";
 
 const toHalf = (array: NdArray): NdArray => NdArray.from(array.toNumbers(), array.shape, "f16");
 
 /**
- * The rows of products again, with f16 operands. Sums are f32 and rounded once, to half an ulp of 2⁻¹¹, so a row allows twice that. Gradient
- * rules are the same; differences of f16 values would say nothing about them.
+ * The rows of products again, with f16 operands. Sums are f32, and rounded once: to what a row allows them comes what rounding may put between
+ * neighbours, twice the unit roundoff 2⁻¹¹. Gradient rules are the same; differences of f16 values would say nothing about them.
  */
 export const halfRows = (rows: readonly ConformanceCase[]): ConformanceCase[] =>
   rows.flatMap(({ gradient: _, ...row }) => {
     const positions = operators[row.op]!.halfOperands;
     if (positions === undefined) return [];
+    const wide = row.tolerance ?? defaultTolerance.f32;
     return [
       {
         ...row,
         name: `${row.name}, f16`,
         inputs: row.inputs.map((input, i) => (positions.includes(i) ? toHalf(input) : input)),
-        tolerance: { absolute: Math.max(1e-3, row.tolerance?.absolute ?? 0), relative: Math.max(1e-3, row.tolerance?.relative ?? 0) },
+        tolerance: {
+          absolute: wide.absolute + storageTolerance.f16.absolute,
+          relative: wide.relative + storageTolerance.f16.relative,
+        },
       },
     ];
   });

@@ -24,13 +24,14 @@ const perDtype = (op: string, name: string, shape: Shape, fn: ConformanceCase["f
     tolerance: { absolute: 0, relative: 0 },
   }));
 
-/** An f32 row with its gradient; the gradient of a broadcast sums, so it may round. */
+/** An f32 row with its gradient; the gradient of a broadcast sums, so that may round. */
 const differentiated = (op: string, name: string, shapes: readonly Shape[], fn: ConformanceCase["fn"]): ConformanceCase => ({
   op,
   name,
   fn,
   inputs: shapes.map((shape, i) => normal(shape, i + 1)),
   gradient: shapes.map((_, i) => i),
+  tolerance: { absolute: 0, relative: 0 },
 });
 
 const broadcasts: readonly (readonly [name: string, from: Shape, to: Shape])[] = [
