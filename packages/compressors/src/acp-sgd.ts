@@ -41,6 +41,7 @@ export const acpSgdAggregator = ({ compute, ...options }: AcpSgdOptions): Aggreg
   return {
     name: `acp-sgd rank ${options.rank}, ${compute}`,
     biased: true,
+    scope: "tensor",
     init: (bucket) => {
       const { matrices } = planLowRank(bucket, options, 1);
       return {

@@ -2,6 +2,15 @@ import type { Tensor } from "@skein/tensor-core";
 import type { Bucket } from "./bucket.ts";
 import type { AggregateContext } from "./context.ts";
 
+/**
+ * What is looked at together to decide what of an entry is sent. "tensor": at most the tensor that it is in, so that it does not matter which tensors share
+ * a bucket, draws aside; "bucket": whatever else is in its bucket, too. Over a whole model: a bucket that holds all of it.
+ */
+export type SelectionScope = "tensor" | "bucket";
+
+/** The wider of some scopes. */
+export const widestScope = (scopes: readonly SelectionScope[]): SelectionScope => (scopes.includes("bucket") ? "bucket" : "tensor");
+
 export interface Aggregated<State> {
   /** f32 `[n]`, the same bits on all ranks. */
   readonly mean: Tensor;
@@ -41,6 +50,8 @@ export interface Aggregator<State = unknown> {
   readonly name?: string;
   /** Whether the expectation of `sent` differs from the gradient, so that error feedback is needed to converge. */
   readonly biased: boolean;
+  /** "tensor" is a promise; "bucket" says that there is none. */
+  readonly scope: SelectionScope;
   /**
    * δ of ‖u − sent‖² ≤ (1 − δ)‖u‖² on every rank of so many: the part of any gradient that is sent at least, in expectation where it draws. Absent,
    * or undefined for some numbers of ranks or lengths, where none is known: what the other ranks send may crowd out a rank's own.

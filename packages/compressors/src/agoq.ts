@@ -80,6 +80,7 @@ export const agoqAggregator = ({ blockSize = 256 }: AgoqOptions = {}): Aggregato
   return {
     name: "AGoQ",
     biased: true,
+    scope: "bucket",
     init: () => [],
     aggregate: aggregateInHalves(halves),
     halves,

@@ -15,6 +15,7 @@ const marked: Compressor<[], { readonly values: Tensor }> = defineCompressor<[],
   name: "marked",
   aggregation: "gather",
   biased: false,
+  scope: "tensor",
   init: () => [],
   encode: (gradient, state, context) => ({
     payload: { values: add(gradient, multiply(cast(slice(context!.key!, [0], [1]), "f32"), 2 ** -32)) },

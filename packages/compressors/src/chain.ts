@@ -13,6 +13,7 @@ import {
   unflattenTree,
 } from "@skein/tensor-core";
 import type { EncodeContext } from "./context.ts";
+import { widestScope } from "./aggregator.ts";
 import { type Compressor, defineCompressor } from "./compressor.ts";
 
 /** The payload of `Outer`, whose values the inner compressor has replaced by `Inner`. */
@@ -73,6 +74,7 @@ export const chainCompressors = <OuterState, Outer extends { readonly values: Te
     ...(outer.name !== undefined && inner.name !== undefined && { name: `${outer.name}, then ${inner.name}` }),
     aggregation: outer.aggregation === "sum" && inner.aggregation === "sum" ? "sum" : "gather",
     biased: outer.biased || inner.biased,
+    scope: widestScope([outer.scope, inner.scope]),
     init: (gradient) => ({ outer: outer.init(gradient), inner: inner.init(values(gradient)) }),
     encode: (gradient, state, context) => {
       const first = outer.encode(gradient, state.outer, context);

@@ -13,7 +13,7 @@ import {
   type TensorSpec,
   unflattenTree,
 } from "@skein/tensor-core";
-import type { Aggregated, Aggregator } from "./aggregator.ts";
+import type { Aggregated, Aggregator, SelectionScope } from "./aggregator.ts";
 import { type Bucket, lengthOf } from "./bucket.ts";
 import type { AggregateContext, EncodeContext } from "./context.ts";
 
@@ -39,6 +39,8 @@ export interface Codec<State = unknown, Payload = unknown> {
   readonly aggregation: "sum" | "gather";
   /** Whether the expectation of `decode(encode(g))` differs from `g`, so that error feedback is needed to converge. */
   readonly biased: boolean;
+  /** Whether an entry is judged within its tensor alone, however tensors are bucketed. */
+  readonly scope: SelectionScope;
   /** δ of ‖u − C(u)‖² ≤ (1 − δ)‖u‖², in expectation where it draws. Absent, or undefined for some lengths, where none is known. */
   contraction?(gradient: TensorSpec): number | undefined;
   /** State for a gradient of this spec; traced. */

@@ -26,6 +26,7 @@ export interface Ef21State<Inner> {
 export const withEf21 = <Inner>(aggregator: Aggregator<Inner>): Aggregator<Ef21State<Inner>> => ({
   ...(aggregator.name === undefined ? {} : { name: `${aggregator.name} with EF21` }),
   biased: aggregator.biased,
+  scope: aggregator.scope,
   init: (bucket) => ({ estimate: zerosLike(bucket), mean: zerosLike(bucket), inner: aggregator.init(bucket) }),
   aggregate: (gradient, { estimate, mean, inner }, bucket, context) => {
     const news = aggregator.aggregate(subtract(gradient, estimate), inner, bucket, context);

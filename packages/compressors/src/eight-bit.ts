@@ -35,6 +35,7 @@ export const eightBitCompressor = ({ blockSize = 256, rounding = "nearest" }: Ei
     name,
     aggregation: "gather",
     biased: rounding === "nearest",
+    scope: "bucket",
     // Half a step of max|u|/127 may be lost of each entry.
     ...(rounding === "nearest" && {
       contraction: (gradient) => {

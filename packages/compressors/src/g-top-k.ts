@@ -109,6 +109,7 @@ export const gTopKAggregator = ({ density }: GTopKOptions): Aggregator<[]> => {
   return {
     name: `g-top-k ${density}`,
     biased: true,
+    scope: "bucket",
     contraction: (bucket, worldSize) => (worldSize === 1 ? keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined),
     init: () => [],
     aggregate: (gradient, state, bucket, { axis, collective }) => {

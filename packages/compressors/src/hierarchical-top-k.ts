@@ -75,6 +75,7 @@ export const hierarchicalTopKAggregator = ({ density, inside, across, ranksPerHo
   return {
     name: `hierarchical top-k ${density}`,
     biased: true,
+    scope: "bucket",
     contraction: (bucket) => (ranksPerHost === 1 ? keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined),
     init: () => [],
     aggregate: (gradient, state, bucket, context) => {

@@ -50,6 +50,7 @@ export const identityCompressor = ({ chunkBytes = Infinity }: IdentityOptions = 
       name: "identity",
       aggregation: "sum",
       biased: false,
+      scope: "tensor",
       contraction: () => 1,
       init: () => [],
       encode: (gradient, state) => ({ payload: { chunks: cut(reshape(gradient, [lengthOf(gradient)])) }, state }),

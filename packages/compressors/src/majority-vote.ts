@@ -64,6 +64,7 @@ const shardWords = (count: number, numRanks: number): number => Math.ceil(Math.c
 export const majorityVoteAggregator = (): Aggregator<[]> => ({
   name: "majority vote",
   biased: true,
+  scope: "tensor",
   init: () => [],
   aggregate: (gradient, state, bucket, context) => {
     const { axis, collective } = context;

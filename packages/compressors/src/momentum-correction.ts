@@ -77,6 +77,8 @@ export const withMomentumCorrection = <Inner>(
         };
       },
     }),
+    // The norm that is clipped is that of a bucket.
+    ...(clipNorm !== undefined && { scope: "bucket" }),
     ...(aggregator.contraction && { contraction: (bucket, worldSize) => aggregator.contraction!(bucket, worldSize) }),
   };
 };

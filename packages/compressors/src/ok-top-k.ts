@@ -109,6 +109,7 @@ export const okTopKAggregator = ({ density }: OkTopKOptions): Aggregator<[]> => 
   return {
     name: `ok-top-k ${density}`,
     biased: true,
+    scope: "bucket",
     contraction: (bucket, worldSize) => (worldSize === 1 ? keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined),
     init: () => [],
     aggregate: (gradient, state, bucket, { axis, collective }) => {

@@ -50,6 +50,7 @@ export const oneBitCompressor = ({ blockSize = 512 }: OneBitOptions = {}): Compr
     name: "1-bit",
     aggregation: "gather",
     biased: true,
+    scope: "bucket",
     contraction: () => 1 / blockSize,
     init: () => [],
     encode: (gradient, state) => {

@@ -26,6 +26,7 @@ const once = (aggregator: Aggregator, own: readonly number[] = gradient): number
 /** Adds something to each element that tells who dealt with it. */
 const marking = (mark: (context: { readonly key?: Tensor }) => Tensor | number): Aggregator<[]> => ({
   biased: false,
+  scope: "tensor",
   init: () => [],
   aggregate: (g, state, _, context) => {
     const marked = add(g, mark(context));

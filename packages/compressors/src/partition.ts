@@ -1,6 +1,6 @@
 import { concat, elementCount, foldIn, slice, type Tensor, zeros } from "@skein/tensor-core";
 import type { AggregateContext } from "./context.ts";
-import type { Aggregated, Aggregator } from "./aggregator.ts";
+import { type Aggregated, type Aggregator, widestScope } from "./aggregator.ts";
 import { type Bucket, bucketOf, type BucketTensor } from "./bucket.ts";
 import { identityCompressor } from "./identity.ts";
 
@@ -72,6 +72,7 @@ const partitionBy = (
   return {
     name,
     biased: all.some(({ biased }) => biased),
+    scope: widestScope(all.map(({ scope }) => scope)),
     init: (bucket) => classesOf(bucket, choose).map((one) => one.aggregator.init(one.bucket)),
     aggregate: (gradient, state, bucket, context) => {
       const classes = classesOf(bucket, choose);

@@ -69,6 +69,7 @@ const denseWithStateOf = <State>({ init }: Pick<Aggregator<State>, "init">): Agg
   return {
     name: "dense",
     biased: false,
+    scope: "tensor",
     init: (bucket) => init(bucket),
     aggregate: (gradient, state, bucket, context) => ({ ...dense.aggregate(gradient, [], bucket, context), state }),
     halves: {

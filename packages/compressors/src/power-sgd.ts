@@ -39,6 +39,7 @@ export const powerSgdAggregator = (options: LowRankOptions): Aggregator<PowerSgd
   return {
     name: `power-sgd rank ${options.rank}`,
     biased: true,
+    scope: "tensor",
     init: (bucket) => ({ factors: planLowRank(bucket, options, 2).matrices.map((matrix) => randomFactor(matrix.columns, matrix)) }),
     aggregate: (gradient, { factors }, bucket, context) => {
       const plan = planLowRank(bucket, options, 2);

@@ -66,6 +66,7 @@ export const qsgdCompressor = ({ levels = 127, bucketSize = 128 }: QsgdOptions =
     name,
     aggregation: "gather",
     biased: false,
+    scope: "bucket",
     init: () => [],
     encode: (gradient, state, context) => {
       const key = ownKey(name, context);

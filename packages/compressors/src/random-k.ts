@@ -86,6 +86,7 @@ export const randomKCompressor = ({ density, scaled = false }: RandomKCompressor
     name: `${scaled ? "scaled " : ""}random-k ${density}`,
     aggregation: "sum",
     biased: !scaled,
+    scope: "bucket",
     ...(!scaled && { contraction: ({ shape }) => keptShare(keptEntries(density, elementCount(shape)), elementCount(shape)) }),
     init: () => [],
     encode: (gradient, state, context) => {

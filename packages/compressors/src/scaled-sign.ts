@@ -35,6 +35,7 @@ const signCompressor = (name: string, partsOf: (gradient: TensorSpec) => readonl
     name,
     aggregation: "gather",
     biased: true,
+    scope: "bucket",
     contraction: leastOfSigns,
     init: () => [],
     encode: (gradient, state) => {
@@ -80,6 +81,7 @@ export const scaledSignPerTensorAggregator = (): Aggregator<[]> => {
   return {
     name,
     biased: true,
+    scope: "tensor",
     contraction: leastOfSigns,
     init: () => [],
     aggregate: (gradient, state, bucket, context) =>

@@ -53,6 +53,7 @@ export const defineSparsifier = ({
     name,
     aggregation: "gather",
     biased: true,
+    scope: "bucket",
     ...(contraction && { contraction: ({ shape }) => contraction(elementCount(shape)) }),
     init: () => [],
     encode: (gradient, state, context = {}) => ({ payload: select(flatten(gradient), context), state }),

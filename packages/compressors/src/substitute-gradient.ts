@@ -24,7 +24,7 @@ export const substituteGradient = <Own extends object, Inner>(
   { suffix, init, substitute }: Substitution<Own>,
 ): Aggregator<Own & { readonly inner: Inner }> => {
   type State = Own & { readonly inner: Inner };
-  const { name, biased, halves } = aggregator;
+  const { name, biased, scope, halves } = aggregator;
   const around = <Result extends { readonly sent: Tensor; readonly state: Inner }>(
     gradient: Tensor,
     own: State,
@@ -38,6 +38,7 @@ export const substituteGradient = <Own extends object, Inner>(
   return {
     ...(name === undefined ? {} : { name: `${name} ${suffix}` }),
     biased,
+    scope,
     init: (bucket) => ({ ...init(bucket), inner: aggregator.init(bucket) }),
     aggregate: (gradient, own, bucket, context) =>
       around(gradient, own, context, (instead, inner) => aggregator.aggregate(instead, inner, bucket, context)),

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { squares, stepOnce, worldGradients } from "../test/keyed-step.ts";
+import { bucketOf } from "./bucket.ts";
 import { ternGradAggregator } from "./tern-grad.ts";
 
 const greatestOf = (gradients: readonly (readonly number[])[]): number =>
@@ -59,6 +60,34 @@ describe("ternGradAggregator", () => {
     expect(numSent).toBeLessThan(60);
     expect(stepOnce(ternGradAggregator(), [[-3, -3, -3, -3]])[0]!.sent).toEqual([-3, -3, -3, -3]);
     expect(stepOnce(ternGradAggregator(), [[0.5]])[0]!.sent).toEqual([0.5]);
+  });
+
+  it("has a scale for each tensor: a small one keeps its signal beside a large one, clipped by its own deviation", () => {
+    const bucket = bucketOf([
+      { path: "large", shape: [40, 10] },
+      { path: "small", shape: [400] },
+      { path: "none", shape: [0] },
+      { path: "dead", shape: [3] },
+    ]);
+    const wave = Array.from({ length: 400 }, (_, i) => Math.sin(i + 1) + (i === 7 ? 100 : 0));
+    const ranks = [1, 3].map((factor) => [...wave.map((v) => 1e6 * factor * v), ...wave.map((v) => 1e-3 * factor * v), 0, 0, 0]);
+    for (const clip of [2.5, Infinity]) {
+      const steps = stepOnce(ternGradAggregator({ clip }), ranks, { bucket });
+      const scaleOf = (values: readonly number[]): number => {
+        const deviation = Math.sqrt(squares(values) / values.length);
+        return Math.min(Math.max(...values.map(Math.abs)), clip * deviation);
+      };
+      for (const [begin, end] of [
+        [0, 400],
+        [400, 800],
+      ] as const) {
+        const scale = Math.max(...ranks.map((own) => scaleOf(own.slice(begin, end))));
+        for (const { sent } of steps)
+          for (const v of sent.slice(begin, end)) expect([0, 1]).toContain(Math.round((1e4 * Math.abs(v)) / scale) / 1e4);
+        expect(steps[1]!.sent.slice(begin, end).some((v) => v !== 0)).toBe(true);
+      }
+      expect(steps[0]!.mean.slice(800)).toEqual([0, 0, 0]);
+    }
   });
 
   it("draws for each rank by itself", () => {

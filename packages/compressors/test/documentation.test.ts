@@ -113,7 +113,7 @@ const symbolsOf = ({ name }: Row, bucket: Bucket, worldSize: number): Symbols =>
 const isComposed = ({ name }: Row): boolean =>
   /^(ef21|chain|partition|per-path|dense phase|identity in pieces)|with (error feedback|momentum)/.test(name);
 
-const documented = tableOf(9);
+const documented = tableOf(10);
 const tried = Object.entries(buckets).filter(([name]) => name !== "empty");
 
 it("the page has a row for every aggregator and no other", () => {
@@ -125,7 +125,7 @@ it("the page has a row for every aggregator and no other", () => {
   );
 });
 
-describe.each(documented)("%s", (name, _what, collectives, bytes, biased, draws, contraction, state) => {
+describe.each(documented)("%s", (name, _what, collectives, bytes, biased, draws, scope, contraction, state) => {
   const row = rows.find((candidate) => `\`${candidate.name}\`` === name)!;
 
   it("sends the bytes that the page says, by the collectives that it says", () => {
@@ -144,9 +144,9 @@ describe.each(documented)("%s", (name, _what, collectives, bytes, biased, draws,
     expect([...new Set(used.map(({ op }) => op))].toSorted().join(", ")).toBe(collectives);
   });
 
-  it("is biased, draws, contracts and remembers as the page says", () => {
+  it("is biased, draws, judges, contracts and remembers as the page says", () => {
     const yes = (flag: boolean): string => (flag ? "yes" : "no");
-    expect([biased, draws]).toEqual([yes(row.aggregator.biased), yes(row.randomised)]);
+    expect([biased, draws, scope]).toEqual([yes(row.aggregator.biased), yes(row.randomised), row.aggregator.scope]);
     expect(contraction === "–").toBe(row.contraction === undefined);
     for (const [bucketName, bucket] of tried) {
       const values = symbolsOf(row, bucket, 1);

@@ -110,6 +110,7 @@ describe("exchange", () => {
     const marked = defineCompressor<[], { values: Tensor }>({
       aggregation: "sum",
       biased: false,
+      scope: "tensor",
       init: () => [],
       encode: (g, state, context) => ({
         payload: { values: add(add(multiply(g, 0), cast(context!.rank!, "f32")), cast(slice(context!.key!, [0], [1]), "f32")) },

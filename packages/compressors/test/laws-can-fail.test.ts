@@ -189,6 +189,11 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
   ],
   ["permuted gradients", "sends the first half", ofIdentity(sending((g) => firstHalf(g)))],
   [
+    "what is sent of a tensor is the same",
+    "chooses among all of its bucket",
+    { ...topK, aggregator: { ...topK.aggregator, scope: "tensor" } },
+  ],
+  [
     "gradients times a power of two",
     "sends what is above a threshold",
     ofIdentity(sending((g) => where(greaterEqual(absolute(g), 0.5), g, 0))),

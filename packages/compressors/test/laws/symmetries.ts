@@ -1,5 +1,19 @@
+import { elementCount } from "@skein/tensor-core";
 import { lengthOf } from "../../src/index.ts";
-import { cycleOf, drawn, buckets, expectEqual, expectNear, greatest, holds, type Law, smoothGradient, worldsOf } from "./law.ts";
+import type { Stepped } from "../stepper.ts";
+import {
+  cycleOf,
+  drawn,
+  buckets,
+  expectEqual,
+  expectNear,
+  expectSameBits,
+  greatest,
+  holds,
+  type Law,
+  smoothGradient,
+  worldsOf,
+} from "./law.ts";
 
 const { scalar, pair, vector, matrix, mixed } = buckets;
 
@@ -42,8 +56,45 @@ const commutesWith = (name: string, appliesTo: Law["appliesTo"], factors: readon
   },
 });
 
+/** Every tensor of a bucket by itself: as others change, however much, it must be sent as it was. */
+const ownTensor: Law = {
+  name: "what is sent of a tensor is the same whatever else is in its bucket, where it says so",
+  appliesTo: ({ aggregator }) => aggregator.scope === "tensor",
+  check: (row) => {
+    const worlds = worldsOf(row, cycleOf(row));
+    holds(drawn({ among: [mixed], ranks: [1, 3] }), ({ bucket, numRanks, gradients, seed }) => {
+      const cycle = worlds(bucket, numRanks);
+      const walk = (own: readonly (readonly number[])[]): Stepped[] => {
+        let state = cycle[0]!.init();
+        return cycle.map((world, step) => {
+          const stepped = world.step(own, state, seed, step);
+          state = stepped.state as typeof state;
+          return stepped;
+        });
+      };
+      const usual = walk(gradients);
+      let begin = 0;
+      for (const { path, shape } of bucket.tensors) {
+        const end = begin + elementCount(shape);
+        const own = (values: ArrayLike<number>): number[] => Array.from(values).slice(begin, end);
+        const others = walk(
+          gradients.map((gradient, rank) =>
+            gradient.map((value, i) => (i >= begin && i < end ? value : Math.fround(7 * value + rank - 500))),
+          ),
+        );
+        others.forEach(({ mean, sent }, step) => {
+          expectSameBits(own(mean[0]!), own(usual[step]!.mean[0]!), `mean of ${path} in step ${step}`);
+          sent.forEach((ofRank, rank) => expectSameBits(own(ofRank), own(usual[step]!.sent[rank]!), `sent of ${path} by rank ${rank}`));
+        });
+        begin = end;
+      }
+    });
+  },
+};
+
 export const symmetryLaws: readonly Law[] = [
   permutation,
+  ownTensor,
   commutesWith("gradients times a power of two give as many times the mean", (row) => row.scale, [2, 0.25, 2 ** 20, 2 ** -20]),
   commutesWith("negated gradients give the negated mean", (row) => row.odd, [-1]),
 ];

@@ -39,10 +39,13 @@ const eightBitBytes =
     return gathered(rows * size + 4 * rows, worldSize);
   };
 
-/** All-to-all of two bits, all-gather of as many as 2P needs, all-reduce of one f32. */
+/** All-to-all of two bits, all-gather of as many as 2P needs, all-reduce of one f32 for each tensor. */
 const ternGradBytes = (bucket: Bucket, worldSize: number): number => {
   const shard = Math.ceil(words(lengthOf(bucket)) / worldSize);
-  return (worldSize - 1) * (2 + Math.ceil(Math.log2(2 * worldSize + 1))) * 4 * shard + (2 * 4 * (worldSize - 1)) / worldSize;
+  return (
+    (worldSize - 1) * (2 + Math.ceil(Math.log2(2 * worldSize + 1))) * 4 * shard +
+    (2 * 4 * bucket.tensors.length * (worldSize - 1)) / worldSize
+  );
 };
 
 /** All-to-all and all-gather, each of one bit per entry of a shard and one word. */
