@@ -1,3 +1,4 @@
+import type { Aggregator } from "@skein/compressors";
 import { optimize, type Tensor, trace, validateGraph } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
 import { checkJob } from "./config.ts";
@@ -27,37 +28,124 @@ const kinds = (
 
 const partsOf = (job: object): ReturnType<typeof buildParts> => buildParts(checkJob(job, { file: "job.yaml" }), { shape: [28, 28, 1] }, 20);
 
-/** Collectives of a step, with their operands' bytes. */
-const collectivesOf = (job: object, step: number): string[] => {
+/** A collective of a step: "all-reduce:max f32[4]", and the part of the step that it belongs to. */
+interface StepCollective {
+  readonly text: string;
+  readonly scope: string;
+}
+
+/** Collectives of a step in the order in which they start, with their operands. */
+const collectivesOf = (job: object, step: number): StepCollective[] => {
   const parts = partsOf(job);
   const batch = { inputs: { dtype: "f32", shape: [2, 28, 28, 1] }, labels: { dtype: "i32", shape: [2] } };
-  const { graph } = trace(
+  const traced = trace(
     trainStep(parts, parts.compressorAt(step)) as unknown as (...args: Tensor[]) => unknown,
     [stateSpecs(parts), batch] as never,
-    {
-      mesh: parts.mesh,
-    },
+    { mesh: parts.mesh },
   );
-  validateGraph(graph);
-  return optimize(graph)
-    .nodes.filter(({ op }) => op === "collective-start")
-    .map(({ params, inputs }) => `${String(params["collective"])} ${inputs.length}`);
+  validateGraph(traced.graph);
+  const { nodes } = optimize(traced.graph);
+  return nodes
+    .filter(({ op }) => op === "collective-start")
+    .map(({ params: { collective, reduction }, inputs: [operand], scope }) => {
+      const { dtype, shape } = nodes[operand!.node]!.specs[operand!.output]!;
+      return {
+        text: `${String(collective)}${reduction === "max" ? ":max" : ""} ${dtype}[${shape.join(",")}]`,
+        scope: scope.split("/").at(-1)!,
+      };
+    });
+};
+
+const exchanged = (job: object, step = 0): string[] =>
+  collectivesOf(job, step)
+    .filter(({ scope }) => scope.startsWith("exchange-"))
+    .map(({ text }) => text)
+    .toSorted();
+
+/**
+ * What four ranks exchange of 19,090 gradients in four tensors (784 × 24, 24, 24 × 10, 10), in one bucket: of k = 190 entries, in blocks of the default
+ * sizes, in shards of 4,773 (150 words of bits), at rank 4.
+ */
+const exchangedBy: { readonly [kind: string]: readonly string[] } = {
+  identity: ["all-reduce f32[19090]"],
+  "top-k": ["all-gather u32[190,2]"],
+  "random-k": ["all-reduce f32[190]"],
+  "gaussian-k": ["ragged-all-gather u32[254,2]"], // room for 4k/3
+  "g-top-k": ["send-receive u32[190,2]", "send-receive u32[190,2]"],
+  "ok-top-k": [
+    ...Array.from({ length: 4 }, () => "all-reduce i32[256]"),
+    "all-gather i32[1]",
+    "ragged-all-gather u32[190,2]",
+    "ragged-all-to-all u32[760,2]",
+  ].toSorted(),
+  "ms-top-k": ["all-gather u32[190,2]"],
+  "hierarchical-top-k": ["all-gather f32[9545]", "all-gather u32[95,2]", "reduce-scatter f32[19090]"], // hosts of two ranks
+  threshold: ["ragged-all-gather u32[1909,2]"],
+  dgc: ["all-gather u32[190,2]"],
+  ef21: ["all-gather u32[190,2]"],
+  lags: ["all-gather u32[1,2]", "all-gather u32[1881,2]", "all-gather u32[2,2]", "all-gather u32[24,2]"], // a tenth of each, without a plan
+  "majority-vote": ["all-gather u32[1,151]", "all-to-all u32[4,151]"],
+  "scaled-sign": ["all-gather u32[598]"],
+  "one-bit": ["all-gather u32[673]"],
+  qsgd: ["all-gather f32[150,1]", "all-gather u8[150,128]"],
+  "tern-grad": ["all-gather u32[4,150]", "all-reduce:max f32[4]", "all-to-all u32[4,2,150]"],
+  "eight-bit": ["all-gather f32[75,1]", "all-gather u8[75,255]"],
+  agoq: ["all-gather f32[1,19,1]", "all-gather u8[1,19,252]", "all-to-all f32[4,19,1]", "all-to-all u8[4,19,252]"],
+  "power-sgd": ["all-reduce f32[3410]", "all-reduce f32[96]"], // 24 × 10 is not worth it
+  "acp-sgd": ["all-reduce f32[3266]"],
+};
+
+/** What of it waits for the next step with DeAR, and what else is exchanged then. */
+const carriedBy: { readonly [kind: string]: readonly string[] } = {
+  identity: ["all-gather f32[4773]"],
+  "tern-grad": ["all-gather u32[4,150]"],
+  agoq: ["all-gather f32[1,19,1]", "all-gather u8[1,19,252]"],
 };
 
 describe("every compression that a job file may name", () => {
-  test("is in the list", () => expect(kinds.length).toBeGreaterThanOrEqual(19));
+  test("is in the list", () => expect(kinds.toSorted()).toEqual(Object.keys(exchangedBy).toSorted()));
 
-  test.each(kinds)("%s makes a step, with each overlap that the job may ask for", (kind) => {
+  test.each(kinds)("%s exchanges what it is known for, with each overlap that the job may ask for", (kind) => {
     const compression = { kind, ...needed[kind] };
     const buckets = kind === "lags" ? { buckets: { kind: "per-tensor" } } : {};
-    expect(collectivesOf(jobOf(compression, buckets), 0).length).toBeGreaterThan(0);
-    expect(collectivesOf(jobOf(compression, { ...buckets, overlap: "none" }), 1).length).toBeGreaterThan(0);
-    if (kind !== "identity") {
-      const averaged = jobOf({ ...compression, momentum: 0.5 }, buckets);
-      expect(collectivesOf(averaged, 0)).toEqual(collectivesOf(jobOf(compression, buckets), 0)); // what is exchanged differs, not how
+    const wanted = exchangedBy[kind]!;
+    expect(exchanged(jobOf(compression, buckets))).toEqual(wanted);
+    expect(exchanged(jobOf(compression, { ...buckets, overlap: "none" }))).toEqual(wanted);
+    // What is exchanged differs, not how.
+    if (kind !== "identity") expect(exchanged(jobOf({ ...compression, momentum: 0.5 }, buckets))).toEqual(wanted);
+    if (kind === "acp-sgd") {
+      expect(exchanged(jobOf(compression), 1)).toEqual(["all-reduce f32[170]"]); // the other factors, 24 and 10 columns of 4, and vectors
+      return;
     }
-    if (kind !== "acp-sgd") expect(collectivesOf(jobOf(compression, { ...buckets, overlap: "dear" }), 1).length).toBeGreaterThan(0);
+    const deferred = jobOf(compression, { ...buckets, overlap: "dear" });
+    expect(exchanged(deferred)).toEqual(kind === "identity" ? ["all-gather f32[4773]", "reduce-scatter f32[19092]"] : wanted);
+    const all = collectivesOf(deferred, 1);
+    const forwardEnds = all.findIndex(({ scope }) => scope === "mean-loss");
+    expect(
+      all
+        .slice(0, forwardEnds)
+        .map(({ text }) => text)
+        .toSorted(),
+    ).toEqual(carriedBy[kind] ?? []);
+    // The flags of what is not finite, one for each tensor.
+    expect(all.filter(({ scope }) => scope === "update").map(({ text }) => text)).toEqual(["all-reduce i32[4]"]);
   });
+});
+
+test("with DeAR, buckets of a size are filled as the forward pass needs them", () => {
+  const bucketsOf = (more: object): unknown => partsOf(jobOf({ kind: "identity" }, more)).buckets;
+  const [stem, head] = [
+    ["layers.0.weight", "layers.0.bias"],
+    ["layers.1.weight", "layers.1.bias"],
+  ];
+  for (const buckets of [
+    { kind: "fixed-size", bytes: 76_000 },
+    { kind: "tuned", leastBytes: 76_000, mostBytes: 76_000 },
+  ]) {
+    // 75,264 + 96 + 960 + 40 bytes: one tensor of a small layer goes alone.
+    expect(bucketsOf({ buckets })).toEqual([head, stem]);
+    expect(bucketsOf({ buckets, overlap: "dear" })).toEqual([["layers.1.weight"], ["layers.1.bias", ...stem!]]);
+  }
 });
 
 test("warm-up, densities and turns follow one another", () => {
@@ -83,8 +171,15 @@ test.each(["top-k", "random-k", "ms-top-k"])("%s has its values compressed furth
   expect(nameOf({ values: { kind: "eight-bit" } })).toBe(`${plain}, then 8-bit with error feedback`);
   expect(nameOf({ values: { kind: "qsgd", levels: 7 } })).toMatch(`${plain}, then QSGD 7`);
   const gathered = (values: object): number =>
-    collectivesOf(jobOf({ kind, density: 0.25, ...values }), 0).filter((name) => name.startsWith("all-gather")).length;
+    exchanged(jobOf({ kind, density: 0.25, ...values })).filter((name) => name.startsWith("all-gather")).length;
   expect(gathered({ values: { kind: "eight-bit", blockSize: 64 } })).toBeGreaterThan(gathered({})); // codes and scales
+});
+
+test("TernGrad clips at 2.5 deviations unless the job says otherwise, and has a scale for each tensor", () => {
+  const aggregator = (more: object): Aggregator => partsOf(jobOf({ kind: "tern-grad", ...more })).compressorAt(0);
+  // Without clipping it is unbiased.
+  expect([{}, { clip: 2.5 }, { clip: 4 }, { clip: 0 }].map((more) => aggregator(more).biased)).toEqual([true, true, true, false]);
+  expect(exchanged(jobOf({ kind: "tern-grad" }))).toContain("all-reduce:max f32[4]");
 });
 
 test("momentum is outermost, so that dense steps and dense tensors follow the running mean, too", () => {
@@ -96,10 +191,8 @@ test("momentum is outermost, so that dense steps and dense tensors follow the ru
 });
 
 test("small tensors and vectors travel dense where the job says so", () => {
-  const sent = (more: object): string[] => collectivesOf(jobOf({ kind: "top-k", density: 0.1, ...more }), 0);
-  const dense = (names: readonly string[]): number => names.filter((name) => name.startsWith("all-reduce")).length;
-  // The mean of the loss is an all-reduce, too.
-  expect(dense(sent({}))).toBe(1);
-  expect(dense(sent({ denseVectors: true }))).toBe(2);
-  expect(dense(sent({ denseBelow: 1000 }))).toBe(2);
+  const sent = (more: object): string[] => exchanged(jobOf({ kind: "top-k", density: 0.1, ...more }));
+  expect(sent({})).toEqual(["all-gather u32[1909,2]"]);
+  expect(sent({ denseVectors: true })).toEqual(["all-gather u32[1905,2]", "all-reduce f32[34]"]);
+  expect(sent({ denseBelow: 1000 })).toEqual(["all-gather u32[1881,2]", "all-reduce f32[274]"]);
 });

@@ -1,4 +1,4 @@
-import type { Tensor } from "@skein/tensor-core";
+import { byteLength, type Tensor } from "@skein/tensor-core";
 import {
   acpSgdCycle,
   type Aggregator,
@@ -30,6 +30,7 @@ import {
   randomKCompressor,
   scaledSignCompressor,
   scaledSignPerTensorAggregator,
+  specsByPath,
   ternGradAggregator,
   thresholdCompressor,
   topKCompressor,
@@ -37,8 +38,9 @@ import {
   withErrorFeedback,
   withMomentum,
 } from "@skein/compressors";
+import { planDear } from "@skein/cost-model";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
-import type { BucketsJob, CompressionJob, DensityWarmup } from "./job.ts";
+import type { BucketsJob, CompressionJob, DensityWarmup, OverlapName } from "./job.ts";
 
 /** Mesh axes of ranks that share a host, and of those that stand in the same place on each. */
 export const insideHostsAxis = "inside-hosts";
@@ -84,7 +86,9 @@ const buildCycle = (job: CompressionJob, density: number, plan: ExchangePlan | u
     case "ef21":
       return [withEf21(topKCompressor({ density })) as Aggregator];
     case "lags": {
-      const layerwise = (each: number): Aggregator => fed(topKCompressor({ density: each }));
+      // The plan's 1 is dense: the same mean for fewer bytes than all entries with their positions.
+      const layerwise = (each: number): Aggregator =>
+        each === 1 ? (identityCompressor() as Aggregator) : fed(topKCompressor({ density: each }));
       const planned = Object.entries(plan?.densities ?? {}).map(([path, each]) => [path, layerwise(each)] as const);
       return [perPath(Object.fromEntries(planned), layerwise(job.mostDensity)) as Aggregator];
     }
@@ -97,7 +101,7 @@ const buildCycle = (job: CompressionJob, density: number, plan: ExchangePlan | u
     case "qsgd":
       return [qsgdCompressor({ levels: job.levels, bucketSize: job.bucketSize }) as Aggregator];
     case "tern-grad":
-      return [ternGradAggregator({ clip: job.clip ?? Infinity }) as Aggregator];
+      return [ternGradAggregator({ clip: job.clip === 0 ? Infinity : job.clip }) as Aggregator];
     case "eight-bit":
       return [fed(eightBitCompressor({ blockSize: job.blockSize }))];
     case "agoq":
@@ -143,15 +147,22 @@ export const buildCompression = (job: CompressionJob, plan: ExchangePlan | undef
 export const firstTunedBytes = ({ leastBytes, mostBytes }: { readonly leastBytes: number; readonly mostBytes: number }): number =>
   Math.round(Math.sqrt(leastBytes * mostBytes));
 
+/** Buckets of at most so many bytes: filled as gradients become ready; with DeAR as the forward pass needs them, so that its first bucket is a full one. */
+export const sizedBuckets = (params: unknown, bytes: number, overlap: OverlapName): BucketPlan => {
+  if (overlap !== "dear") return bucketsOfSize(params, bytes);
+  const tensors = [...specsByPath(params)].map(([path, spec]) => ({ path, bytes: byteLength(spec), backwardSeconds: 0 }));
+  return planDear({ tensors: tensors.reverse() }, bytes);
+};
+
 /** Buckets that are known before anything is measured; the others begin with these. */
-export const buildBuckets = (job: BucketsJob, params: unknown): BucketPlan => {
+export const buildBuckets = (job: BucketsJob, params: unknown, overlap: OverlapName): BucketPlan => {
   switch (job.kind) {
     case "per-tensor":
     case "mg-wfbp":
       return bucketPerTensor(params);
     case "fixed-size":
-      return bucketsOfSize(params, job.bytes);
+      return sizedBuckets(params, job.bytes, overlap);
     case "tuned":
-      return bucketsOfSize(params, firstTunedBytes(job));
+      return sizedBuckets(params, firstTunedBytes(job), overlap);
   }
 };

@@ -80,7 +80,9 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
     z.strictObject({
       kind: z.literal("lags"),
       leastDensity: share.default(0.001),
-      mostDensity: share.default(0.1).describe("Densities of each tensor lie between the two, as its backward pass leaves time."),
+      mostDensity: share
+        .default(0.1)
+        .describe("Densities of each tensor lie between the two, as its backward pass leaves time; where dense fits, it travels dense."),
       errorFeedback,
       ...around,
     }),
@@ -100,7 +102,11 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
     z.strictObject({ ...qsgd, ...around }),
     z.strictObject({
       kind: z.literal("tern-grad"),
-      clip: z.number().gt(0).optional().describe("Clip at so many standard deviations first. Default: no clipping, unbiased."),
+      clip: z
+        .number()
+        .min(0)
+        .default(2.5)
+        .describe("Clip each tensor at so many standard deviations first, as in the paper; 0 for no clipping, which is unbiased."),
       ...around,
     }),
     z.strictObject({ kind: z.enum(["eight-bit", "agoq"]), blockSize, errorFeedback: errorFeedback.default(false), ...around }),

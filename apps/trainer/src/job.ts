@@ -154,7 +154,7 @@ export type CompressionJob =
   | ({ readonly kind: "scaled-sign"; readonly perTensor: boolean } & AroundCompression & ErrorFeedback)
   | ({ readonly kind: "one-bit"; readonly blockSize: number } & AroundCompression & ErrorFeedback)
   | (QsgdJob & AroundCompression)
-  | ({ readonly kind: "tern-grad"; readonly clip?: number | undefined } & AroundCompression)
+  | ({ readonly kind: "tern-grad"; readonly clip: number } & AroundCompression)
   | ({ readonly kind: "eight-bit" | "agoq"; readonly blockSize: number } & AroundCompression & ErrorFeedback)
   | ({ readonly kind: "power-sgd" | "acp-sgd"; readonly rank: number; readonly minimumCompression: number } & AroundCompression &
       ErrorFeedback);

@@ -1,8 +1,7 @@
-import { bucketsOfSize } from "@skein/compressors";
 import { type DataPosition, positionOf, type Records, stepsPerEpoch } from "@skein/data";
 import { Prefetcher } from "@skein/data/node";
 import type { Backend, Communicators, DeviceArray, Tracer } from "@skein/tensor-core";
-import { firstTunedBytes } from "./build-exchange.ts";
+import { firstTunedBytes, sizedBuckets } from "./build-exchange.ts";
 import { CompiledSteps } from "./compiled-steps.ts";
 import { RunError } from "./errors.ts";
 import type { EvaluationSums } from "./evaluate.ts";
@@ -152,7 +151,7 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
       events.stepped({ step: done, position, loss: loss!, seconds, exposedSeconds, skipped: skipped === 1 });
       if (done % checkEvery === 0) await requireReplicas?.(state, done); // NaN where never
       const bucketBytes = await tuner?.stepped(seconds);
-      if (bucketBytes !== undefined) state = await steps.rebucket(state, bucketsOfSize(state.params, bucketBytes));
+      if (bucketBytes !== undefined) state = await steps.rebucket(state, sizedBuckets(state.params, bucketBytes, job.overlap));
       if (tuner?.remark !== undefined) {
         events.remark(tuner.remark);
         tuner = undefined;

@@ -89,7 +89,7 @@ const prioritiesOf = (name: PrioritiesName, numBuckets: number): number[] =>
 export const buildParts = (job: Job, inputs: { readonly shape: readonly number[] }, totalSteps: number, plan?: ExchangePlan): Parts => {
   const model = buildModel(job.model, inputs);
   const params = specsOf((key: Tensor) => model.init(key).params, {});
-  const buckets = plan?.buckets ?? buildBuckets(job.buckets, params);
+  const buckets = plan?.buckets ?? buildBuckets(job.buckets, params, job.overlap);
   return {
     model,
     optimizer: buildOptimizer(job, totalSteps),

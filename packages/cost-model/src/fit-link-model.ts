@@ -1,6 +1,7 @@
 import { fitLink, type LinkSample } from "@skein/collectives";
 import { ArgumentError } from "@skein/tensor-core";
 import type { LinkModel, LinkPiece, PiecewiseLinkModel } from "./link-model.ts";
+import { median } from "./median.ts";
 
 /** A fitted model, and how well it fits. */
 export interface FittedLinkModel extends LinkModel {
@@ -9,12 +10,6 @@ export interface FittedLinkModel extends LinkModel {
   /** The largest |a + b · M − t| / t of the samples that were kept. */
   readonly worstRelativeError: number;
 }
-
-const median = (values: readonly number[]): number => {
-  const sorted = values.toSorted((x, y) => x - y);
-  const middle = Math.floor(sorted.length / 2);
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
-};
 
 const possible = ({ bytes, seconds }: LinkSample): boolean =>
   seconds > 0 && bytes >= 0 && Number.isFinite(seconds) && Number.isFinite(bytes);

@@ -1,3 +1,4 @@
+export { fitSlowdown } from "./fit-slowdown.ts";
 export { fitLinkModel, type FittedLinkModel, fitPiecewiseLinkModel, type PiecewiseFitOptions } from "./fit-link-model.ts";
 export {
   allInOne,
@@ -22,7 +23,7 @@ export {
   type LinkPiece,
   type PiecewiseLinkModel,
 } from "./link-model.ts";
-export { adaTopKDensities, adaTopKRatios } from "./planners/ada-top-k.ts";
+export { adaTopKDensities, adaTopKRatios } from "./simulated-only/ada-top-k.ts";
 export { planSimultaneous } from "./planners/asc.ts";
 export {
   bestTrial,
@@ -32,12 +33,12 @@ export {
   suggest,
   type SuggestOptions,
 } from "./planners/bayesian-optimisation.ts";
-export { type ByteSchedulerOptions, partitionsOfSize, planByteScheduler } from "./planners/byte-scheduler.ts";
+export { type ByteSchedulerOptions, partitionsOfSize, planByteScheduler } from "./simulated-only/byte-scheduler.ts";
 export { dearTimeline, type DearTimelineOptions, type HalvesModel, halvesOf, planDear } from "./planners/dear.ts";
 export { type LagsOptions, planLags, type TensorDensity } from "./planners/lags.ts";
 export { mergeOptimally } from "./planners/mg-wfbp-exact.ts";
 export { mergeGreedy } from "./planners/mg-wfbp.ts";
-export { type Partition, type PartitionPlan, priorityTimeline } from "./priority-timeline.ts";
+export { type Partition, type PartitionPlan, priorityTimeline } from "./simulated-only/priority-timeline.ts";
 export { type Slowdown, simultaneousTimeline, twoAtOnce } from "./simultaneous-timeline.ts";
 export { type CollectiveSpan, overlapBound, type Timeline, timelineOf } from "./timeline.ts";
 export { gigabitsPerSecond, kibibytes, mebibytes, microseconds, milliseconds } from "./units.ts";

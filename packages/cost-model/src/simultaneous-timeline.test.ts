@@ -4,7 +4,7 @@ import { groupings, models, planned, profileOf, profiles } from "../test/profile
 import { allInOne, onePerTensor } from "./gradient-profile.ts";
 import { planSimultaneous } from "./planners/asc.ts";
 import { mergeOptimally } from "./planners/mg-wfbp-exact.ts";
-import { simultaneousTimeline } from "./simultaneous-timeline.ts";
+import { simultaneousTimeline, twoAtOnce } from "./simultaneous-timeline.ts";
 import { timelineOf } from "./timeline.ts";
 
 describe("simultaneousTimeline", () => {
@@ -12,7 +12,7 @@ describe("simultaneousTimeline", () => {
     const model = { startupSeconds: 2, secondsPerByte: 1 };
     const ends = (...bytes: number[]): number[] => {
       const profile = profileOf(bytes.map((size) => ({ bytes: size, backwardSeconds: 0 })));
-      return simultaneousTimeline(profile, onePerTensor(profile), model).collectives.map(({ endSeconds }) => endSeconds);
+      return simultaneousTimeline(profile, onePerTensor(profile), model, twoAtOnce).collectives.map(({ endSeconds }) => endSeconds);
     };
     expect(ends(4, 4)).toEqual([8, 8]);
     expect(ends(4, 6)).toEqual([8, 10]);
@@ -68,8 +68,9 @@ describe("planSimultaneous", () => {
     let [numOptimal, numAll, worst] = [0, 0, 1];
     fc.assert(
       fc.property(profiles({ most: 8, least: 1 }), models, (profile, model) => {
-        const end = (plan: readonly (readonly string[])[]): number => simultaneousTimeline(profile, plan, model).communicationEndSeconds;
-        const found = end(planSimultaneous(profile, model));
+        const end = (plan: readonly (readonly string[])[]): number =>
+          simultaneousTimeline(profile, plan, model, twoAtOnce).communicationEndSeconds;
+        const found = end(planSimultaneous(profile, model, twoAtOnce));
         for (const plan of [mergeOptimally(profile, model), onePerTensor(profile), allInOne(profile)])
           expect(found).toBeLessThanOrEqual(end(plan));
         const best = Math.min(...[...groupings(profile)].map(end));
@@ -95,6 +96,6 @@ describe("planSimultaneous", () => {
   });
 
   test("a profile without tensors has no buckets", () => {
-    expect(planSimultaneous({ tensors: [] }, { startupSeconds: 1, secondsPerByte: 1 })).toEqual([]);
+    expect(planSimultaneous({ tensors: [] }, { startupSeconds: 1, secondsPerByte: 1 }, twoAtOnce)).toEqual([]);
   });
 });

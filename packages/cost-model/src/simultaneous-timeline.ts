@@ -9,7 +9,7 @@ import { barrierTimeline, type CollectiveSpan, type Timeline } from "./timeline.
  */
 export type Slowdown = readonly number[];
 
-/** Two all-reduces at once take a + 1.5 · b · M each, on Ethernet of 10 Gbit/s. Source: Shi, Chu and Li, INFOCOM 2021 (ASC-WFBP). */
+/** As published: two all-reduces at once take a + 1.5 · b · M each, on Ethernet of 10 Gbit/s. Source: Shi, Chu and Li, INFOCOM 2021 (ASC-WFBP). */
 export const twoAtOnce: Slowdown = [1, 1.5];
 
 interface Running {
@@ -71,13 +71,10 @@ export const simultaneously = (
  *
  * Cost: O(buckets · slowdown.length).
  *
+ * @param slowdown as `fitSlowdown` measured it, or `twoAtOnce`.
  * @throws ArgumentError for a plan that does not fit the profile, or slowdowns that do not grow from 1.
  *
  * Source: Shi, Chu and Li, Exploiting simultaneous communications to accelerate data parallel distributed deep learning, INFOCOM 2021.
  */
-export const simultaneousTimeline = (
-  profile: GradientProfile,
-  plan: BucketPlan,
-  model: CollectiveModel,
-  slowdown: Slowdown = twoAtOnce,
-): Timeline => barrierTimeline(profile, simultaneously(plannedBuckets(profile, plan), model, slowdown));
+export const simultaneousTimeline = (profile: GradientProfile, plan: BucketPlan, model: CollectiveModel, slowdown: Slowdown): Timeline =>
+  barrierTimeline(profile, simultaneously(plannedBuckets(profile, plan), model, slowdown));

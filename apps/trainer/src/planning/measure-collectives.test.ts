@@ -30,3 +30,29 @@ test.each(["all-reduce", "all-gather"] as const)("no sample of an %s is what a r
   // Ten each; timers may be a millisecond early.
   for (const { seconds } of samples) expect(seconds).toBeGreaterThanOrEqual(0.009);
 });
+
+test("two at once are under way together, on lanes of their own, and of equal size", async () => {
+  const events: string[] = [];
+  const lanes: Communicator = {
+    rank: 0,
+    worldSize: 2,
+    start: ({ priority = 0, input }) => {
+      events.push(`start ${priority}: ${input.byteLength}`);
+      return { id: priority };
+    },
+    wait: ({ id }) => void events.push(`wait ${id}`),
+    bytesSent: () => 0,
+    split: () => {
+      throw new Error("nobody splits here");
+    },
+  };
+  const backend = await createCpuBackend();
+  const samples = await measureCollectives("all-reduce", "data", { backend, communicators: { data: lanes }, mostBytes: 4096, atOnce: 2 });
+  expect([...new Set(samples.map(({ bytes }) => bytes))]).toEqual([4096, 16_384, 65_536]);
+  for (const { seconds } of samples) expect(seconds).toBeGreaterThan(0);
+  for (let call = 0; call < events.length; call += 4) {
+    const [first, second, ...waits] = events.slice(call, call + 4);
+    expect(first!.replace("0", "1")).toBe(second);
+    expect(waits.toSorted()).toEqual(["wait 0", "wait 1"]);
+  }
+});

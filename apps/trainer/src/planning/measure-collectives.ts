@@ -1,5 +1,16 @@
 import type { LinkSample } from "@skein/collectives";
-import { allGather, allReduce, type Backend, type Communicators, jit, NdArray, SpanRecorder, type Tensor } from "@skein/tensor-core";
+import {
+  allGather,
+  allReduce,
+  type Backend,
+  type Communicators,
+  InvariantError,
+  jit,
+  NdArray,
+  type Span,
+  SpanRecorder,
+  type Tensor,
+} from "@skein/tensor-core";
 
 /** From what is nearly all start-up to a large bucket. */
 const sizes: readonly number[] = [4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304];
@@ -12,34 +23,47 @@ const samplesEach = 3;
  */
 const callsEach = 4;
 
+/** Seconds from the begin of the first collective to the end of the last. */
+const spanned = (spans: readonly Span[]): number => {
+  const found = spans.filter(({ stream }) => stream === "communication");
+  if (found.length === 0) throw new InvariantError("the backend recorded no collective");
+  const ends = found.map(({ startSeconds, durationSeconds }) => startSeconds + durationSeconds);
+  return Math.max(...ends) - Math.min(...found.map(({ startSeconds }) => startSeconds));
+};
+
 /**
  * Time whole collectives along an axis, as this rank sees them: from their start, which is where a profile has its gradients ready, until the result is
  * there. All ranks call it together.
  *
  * @param mostBytes of a dense vector; larger ones are not tried.
- * @returns for an all-gather, bytes are those of the result.
+ * @param atOnce so many of equal size that are under way together, each with a priority of its own; from the begin of the first to the end of the last.
+ * @returns bytes of each; for an all-gather, those of the result.
  */
 export const measureCollectives = async (
   kind: "all-reduce" | "all-gather",
   axis: string,
-  { backend, communicators, mostBytes }: { readonly backend: Backend; readonly communicators: Communicators; readonly mostBytes: number },
+  {
+    backend,
+    communicators,
+    mostBytes,
+    atOnce = 1,
+  }: { readonly backend: Backend; readonly communicators: Communicators; readonly mostBytes: number; readonly atOnce?: 1 | 2 | 3 | 4 },
 ): Promise<LinkSample[]> => {
   const numRanks = communicators[axis]!.worldSize;
   const tracer = new SpanRecorder();
-  const collective = jit((x: Tensor) => (kind === "all-reduce" ? allReduce(x, axis) : allGather(x, axis)), backend, {
-    communicators,
-    tracer,
-  });
+  const one = (x: Tensor, priority: number): Tensor =>
+    kind === "all-reduce" ? allReduce(x, axis, "sum", { priority }) : allGather(x, axis, { priority });
+  const collectives = jit((operands: readonly Tensor[]) => operands.map(one), backend, { communicators, tracer });
   const samples: LinkSample[] = [];
   try {
     for (const [i, bytes] of sizes.entries()) {
       if (i > 2 && bytes > mostBytes) break; // three sizes at least, to lay a line through
       const elements = Math.max(1, Math.floor(bytes / 4 / (kind === "all-gather" ? numRanks : 1)));
-      const input = backend.upload(NdArray.zeros("f32", [elements]));
+      const inputs = Array.from({ length: atOnce }, () => backend.upload(NdArray.zeros("f32", [elements])));
       const call = async (): Promise<number> => {
         tracer.spans.length = 0;
-        backend.free(await collective(input));
-        return tracer.spans.find(({ stream }) => stream === "communication")!.durationSeconds;
+        for (const result of await collectives(inputs)) backend.free(result);
+        return spanned(tracer.spans);
       };
       await call(); // meets cold caches
       for (let sample = 0; sample < samplesEach; sample++) {
@@ -47,10 +71,10 @@ export const measureCollectives = async (
         for (let i = 0; i < callsEach; i++) seconds += await call();
         samples.push({ bytes: 4 * elements * (kind === "all-gather" ? numRanks : 1), seconds: seconds / callsEach });
       }
-      backend.free(input);
+      for (const input of inputs) backend.free(input);
     }
   } finally {
-    collective.release();
+    collectives.release();
   }
   return samples;
 };

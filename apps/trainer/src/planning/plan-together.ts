@@ -1,6 +1,7 @@
 import { type Aggregator, bucketOf, type BucketPlan, specsByPath } from "@skein/compressors";
 import {
   fitLinkModel,
+  fitSlowdown,
   type GradientProfile,
   type LagsOptions,
   type LinkModel,
@@ -10,12 +11,13 @@ import {
   planLags,
   planSimultaneous,
   simultaneousTimeline,
-  timelineOf,
+  type Slowdown,
 } from "@skein/cost-model";
 import type { ExchangePlan } from "./exchange-plan.ts";
-import type { CompressionJob, Job } from "../job.ts";
+import { buildCompression } from "../build-exchange.ts";
+import type { Job } from "../job.ts";
 import { dataAxis, stateSpecs } from "../train-state.ts";
-import { agreement } from "./agree.ts";
+import { type Agree, agreement } from "./agree.ts";
 import { measureCollectives } from "./measure-collectives.ts";
 import { measureProfile, type ProfileInput, profileFrom, profileNumbers } from "./measure-profile.ts";
 
@@ -31,12 +33,15 @@ const asAllReduce = (compressor: Aggregator, path: string, params: unknown, worl
   return (compressor.bytesSent(bucketOf([{ path, shape }]), worldSize) * worldSize) / (2 * (worldSize - 1));
 };
 
-const densitiesOf = (
-  { leastDensity, mostDensity }: CompressionJob & { readonly kind: "lags" },
+/** Densities of a job by path: between its least and its most, or 1, which is dense. */
+export const densitiesOf = (
+  { leastDensity, mostDensity }: { readonly leastDensity: number; readonly mostDensity: number },
   profile: GradientProfile,
   options: Omit<LagsOptions, "leastDensity">,
-): ExchangePlan["densities"] =>
-  Object.fromEntries(planLags(profile, { ...options, leastDensity }).map(({ path, density }) => [path, Math.min(density, mostDensity)]));
+): NonNullable<ExchangePlan["densities"]> =>
+  Object.fromEntries(
+    planLags(profile, { ...options, leastDensity }).map(({ path, density }) => [path, density === 1 ? 1 : Math.min(density, mostDensity)]),
+  );
 
 const milliseconds = (seconds: number): string => `${(seconds * 1000).toPrecision(3)} ms`;
 
@@ -63,23 +68,38 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
       compression.kind === "lags"
         ? densitiesOf(compression, dense, { worldSize: ranks, allReduce, allGather: await fit("all-gather") })
         : undefined;
-    const compressor = parts.compressorAt(Number.MAX_SAFE_INTEGER);
+    const compressor = buildCompression(compression, densities && { buckets: parts.buckets, densities })(Number.MAX_SAFE_INTEGER);
     const profile = {
       tensors: dense.tensors.map((tensor) => ({ ...tensor, bytes: asAllReduce(compressor, tensor.path, params, job.ranks) })),
     };
-    const buckets = bucketsFor(job, profile, allReduce);
-    const exposed = (plan: BucketPlan): string =>
-      milliseconds((job.priorities === "spread" ? simultaneousTimeline : timelineOf)(profile, plan, allReduce).exposedSeconds);
+    const slowdown = job.priorities === "spread" ? await measureSlowdown(allReduce, { backend, communicators, mostBytes }, agree) : onlyOne;
+    const buckets = bucketsFor(job, profile, allReduce, slowdown);
+    const exposed = (plan: BucketPlan): string => milliseconds(simultaneousTimeline(profile, plan, allReduce, slowdown).exposedSeconds);
+    const atOnce = slowdown.length === 1 ? "" : `, and two at once ${slowdown[1]!.toPrecision(3)} times as long to transfer`;
     return {
       plan: { buckets, ...(densities && { densities }) },
-      remark: `${dense.tensors.length} gradients in ${buckets.length} buckets; an all-reduce takes ${milliseconds(allReduce.startupSeconds)} + ${milliseconds(allReduce.secondsPerByte * 2 ** 20)} per MiB; expected exposed communication ${exposed(buckets)}, with a bucket per tensor ${exposed(onePerTensor(profile))}`,
+      remark: `${dense.tensors.length} gradients in ${buckets.length} buckets; an all-reduce takes ${milliseconds(allReduce.startupSeconds)} + ${milliseconds(allReduce.secondsPerByte * 2 ** 20)} per MiB${atOnce}; expected exposed communication ${exposed(buckets)}, with a bucket per tensor ${exposed(onePerTensor(profile))}`,
     };
   } finally {
     agree.release();
   }
 };
 
-const bucketsFor = ({ buckets }: Job, profile: GradientProfile, link: LinkModel): BucketPlan => {
+/** One collective after another. */
+const onlyOne: Slowdown = [1];
+
+/** How two collectives at once slow one another down on these links, as rank 0 sees it. */
+const measureSlowdown = async (
+  alone: LinkModel,
+  options: Omit<Parameters<typeof measureCollectives>[2], "atOnce">,
+  agree: Agree,
+): Promise<Slowdown> => {
+  const together = await measureCollectives("all-reduce", dataAxis, { ...options, atOnce: 2 });
+  const [two] = await agree([fitSlowdown(alone, together)]);
+  return [1, two!];
+};
+
+const bucketsFor = ({ buckets }: Job, profile: GradientProfile, link: LinkModel, slowdown: Slowdown): BucketPlan => {
   if (buckets.kind !== "mg-wfbp") return onePerTensor(profile);
   switch (buckets.plan) {
     case "exact":
@@ -87,6 +107,6 @@ const bucketsFor = ({ buckets }: Job, profile: GradientProfile, link: LinkModel)
     case "greedy":
       return mergeGreedy(profile, link);
     case "simultaneous":
-      return planSimultaneous(profile, link);
+      return planSimultaneous(profile, link, slowdown);
   }
 };

@@ -1,6 +1,6 @@
 import { allInOne, type BucketPlan, checkProfile, type GradientProfile, onePerTensor, readySeconds } from "../gradient-profile.ts";
 import type { CollectiveModel } from "../link-model.ts";
-import { simultaneously, type Slowdown, twoAtOnce } from "../simultaneous-timeline.ts";
+import { simultaneously, type Slowdown } from "../simultaneous-timeline.ts";
 import { mergeOptimally } from "./mg-wfbp-exact.ts";
 
 /** Whether a bucket ends after each tensor in ready order; after the last one always does. */
@@ -30,11 +30,12 @@ const changesAt = (cuts: Cuts, i: number): readonly Cuts[] => {
  *
  * Cost: O(tensors²) per sweep, and a few sweeps.
  *
+ * @param slowdown as `fitSlowdown` measured it, or `twoAtOnce`, the published one.
  * @throws ArgumentError for a model, profile or slowdown with impossible figures.
  *
  * Source: the model of Shi, Chu and Li, INFOCOM 2021; their own rule was not reachable, the search is ours.
  */
-export const planSimultaneous = (profile: GradientProfile, model: CollectiveModel, slowdown: Slowdown = twoAtOnce): BucketPlan => {
+export const planSimultaneous = (profile: GradientProfile, model: CollectiveModel, slowdown: Slowdown): BucketPlan => {
   checkProfile(profile);
   const ready = readySeconds(profile);
   const bytesBefore = [0];

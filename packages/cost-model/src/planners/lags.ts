@@ -19,6 +19,7 @@ export interface LagsOptions {
 /** A tensor and the share of its entries that is to be sent. */
 export interface TensorDensity {
   readonly path: string;
+  /** 1 is the whole gradient as it is, by all-reduce: dense. */
   readonly density: number;
 }
 
@@ -27,7 +28,8 @@ export interface TensorDensity {
  *
  *     ρ ≤ 1  with  t_select + T_all-gather(P · 8 · ρn) ≤ t_b(next),   else ρ_min
  *
- * and 1 where the dense all-reduce hides too. The last gradient has nothing to hide behind. A tensor sends one entry at least.
+ * and 1, which is dense, where that hides too, or takes no longer than ρ_min does: small tensors lose nothing then. The last gradient has nothing to hide
+ * behind. A tensor sends one entry at least.
  *
  * Cost: O(tensors · 50).
  *
@@ -48,12 +50,13 @@ export const planLags = (
   if (!(entryBytes > 0)) throw new ArgumentError(`planLags: entries of ${entryBytes} bytes were given; use a positive size`);
   return profile.tensors.map(({ path, bytes }, i) => {
     const budget = profile.tensors[i + 1]?.backwardSeconds ?? 0;
-    if (collectiveSeconds(allReduce, bytes) <= budget) return { path, density: 1 };
     const numElements = bytes / 4;
-    const hides = (density: number): boolean => {
+    const sparseSeconds = (density: number): number => {
       const kept = Math.max(1, Math.floor(density * numElements));
-      return selectionSeconds(numElements) + collectiveSeconds(allGather, worldSize * kept * entryBytes) <= budget;
+      return selectionSeconds(numElements) + collectiveSeconds(allGather, worldSize * kept * entryBytes);
     };
+    const hides = (density: number): boolean => sparseSeconds(density) <= budget;
+    if (collectiveSeconds(allReduce, bytes) <= Math.max(budget, sparseSeconds(leastDensity))) return { path, density: 1 };
     if (!hides(leastDensity)) return { path, density: leastDensity };
     if (hides(1)) return { path, density: 1 };
     // A search, not a formula, so that a model of several pieces is met too.

@@ -27,7 +27,9 @@ export const adaTopKRatios = (linkSeconds: readonly number[], ratio: number): re
  * Choose the density of each link's messages: 1 / rᵢ of `adaTopKRatios`, and 1 where rᵢ ≤ 3, since twelve bytes for every third element are no fewer than
  * four for each. That loses nothing: such a link takes at most max R / r dense, which is what the slowest one takes compressed.
  *
- * @returns densities for `topKCompressor`, in (0, 1].
+ * For the cost model only: the links are those between the stages of a pipeline, which no job has yet.
+ *
+ * @returns densities in (0, 1]: of `topKCompressor` below 1, which is dense and sent as it is.
  * @throws as `adaTopKRatios`.
  */
 export const adaTopKDensities = (linkSeconds: readonly number[], ratio: number): readonly number[] =>

@@ -1,7 +1,7 @@
 import { ArgumentError } from "@skein/tensor-core";
-import { backwardSeconds, checkProfile, type GradientProfile, readySeconds } from "./gradient-profile.ts";
-import { type CollectiveModel, collectiveSeconds } from "./link-model.ts";
-import type { CollectiveSpan, Timeline } from "./timeline.ts";
+import { backwardSeconds, checkProfile, type GradientProfile, readySeconds } from "../gradient-profile.ts";
+import { type CollectiveModel, collectiveSeconds } from "../link-model.ts";
+import type { CollectiveSpan, Timeline } from "../timeline.ts";
 
 /** A piece of one tensor's gradient that travels by itself. */
 export interface Partition {

@@ -1,7 +1,7 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { checkProfile, type GradientProfile } from "../gradient-profile.ts";
 import type { CollectiveModel } from "../link-model.ts";
-import { type PartitionPlan, priorityTimeline } from "../priority-timeline.ts";
+import { type PartitionPlan, priorityTimeline } from "./priority-timeline.ts";
 import { kibibytes } from "../units.ts";
 
 /**
@@ -30,6 +30,9 @@ export interface ByteSchedulerOptions {
 /**
  * Choose how gradients are cut into partitions with priorities (ByteScheduler): of the sizes tried, the one with the shortest iteration in
  * `priorityTimeline`, the larger of equals. Small partitions let what the forward pass needs first overtake sooner; each costs a start-up.
+ *
+ * For the cost model only; no job runs such a plan. A training step here ends when all its gradients are in, since one that is not finite stops it, so what
+ * overtakes gains nothing before the next forward pass. `overlap: dear` overlaps with that in halves.
  *
  * Cost: O(sizes · tensors · partitions).
  *

@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import { buildCompression } from "../build-exchange.ts";
+import type { CompressionJob } from "../job.ts";
+import { bucketOf } from "@skein/compressors";
+import { densitiesOf } from "./plan-together.ts";
+
+const lags = {
+  kind: "lags",
+  leastDensity: 0.001,
+  mostDensity: 0.1,
+  errorFeedback: true,
+  warmupSteps: 0,
+  denseBelow: 0,
+  denseVectors: false,
+  momentum: 0,
+} as const satisfies CompressionJob;
+
+/** A second hides a thousand dense bytes, or what costs no more: here an all-gather costs as much by byte. */
+const link = { startupSeconds: 0, secondsPerByte: 1e-3 };
+const profile = {
+  tensors: [
+    { path: "small", bytes: 400, backwardSeconds: 1 },
+    { path: "large", bytes: 40_000, backwardSeconds: 1 },
+    { path: "middle", bytes: 4_000, backwardSeconds: 1 },
+    { path: "first", bytes: 400_000, backwardSeconds: 1 },
+  ],
+};
+
+test("with lags, what may travel dense is neither capped nor sent as the largest of all its entries", () => {
+  const densities = densitiesOf(lags, profile, { worldSize: 2, allReduce: link, allGather: link });
+  // 400 bytes fit into a second; of the others 62 entries of two ranks do, of which the most allowed are a tenth.
+  expect(densities["small"]).toBe(1);
+  expect(densities["large"]).toBeCloseTo(0.0063, 3);
+  expect(densitiesOf({ ...lags, mostDensity: 0.002 }, profile, { worldSize: 2, allReduce: link, allGather: link })).toMatchObject({
+    small: 1,
+    large: 0.002,
+    first: 0.001,
+  });
+
+  const aggregator = buildCompression(lags, { buckets: [], densities })(0);
+  const sent = (path: string, elements: number): number => aggregator.bytesSent(bucketOf([{ path, shape: [elements] }]), 2);
+  expect(sent("small", 100)).toBe(400); // as all-reduce: 2 (P − 1) / P · 4 n, in place of 8 n (P − 1)
+  expect(sent("large", 10_000)).toBe(8 * 62);
+});

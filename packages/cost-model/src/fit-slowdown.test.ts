@@ -1,0 +1,38 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { profileOf } from "../test/profiles.ts";
+import { fitSlowdown } from "./fit-slowdown.ts";
+import { onePerTensor } from "./gradient-profile.ts";
+import { simultaneousTimeline } from "./simultaneous-timeline.ts";
+
+const sizes = [4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304];
+
+test("what a timeline of two at once takes gives its slow-down back, of any link", () => {
+  const links = fc.record({
+    startupSeconds: fc.double({ min: 1e-6, max: 1e-2, noNaN: true }),
+    secondsPerByte: fc.double({ min: 1e-11, max: 1e-6, noNaN: true }),
+  });
+  fc.assert(
+    fc.property(links, fc.double({ min: 1, max: 3, noNaN: true }), (link, slowdown) => {
+      const together = sizes.map((bytes) => {
+        const profile = profileOf([bytes, bytes].map((each) => ({ bytes: each, backwardSeconds: 0 })));
+        return { bytes, seconds: simultaneousTimeline(profile, onePerTensor(profile), link, [1, slowdown]).communicationEndSeconds };
+      });
+      expect(fitSlowdown(link, together)).toBeCloseTo(slowdown, 6);
+      // Where start-ups are nearly all, noise is nearly all: small messages that stumble count for nothing.
+      const noisy = together.map((sample, i) => (i === 0 ? { ...sample, seconds: sample.seconds * 50 } : sample));
+      if (link.secondsPerByte * sizes[3]! >= link.startupSeconds) expect(fitSlowdown(link, noisy)).toBeCloseTo(slowdown, 6);
+    }),
+  );
+});
+
+test("no two make one another faster, and where transfers take no time nothing is slowed", () => {
+  expect(fitSlowdown({ startupSeconds: 0, secondsPerByte: 1 }, [{ bytes: 10, seconds: 8 }])).toBe(1);
+  expect(fitSlowdown({ startupSeconds: 1, secondsPerByte: 0 }, [{ bytes: 10, seconds: 8 }])).toBe(1);
+});
+
+test("samples that are none are refused", () => {
+  const link = { startupSeconds: 1, secondsPerByte: 1 };
+  expect(() => fitSlowdown(link, [])).toThrow("no samples were given");
+  expect(() => fitSlowdown(link, [{ bytes: 10, seconds: Number.NaN }])).toThrow("10 bytes in NaN s");
+});
