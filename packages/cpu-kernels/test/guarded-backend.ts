@@ -1,6 +1,8 @@
 import {
   type Backend,
   byteLength,
+  type CollectiveOrder,
+  collectiveOrderOf,
   type DeviceArray,
   type Executable,
   formatSpec,
@@ -64,12 +66,14 @@ const arrayAt = (memory: Uint8Array, { address }: Block, { dtype, shape }: Tenso
 
 class GuardedExecutable implements Executable {
   readonly workspaceBytes = 0;
+  readonly collectives: CollectiveOrder;
   private readonly graph: Graph;
   private readonly wasm: WasmExports;
   private readonly memory: WebAssembly.Memory;
 
   constructor(source: Graph, wasm: WasmExports, memory: WebAssembly.Memory) {
     this.graph = prepareForCpu(source);
+    this.collectives = collectiveOrderOf(this.graph);
     this.wasm = wasm;
     this.memory = memory;
   }

@@ -36,6 +36,8 @@ test("two at once are under way together, on lanes of their own, and of equal si
   const lanes: Communicator = {
     rank: 0,
     worldSize: 2,
+    members: [0, 1],
+    exchangeTexts: (text) => [text, text],
     start: ({ priority = 0, input }) => {
       events.push(`start ${priority}: ${input.byteLength}`);
       return { id: priority };
