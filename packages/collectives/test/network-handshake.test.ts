@@ -200,8 +200,11 @@ describe("over TLS", () => {
   });
 
   test("a certificate of another rank", async () => {
-    const outcomes = await outcome(await listen({ rank: 0 }, identityOf(0)), await listen({ rank: 1 }, identityOf(2)));
-    expect(outcomes).toEqual(["peer-identity", "link-identity"]); // 0 sees it when it dials, 1 is told
+    const [zero, one] = [await listen({ rank: 0 }, identityOf(0)), await listen({ rank: 1 }, identityOf(2))];
+    // One after the other: who has seen it shuts its door.
+    await expect(one.connect([addressOf(0, zero)])).rejects.toMatchObject({ code: "link-identity" }); // is told
+    const again = await listen({ rank: 1 }, identityOf(2));
+    await expect(zero.connect([addressOf(1, again)])).rejects.toMatchObject({ code: "peer-identity" }); // sees it when it dials
   });
 
   test("a certificate of another authority", async () => {

@@ -1,9 +1,10 @@
 import type { AddressInfo, Socket } from "node:net";
 import { formatRanks } from "../rendezvous/ranks.ts";
+import { guardServer } from "../security/guard-server.ts";
 import { jobKey } from "../security/handshake.ts";
 import { requireSecure } from "../security/loopback.ts";
 import { checkSecret } from "../security/secret.ts";
-import { sourceOf, type Unproven, UnprovenConnections } from "../security/unproven-connections.ts";
+import { UnprovenConnections } from "../security/unproven-connections.ts";
 import { crc32cOf } from "../wire/folded-crc32c.ts";
 import { acceptSocket } from "./accept.ts";
 import type { Carrier } from "./carrier.ts";
@@ -30,7 +31,7 @@ export interface LinkListener {
 }
 
 // Strangers may hold that many sockets beside those of the peers; one that comes on top ends another.
-const strangerSockets = 256;
+const strangerSockets = 1024;
 
 const complete = (options: LinkOptions, carrier: Carrier, onRefused: (refusal: Refusal) => void): LinkSettings => {
   const { secret, ...rest } = options;
@@ -72,10 +73,8 @@ export const listenForLinks = async (carrier: Carrier, options: LinkOptions): Pr
   const key = (peer: number, socket: number): string => `${peer}/${socket}`;
   let whenAccepted: () => void = () => undefined;
   const expected = worldSize * socketsPerPair;
-  const unproven = new UnprovenConnections({ places: expected + strangerSockets, quota: expected });
-  const entered = new Map<string, Unproven>();
   const accept = (socket: Socket): void => {
-    const place = entered.get(endOf(socket));
+    const place = placeOf(socket);
     if (place === undefined) return void socket.destroy();
     const end = acceptSocket(socket, carrier, settings, {
       proven: place.leave,
@@ -91,16 +90,7 @@ export const listenForLinks = async (carrier: Carrier, options: LinkOptions): Pr
     socket.once("close", () => strangers.delete(end));
   };
   const server = carrier.serve(accept, (error, remote) => settings.onRefused({ remote, error }));
-  // Before `accept`, which TLS calls later: a socket counts from its first moment.
-  server.prependListener("connection", (socket: Socket) => {
-    const from = endOf(socket);
-    const place = unproven.enter(sourceOf(socket.remoteAddress), () => socket.destroy());
-    entered.set(from, place);
-    socket.once("close", () => {
-      place.leave();
-      if (entered.get(from) === place) entered.delete(from);
-    });
-  });
+  const placeOf = guardServer(server, new UnprovenConnections({ places: expected + strangerSockets, quota: expected }));
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(settings.port, settings.host, () => {
@@ -184,5 +174,3 @@ export const listenForLinks = async (carrier: Carrier, options: LinkOptions): Pr
     },
   };
 };
-
-const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

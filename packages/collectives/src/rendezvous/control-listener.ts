@@ -1,22 +1,19 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
+import { guardServer } from "../security/guard-server.ts";
 import { tlsServerOptions } from "../security/tls-identity.ts";
-import { sourceOf, type Unproven, UnprovenConnections } from "../security/unproven-connections.ts";
+import { type Unproven, UnprovenConnections } from "../security/unproven-connections.ts";
 import type { CheckedRendezvousOptions } from "./coordinator-options.ts";
 import type { RankAddress } from "./roster.ts";
 
 /** Connections at once that have not proven themselves yet, beyond one per rank. One that comes on top ends another. */
-const strangersAtOnce = 256;
+const strangersAtOnce = 1024;
 
-/**
- * Listens for the processes of a job by TCP, or by TLS where there is an identity. Counts every connection from its first moment, also
- * while TLS is still being agreed on.
- */
+/** Listens for the processes of a job by TCP, or by TLS where there is an identity. */
 export class ControlListener {
   readonly #options: CheckedRendezvousOptions;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  readonly #unproven: UnprovenConnections;
   #referenced = true;
 
   /**
@@ -26,11 +23,8 @@ export class ControlListener {
   constructor(options: CheckedRendezvousOptions, receive: (socket: Socket, unproven: Unproven) => void, drop: (reason: string) => void) {
     this.#options = options;
     const { security, handshakeTimeoutMilliseconds: handshakeTimeout, worldSize } = options;
-    this.#unproven = new UnprovenConnections({ places: worldSize + strangersAtOnce, quota: worldSize });
-    // TLS hands out another socket than the one that came; both have the same ends.
-    const places = new Map<string, Unproven>();
     const ready = (socket: Socket): void => {
-      const place = places.get(endOf(socket));
+      const place = placeOf(socket);
       if (place === undefined) socket.destroy();
       else receive(socket, place);
     };
@@ -42,20 +36,10 @@ export class ControlListener {
       drop(`a connection from ${socket.remoteAddress ?? "a peer that is gone"}: no TLS handshake (${error.message})`);
       socket.destroy();
     });
+    const placeOf = guardServer(this.#server, new UnprovenConnections({ places: worldSize + strangersAtOnce, quota: worldSize }));
     this.#server.on("connection", (socket: Socket) => {
-      const { remoteAddress, remotePort } = socket;
-      const end = endOf(socket);
-      const place = this.#unproven.enter(sourceOf(remoteAddress), () => {
-        drop(`a connection from ${remoteAddress}:${remotePort}: it had not proven who it is when others came`);
-        socket.destroy();
-      });
-      places.set(end, place);
       this.#sockets.add(socket);
-      socket.once("close", () => {
-        place.leave();
-        if (places.get(end) === place) places.delete(end);
-        this.#sockets.delete(socket);
-      });
+      socket.once("close", () => this.#sockets.delete(socket));
       if (!this.#referenced) socket.unref();
       if (security === undefined) ready(socket);
     });
@@ -91,5 +75,3 @@ export class ControlListener {
     await stopped;
   }
 }
-
-const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

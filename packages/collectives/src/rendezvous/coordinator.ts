@@ -207,7 +207,10 @@ class HostedRendezvous implements Coordinator {
         unproven.leave();
         if (seat !== undefined) this.#seatEnded(seat, ending.how === "broken" ? ending.reason : undefined);
         else if (ending.how === "broken")
-          this.#strangers.note(isOtherVersion(ending.error) ? "refused" : "dropped", `${from}: ${ending.reason}`);
+          this.#strangers.note(
+            isOtherVersion(ending.error) ? "refused" : "dropped",
+            `${from}: ${unproven.evicted ? "others came before it had proven who it is" : ending.reason}`,
+          );
       },
     });
   }

@@ -79,16 +79,17 @@ export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
   checkMilliseconds("joinTimeoutMilliseconds", joinTimeoutMilliseconds);
   requireSecure("this process would join", address.host, { encrypted: security !== undefined, insecure });
   const deadline = performance.now() + joinTimeoutMilliseconds;
+  let refused: PlaceTakenError | undefined;
   for (let pause = firstPauseMilliseconds; ; pause = Math.min(2 * pause, longestPauseMilliseconds)) {
     try {
       return await attempt(options, Math.max(1, Math.min(answerMilliseconds, deadline - performance.now())));
     } catch (error) {
-      const refused = error instanceof PlaceTakenError;
-      if (!refused && !(error instanceof PassingError)) throw error;
+      if (error instanceof PlaceTakenError) refused = error;
+      else if (!(error instanceof PassingError)) throw error;
       // Spread, so that a thousand processes that were turned away do not come back together.
       const rest = pause * (0.5 + Math.random());
       if (performance.now() + rest >= deadline) {
-        if (refused) throw error;
+        if (refused !== undefined) throw refused; // says more than that the last try was cut short
         throw new RendezvousError(
           "rendezvous-timeout",
           `${formatRanks(options.ranks)} found no coordinator at ${address.host}:${address.port} within ${joinTimeoutMilliseconds / 1000} s (${error.message}); see that its process runs and that the port is open, or raise joinTimeoutMilliseconds`,

@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { sourceOf, type Unproven, UnprovenConnections } from "./unproven-connections.ts";
 
 /** Connections of a test, with what became of them. */
-const open = (places: number, quota: number) => {
-  const pool = new UnprovenConnections({ places, quota });
+const open = (places: number, quota: number, random: () => number = () => 0) => {
+  const pool = new UnprovenConnections({ places, quota, random });
   const evicted: string[] = [];
   const held = new Map<string, Unproven>();
   const enter = (name: string, source = "a"): Unproven => {
@@ -19,14 +19,44 @@ describe("places for connections that have not proven themselves", () => {
   test("go to who comes last: the oldest gives way, of the silent ones", () => {
     const { enter, evicted } = open(3, 9);
     enter("first").spoke();
-    enter("second");
+    const second = enter("second");
     enter("third");
     enter("fourth");
     expect(evicted).toEqual(["second"]);
+    expect(second.evicted).toBe(true);
     enter("fifth");
     enter("sixth");
     enter("seventh");
     expect(evicted).toEqual(["second", "third", "fourth", "fifth"]);
+  });
+
+  test("are taken from any that have spoken, where none is silent", () => {
+    for (const [chance, victim] of [
+      [0, "0"],
+      [0.5, "2"],
+      [0.99, "3"],
+    ] as const) {
+      const { enter, evicted } = open(4, 9, () => chance);
+      for (let i = 0; i < 4; i++) enter(`${i}`).spoke();
+      enter("new");
+      expect(evicted).toEqual([victim]);
+    }
+  });
+
+  test("let a rank in that comes again and again, through a flood that speaks and is five times as dense as there are places", () => {
+    // Oldest first, no try would ever go well. By chance (7/8)^40 of them do, one of 209; that all of 4,000 fail has a chance of 5 in 10^9.
+    let state = 1;
+    const random = (): number => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647; // Lehmer's generator
+    const { enter } = open(8, 99, random);
+    let stayed = 0;
+    for (let attempt = 0; attempt < 4000; attempt++) {
+      const rank = enter("rank");
+      rank.spoke();
+      for (let i = 0; i < 40; i++) enter("stranger").spoke();
+      if (!rank.evicted) stayed++;
+      rank.leave();
+    }
+    expect(stayed).toBeGreaterThan(0);
   });
 
   test("are first taken from a source with more than its quota, also from what it has said", () => {

@@ -1,5 +1,7 @@
 /** A connection whose other end has not proven yet that it belongs to the job. */
 export interface Unproven {
+  /** Whether another has taken its place: then it was ended. */
+  readonly evicted: boolean;
   /** It has said something that makes sense: it goes after those that are silent. */
   spoke(): void;
   /** It has proven itself, or it is over: its place is free. */
@@ -10,13 +12,14 @@ interface Place {
   readonly source: string;
   readonly evict: () => void;
   silent: boolean;
+  evicted: boolean;
 }
 
 /**
  * Bounds the connections of strangers without shutting anybody out. There is always room for one more: when all places are taken, the one
- * that comes ends another. First goes one of a source with more than its quota, where there is such; among those a silent one; among
- * those the oldest. So a rank that proves itself at once gets in, as long as fewer newcomers than there are places overtake it in its
- * two round trips; if not, it comes again.
+ * that comes ends another. First goes one of a source with more than its quota, where there is such; among those the oldest that is
+ * silent; and where all have spoken, any of them. By chance, since a flood that speaks would otherwise push each rank out before its
+ * second round trip; so a rank that comes again gets in, however dense the flood.
  *
  * A quota says whose connections go first, and refuses nobody: all ranks of a job may share one address, on one machine or behind one
  * translator of addresses.
@@ -24,13 +27,22 @@ interface Place {
 export class UnprovenConnections {
   readonly #places: number;
   readonly #quota: number;
+  readonly #random: () => number;
   readonly #held = new Set<Place>(); // oldest first
   readonly #counts = new Map<string, number>();
 
-  /** @param quota how many one source may hold before its own go first: as many as the ranks may need. */
-  constructor({ places, quota }: { readonly places: number; readonly quota: number }) {
+  /**
+   * @param options.quota how many one source may hold before its own go first: as many as the ranks may need.
+   * @param options.random as `Math.random`, which is the default.
+   */
+  constructor({
+    places,
+    quota,
+    random = Math.random,
+  }: { readonly places: number; readonly quota: number; readonly random?: () => number }) {
     this.#places = places;
     this.#quota = quota;
+    this.#random = random;
   }
 
   get size(): number {
@@ -40,10 +52,13 @@ export class UnprovenConnections {
   /** Give a place to a connection from `source` (see `sourceOf`); `evict` is called when another takes it. */
   enter(source: string, evict: () => void): Unproven {
     if (this.#held.size >= this.#places) this.#evictOne();
-    const place: Place = { source, evict, silent: true };
+    const place: Place = { source, evict, silent: true, evicted: false };
     this.#held.add(place);
     this.#counts.set(source, (this.#counts.get(source) ?? 0) + 1);
     return {
+      get evicted() {
+        return place.evicted;
+      },
       spoke: () => {
         place.silent = false;
       },
@@ -52,16 +67,22 @@ export class UnprovenConnections {
   }
 
   #evictOne(): void {
-    let victim: Place | undefined;
-    for (const place of this.#held) if (victim === undefined || this.#before(place, victim)) victim = place;
-    this.#release(victim!);
-    victim!.evict();
+    let first: Place[] = [];
+    for (const place of this.#held) {
+      const order = first.length === 0 ? -1 : this.#compare(place, first[0]!);
+      if (order < 0) first = [place];
+      else if (order === 0) first.push(place);
+    }
+    const victim = first[0]!.silent ? first[0]! : first[Math.floor(this.#random() * first.length)]!;
+    this.#release(victim);
+    victim.evicted = true;
+    victim.evict();
   }
 
-  /** Whether `place` is to go before `other`, which is older. */
-  #before(place: Place, other: Place): boolean {
-    const difference = this.#excess(place) - this.#excess(other);
-    return difference === 0 ? place.silent && !other.silent : difference > 0;
+  /** Below 0 where `place` is to go before `other`, whatever their ages. */
+  #compare(place: Place, other: Place): number {
+    const difference = this.#excess(other) - this.#excess(place);
+    return difference === 0 ? Number(other.silent) - Number(place.silent) : difference;
   }
 
   #excess({ source }: Place): number {
