@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { loadJob, parseJob, parseOverride } from "./config.ts";
 import { didYouMean, editDistance } from "./did-you-mean.ts";
@@ -174,6 +175,114 @@ describe("one line names place, value, rule and cure", () => {
 
   test("a file that is not there", () => {
     expect(() => loadJob("nowhere.yaml")).toThrow("nowhere.yaml: cannot be read");
+  });
+});
+
+describe("a hostile job file is refused in a few lines of bounded length", () => {
+  const bomb = Array.from({ length: 30 }, (_, i) => `a${i}: &a${i} [${i === 0 ? "x, x" : `*a${i - 1}, *a${i - 1}`}]`).join("\n");
+  test.each<[string, string, RegExp]>([
+    ["an unknown alias", `${good}seed: *nowhere\n`, /^jobs\/x\.yaml:13:7: no valid YAML: Unresolved alias .*: nowhere; correct the file$/],
+    ["an alias bomb", `${good}${bomb}\n`, /^jobs\/x\.yaml:14:10: no valid YAML: Excessive alias count/],
+    ["an unknown tag", good.replace("ranks: 2", "ranks: !!js/function 2"), /^jobs\/x\.yaml:2:8: no valid YAML: Unresolved tag/],
+    ["a merge key of YAML 1.1", `%YAML 1.1\n---\n${good}<<: {seed: 3}\n`, /unknown key "<<"/],
+    [
+      "a huge layer",
+      good.replace("kind: cnn", "kind: mlp\n  hidden: [1e15]"),
+      /model\.hidden\.0 is 1000000000000000, but must be at most 1048576/,
+    ],
+    [
+      "many layers",
+      good.replace("kind: cnn", `kind: mlp\n  hidden: [${"1,".repeat(2000)}1]`),
+      /model\.hidden has 2001 entries, but may have at most 1024/,
+    ],
+    [
+      "a long name",
+      good.replace("digits", "x".repeat(300)),
+      /^jobs\/x\.yaml:1:1: name has 300 characters, but may have at most 100; shorten it$/,
+    ],
+    ["a key that a terminal obeys", `${good}"a\\e[2J\\n": 1\n`, /^jobs\/x\.yaml:13:1: unknown key "a\\u001b\[2J\\n"; use one of/],
+    [
+      "a deep value",
+      good.replace("digits", `${"[".repeat(200)}${"]".repeat(200)}`),
+      /^jobs\/x\.yaml:1:1: name is \[\[\[\[.*\.\.\., but must be a string/,
+    ],
+    [
+      "a value too deep for the parser",
+      `${good}seed: ${"[".repeat(50_000)}`,
+      /^jobs\/x\.yaml:\d+:\d+: no valid YAML: its values are nested too deeply/,
+    ],
+    ["a file that is too large", `${good}#${"x".repeat(65_536)}`, /^jobs\/x\.yaml: the file has \d+ characters, a job at most 65536/],
+    ["a key of __proto__", `${good}__proto__: {polluted: 1}\n`, /unknown key "__proto__"/],
+  ])("%s", (_, text, line) => {
+    const faults = faultsOf(text);
+    expect(faults[0]).toMatch(line);
+    expect(faults[0]!.length).toBeLessThan(400);
+    expect(faults).toHaveLength(1);
+    expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+  });
+
+  test("thousands of unknown keys are told as ten", () => {
+    const faults = faultsOf(good + Array.from({ length: 8000 }, (_, i) => `k${i}:\n`).join(""));
+    expect(faults).toHaveLength(11);
+    expect(faults[0]).toContain('jobs/x.yaml:13:1: unknown key "k0"');
+    expect(faults[10]).toBe("jobs/x.yaml: and 7990 more faults; correct these first");
+  });
+
+  test("and so are thousands of wrong values", () => {
+    const faults = faultsOf(good.replace("kind: cnn", `kind: mlp\n  hidden: [${"x,".repeat(1000)}x]`));
+    expect(faults).toHaveLength(11);
+    expect(faults[10]).toBe("jobs/x.yaml: and 991 more faults; correct these first");
+  });
+
+  test.each([
+    [`a=${"x".repeat(70_000)}`, "has 70002 characters, at most 65536 are allowed"],
+    [`${"a.".repeat(100)}a=1`, "must read key=value"],
+    ["seed=*nowhere", "the value is no YAML (Unresolved alias"],
+  ])("an override: %.40s", (override, line) => {
+    const [fault, ...more] = faultsOf(good, [override]);
+    expect(fault).toContain(line);
+    expect(fault!.length).toBeLessThan(400);
+    expect(more).toEqual([]);
+  });
+
+  test.runIf(process.platform === "linux")("a job file without an end", () => {
+    expect(() => loadJob("/dev/zero")).toThrow("/dev/zero: cannot be read (it is no regular file)");
+  });
+
+  test("any key set to any value gives a job or faults, few and short", () => {
+    const schema = jobJsonSchema() as { properties: Record<string, unknown> };
+    const numbers = [8, 64, 0, -1, 0.5, 1e15, 2 ** 53 - 1, 2 ** 53, 1e308, -0];
+    const hostile = fc.oneof(
+      fc.constantFrom<unknown>(
+        ...numbers,
+        null,
+        "",
+        "x".repeat(10_000),
+        {},
+        [],
+        { kind: "mlp", hidden: numbers },
+        { kind: "gpt", width: 1e9 },
+      ),
+      fc.jsonValue(),
+    );
+    const results = { jobs: 0, refused: 0 };
+    fc.assert(
+      fc.property(fc.constantFrom(...Object.keys(schema.properties)), hostile, (key, value) => {
+        try {
+          const job = parseJob(good, "x.yaml", [{ path: [key], value, origin: "test" }]);
+          expect(job.ranks).toBeLessThanOrEqual(64);
+          results.jobs++;
+        } catch (error) {
+          if (!(error instanceof ConfigError)) throw error;
+          const lines = error.message.split("\n");
+          expect(lines.length).toBeLessThanOrEqual(11);
+          for (const line of lines) expect(line.length).toBeLessThan(600);
+          results.refused++;
+        }
+      }),
+      { numRuns: 300 },
+    );
+    expect(Math.min(results.jobs, results.refused)).toBeGreaterThan(0);
   });
 });
 

@@ -1,5 +1,6 @@
-import { readFileSync } from "node:fs";
-import { type Document, isMap, isNode, isScalar, LineCounter, parse, parseDocument } from "yaml";
+import { readTextFile } from "@skein/collectives/node";
+import { excerpt } from "@skein/tensor-core";
+import { type Alias, type Document, isMap, isNode, isScalar, LineCounter, parse, parseDocument, visit } from "yaml";
 import type { z } from "zod";
 import { didYouMean } from "./did-you-mean.ts";
 import { ConfigError } from "./errors.ts";
@@ -53,10 +54,17 @@ const valueAt = (root: unknown, path: Path): unknown =>
     root,
   );
 
-const show = (value: unknown): string => {
-  const text = JSON.stringify(value) ?? "nothing";
-  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+/** A path as keys with dots between. What no schema names may be anything: it is shown, not printed. */
+const nameOf = (path: Path): string => {
+  const name = path.join(".");
+  return /^[\w.-]{1,80}$/.test(name) ? name : excerpt(name);
 };
+
+/** The first line of what a parser says, fit to be printed. */
+const firstLine = (error: unknown): string =>
+  /call stack/.test((error as Error).message)
+    ? "its values are nested too deeply"
+    : (error as Error).message.split("\n")[0]!.replaceAll(/\p{C}/gu, "?").slice(0, 120);
 
 /** The keys that the schema has at `path`, with the variant that `root` chose where there are several. */
 const keysAt = (path: Path, root: unknown): string[] => {
@@ -95,45 +103,53 @@ const suggestion = (word: unknown, known: readonly string[]): string => {
 /** One line per fault of a zod issue: place, key, value, rule, cure. */
 const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): string[] => {
   const path = issue.path as Path;
-  const name = path.join(".");
+  const name = nameOf(path);
   const value = valueAt(root, path);
   const line = (rule: string, at: Path = path): string => `${placeOf(source, at)}: ${rule}`;
   switch (issue.code) {
     case "unrecognized_keys":
-      return issue.keys.map((key) =>
-        line(`unknown key "${[...path, key].join(".")}"; ${suggestion(key, keysAt(path, root))}`, [...path, key]),
-      );
+      return issue.keys
+        .slice(0, mostFaults)
+        .map((key) => line(`unknown key ${excerpt([...path, key].join("."))}; ${suggestion(key, keysAt(path, root))}`, [...path, key]));
     case "invalid_union": {
       const options = (issue as { options?: readonly unknown[] }).options?.map(String) ?? [];
       return [
         line(
           value === undefined
             ? `${name} is missing; ${suggestion(undefined, options)}`
-            : `${name} is ${show(value)}, which is unknown; ${suggestion(value, options)}`,
+            : `${name} is ${excerpt(value)}, which is unknown; ${suggestion(value, options)}`,
         ),
       ];
     }
     case "invalid_value": {
       const known = issue.values.map(String);
-      return [line(`${name} is ${show(value)}, which is unknown; ${suggestion(value, known)}`)];
+      return [line(`${name} is ${excerpt(value)}, which is unknown; ${suggestion(value, known)}`)];
     }
     case "invalid_type":
       if (value === undefined) return [line(`${name === "" ? "the job" : name} is missing; give ${article(issue.expected)}`)];
-      return [line(`${name === "" ? "the job" : name} is ${show(value)}, but must be ${article(issue.expected)}; change it`)];
+      return [line(`${name === "" ? "the job" : name} is ${excerpt(value)}, but must be ${article(issue.expected)}; change it`)];
     case "too_small":
+      if (issue.origin !== "number" && issue.origin !== "int")
+        return [line(`${name} is ${excerpt(value)}, too short; give at least ${issue.minimum}`)];
       return [
         line(
-          `${name} is ${show(value)}, but must be ${issue.inclusive === false ? "above" : "at least"} ${String(issue.minimum)}; raise it`,
+          `${name} is ${excerpt(value)}, but must be ${issue.inclusive === false ? "above" : "at least"} ${String(issue.minimum)}; raise it`,
         ),
       ];
     case "too_big":
+      if (issue.origin !== "number" && issue.origin !== "int")
+        return [
+          line(
+            `${name} has ${(value as unknown[] | string).length} ${issue.origin === "string" ? "characters" : "entries"}, but may have at most ${issue.maximum}; shorten it`,
+          ),
+        ];
       return [
         line(
-          `${name} is ${show(value)}, but must be ${issue.inclusive === false ? "below" : "at most"} ${String(issue.maximum)}; lower it`,
+          `${name} is ${excerpt(value)}, but must be ${issue.inclusive === false ? "below" : "at most"} ${String(issue.maximum)}; lower it`,
         ),
       ];
     default:
-      return [line(`${name} is ${show(value)}: ${issue.message}; change it`)];
+      return [line(`${name} is ${excerpt(value)}: ${issue.message}; change it`)];
   }
 };
 
@@ -144,23 +160,38 @@ const setIn = (root: Record<string, unknown>, { path, value, origin }: Override)
   for (const key of path.slice(0, -1)) {
     const child = at[key];
     if (child !== undefined && (typeof child !== "object" || child === null || Array.isArray(child))) {
-      throw new ConfigError([`${origin}: ${key} is ${show(child)} and has no parts; set ${key} itself`]);
+      throw new ConfigError([`${origin}: ${key} is ${excerpt(child)} and has no parts; set ${key} itself`]);
     }
     at = (at[key] ??= {}) as Record<string, unknown>;
   }
   at[path.at(-1)!] = value;
 };
 
+/** Job files have a few hundred bytes. The parser's time grows with the square of the keys of a mapping: with so many bytes it is a moment. */
+const mostJobBytes = 64 * 1024;
+
+/** Keys in a path of `--set`, and more than any has. */
+const mostDepth = 16;
+
+/** What is told of one job; whoever has more faults has another file. */
+const mostFaults = 10;
+
+/** Unknown tags are faults, and the dates, sets and merged keys of YAML 1.1 are not offered, even where a file asks for that version. */
+const yamlOptions = { schema: "core", prettyErrors: false, logLevel: "error" } as const;
+
 /** Read `key=value` of `--set`: the key may be a path, the value is YAML. */
 export const parseOverride = (text: string): Override => {
   const cut = text.indexOf("=");
-  const path = text.slice(0, cut).split(".");
-  if (cut < 1 || path.includes("") || path.includes("__proto__"))
-    throw new ConfigError([`--set ${text}: must read key=value, such as --set optimizer.kind=sgd`]);
+  const path = text.slice(0, cut).split(".", mostDepth);
+  const origin = `--set ${text.length <= 80 ? text.replaceAll(/\p{C}/gu, "?") : excerpt(text, 80)}`;
+  if (text.length > mostJobBytes)
+    throw new ConfigError([`${origin}: has ${text.length} characters, at most ${mostJobBytes} are allowed; shorten it`]);
+  if (cut < 1 || path.length === mostDepth || path.includes("") || path.includes("__proto__"))
+    throw new ConfigError([`${origin}: must read key=value, such as --set optimizer.kind=sgd`]);
   try {
-    return { path, value: parse(text.slice(cut + 1)) as unknown, origin: `--set ${text}` };
+    return { path, value: parse(text.slice(cut + 1), yamlOptions) as unknown, origin };
   } catch (error) {
-    throw new ConfigError([`--set ${text}: the value is no YAML (${(error as Error).message.split("\n")[0]}); put it in quotes`]);
+    throw new ConfigError([`${origin}: the value is no YAML (${firstLine(error)}); put it in quotes`]);
   }
 };
 
@@ -169,7 +200,7 @@ const withoutEchoes = (issues: readonly z.core.$ZodIssue[], root: unknown): read
   const meant = new Set(
     issues.flatMap((issue) =>
       issue.code === "unrecognized_keys"
-        ? issue.keys.map((key) => [...issue.path, didYouMean(key, keysAt(issue.path as Path, root)) ?? ""].join("."))
+        ? issue.keys.slice(0, mostFaults).map((key) => [...issue.path, didYouMean(key, keysAt(issue.path as Path, root)) ?? ""].join("."))
         : [],
     ),
   );
@@ -186,7 +217,17 @@ const withoutEchoes = (issues: readonly z.core.$ZodIssue[], root: unknown): read
 export const checkJob = (root: unknown, source: Partial<Source> & { readonly file: string }): Job => {
   const full: Source = { document: undefined, lines: new LineCounter(), overrides: [], ...source };
   const parsed = jobSchema.safeParse(root);
-  if (!parsed.success) throw new ConfigError(withoutEchoes(parsed.error.issues, root).flatMap((issue) => formatIssue(issue, root, full)));
+  if (!parsed.success) {
+    const issues = withoutEchoes(parsed.error.issues, root);
+    const total = issues.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length : 1), 0);
+    const told = issues
+      .slice(0, mostFaults)
+      .flatMap((issue) => formatIssue(issue, root, full))
+      .slice(0, mostFaults);
+    throw new ConfigError(
+      total > told.length ? [...told, `${full.file}: and ${total - told.length} more faults; correct these first`] : told,
+    );
+  }
   const faults = crossFieldFaults(parsed.data);
   if (faults.length > 0)
     throw new ConfigError(
@@ -195,18 +236,47 @@ export const checkJob = (root: unknown, source: Partial<Source> & { readonly fil
   return parsed.data;
 };
 
+/** @throws ConfigError for what is no YAML, with the place of the first fault. */
+const parseYaml = (text: string, file: string): { readonly document: Document; readonly lines: LineCounter; readonly root: unknown } => {
+  const lines = new LineCounter();
+  const fault = (error: unknown, offset: number): ConfigError => {
+    const { line, col } = lines.linePos(offset);
+    return new ConfigError([`${file}:${line}:${col}: no valid YAML: ${firstLine(error)}; correct the file`]);
+  };
+  let document: Document | undefined;
+  try {
+    document = parseDocument(text, { ...yamlOptions, lineCounter: lines });
+    const [error] = [...document.errors, ...document.warnings];
+    if (error !== undefined) throw fault(error, error.pos[0]);
+    return { document, lines, root: document.toJS() };
+  } catch (error) {
+    if (error instanceof ConfigError) throw error;
+    // What is nested too deeply, an alias of nothing, or aliases of aliases that would unfold to more than anyone can hold.
+    throw fault(error, document === undefined ? 0 : firstAlias(document, (error as Error).message));
+  }
+};
+
+/** Where the alias stands that `message` names; else the first one. */
+const firstAlias = (document: Document, message: string): number => {
+  let first: Alias | undefined;
+  visit(document, {
+    Alias: (_, alias) => {
+      first ??= alias;
+      if (!message.endsWith(`: ${alias.source}`)) return undefined;
+      first = alias;
+      return visit.BREAK;
+    },
+  });
+  return first?.range?.[0] ?? 0;
+};
+
 /** The job of a YAML (or JSON) text with values of the command line laid over it. @throws ConfigError. */
 export const parseJob = (text: string, file: string, overrides: readonly Override[] = []): Job => {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines });
-  if (document.errors.length > 0) {
-    const { message, pos } = document.errors[0]!;
-    const { line, col } = lines.linePos(pos[0]);
-    throw new ConfigError([`${file}:${line}:${col}: no valid YAML: ${message.split(" at line ")[0]!.split("\n")[0]!}; correct the file`]);
-  }
-  const root: unknown = document.toJS();
+  if (text.length > mostJobBytes)
+    throw new ConfigError([`${file}: the file has ${text.length} characters, a job at most ${mostJobBytes}; name a job file`]);
+  const { document, lines, root } = parseYaml(text, file);
   if (typeof root !== "object" || root === null || Array.isArray(root))
-    throw new ConfigError([`${file}:1:1: the job is ${show(root)}, but must be a mapping of keys; see skein-train schema`]);
+    throw new ConfigError([`${file}:1:1: the job is ${excerpt(root)}, but must be a mapping of keys; see skein-train schema`]);
   for (const override of overrides) {
     setIn(root as Record<string, unknown>, override);
     // A length given on the command line replaces the file's, in whichever unit that was.
@@ -216,13 +286,14 @@ export const parseJob = (text: string, file: string, overrides: readonly Overrid
   return checkJob(root, { file, document, lines, overrides });
 };
 
-/** @throws ConfigError when the file cannot be read, too. */
-export const loadJob = (file: string, overrides: readonly Override[] = []): Job => {
-  let text: string;
+/** @throws ConfigError when the file cannot be read, or is no regular one, or too large. */
+export const readJobFile = (file: string): string => {
   try {
-    text = readFileSync(file, "utf8");
+    return readTextFile(file, mostJobBytes).text;
   } catch (error) {
     throw new ConfigError([`${file}: cannot be read (${(error as Error).message}); name a job file, such as apps/trainer/jobs/mnist.yaml`]);
   }
-  return parseJob(text, file, overrides);
 };
+
+/** @throws ConfigError when the file cannot be read, too. */
+export const loadJob = (file: string, overrides: readonly Override[] = []): Job => parseJob(readJobFile(file), file, overrides);

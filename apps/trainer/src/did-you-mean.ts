@@ -15,11 +15,14 @@ export const editDistance = (a: string, b: string): number => {
   return last[b.length]!;
 };
 
-/** The word that was probably meant: the nearest, when no more than a third of it is wrong. */
+const allowedEdits = (candidate: string): number => Math.max(1, Math.floor(candidate.length / 3));
+
+/** The word that was probably meant: the nearest, when no more than a third of it is wrong. Cost: bounded by `known`, however long the word is. */
 export const didYouMean = (word: string, known: readonly string[]): string | undefined => {
   const ranked = known
+    .filter((candidate) => Math.abs(candidate.length - word.length) <= allowedEdits(candidate))
     .map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance);
   const best = ranked[0];
-  return best !== undefined && best.distance <= Math.max(1, Math.floor(best.candidate.length / 3)) ? best.candidate : undefined;
+  return best !== undefined && best.distance <= allowedEdits(best.candidate) ? best.candidate : undefined;
 };

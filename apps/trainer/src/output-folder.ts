@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type Override, parseJob } from "./config.ts";
+import { loadJob, type Override } from "./config.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import type { Job } from "./job.ts";
 import { metricsFile } from "./metrics.ts";
@@ -62,5 +62,5 @@ export const savedJob = (output: string, overrides: readonly Override[]): Job =>
     const hint = existsSync(join(run, jobFile)) ? `skein-train resume ${run}` : "the output folder of a run, such as runs/mnist/1";
     throw new CheckpointError(`${output} holds no run: ${path} is not there; name ${hint}`);
   }
-  return parseJob(readFileSync(path, "utf8"), path, overrides);
+  return loadJob(path, overrides);
 };

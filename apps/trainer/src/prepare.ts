@@ -1,5 +1,5 @@
 import { type Records, stepsPerEpoch } from "@skein/data";
-import type { TensorSpec } from "@skein/tensor-core";
+import { byteLength, flattenTree, type TensorSpec } from "@skein/tensor-core";
 import { buildData, type DataSet } from "./build.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "./checkpoint.ts";
 import { sha256 } from "./checkpoint-manifest.ts";
@@ -54,6 +54,29 @@ const requireFull = (train: Records, batch: number): void => {
     ]);
 };
 
+/** Addresses of WebAssembly have 32 bits, and the ranks of a process share one memory. */
+const cpuMemoryBytes = 2 ** 32;
+
+/** Steps are counted in a u32 of the state. */
+const mostSteps = 2 ** 32 - 1;
+
+const bytesOf = (specs: Iterable<TensorSpec>): number => [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
+
+/**
+ * Price what a rank keeps before anything is made room for: its state, and a gradient of each parameter. Activations come on top of it; the
+ * memory plan of the compiled step knows them.
+ */
+const requireRoom = ({ job, shared, own, params }: Pick<Prepared, "job" | "shared" | "own" | "params">): void => {
+  if (job.backend !== "cpu") return; // a device says itself what it has no room for
+  const ranks = job.transport === "threads" ? job.ranks : job.network.ranksPerProcess;
+  const needed = ranks * (bytesOf(shared.values()) + bytesOf(own.values()) + bytesOf(flattenTree<TensorSpec>(params).leaves));
+  if (needed <= cpuMemoryBytes) return;
+  const inGiB = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+  throw new ConfigError([
+    `model: parameters, optimizer state and gradients of ${ranks} ${ranks === 1 ? "rank takes" : "ranks take"} ${inGiB(needed)}, but the CPU backend's memory of a process is ${inGiB(cpuMemoryBytes)}; use a smaller model, fewer ranks in a process, or backend: webgpu`,
+  ]);
+};
+
 const remarksOn = (job: Job, totalSteps: number): string[] => {
   const { decay, warmupSteps } = job.learningRate;
   return [
@@ -77,8 +100,13 @@ export const prepare = (job: Job): Prepared => {
   requireFull(data.train, job.batch);
   const perEpoch = stepsPerEpoch(data.train.count, job.batch);
   const totalSteps = totalStepsOf(job, perEpoch);
+  if (totalSteps > mostSteps)
+    throw new ConfigError([
+      `epochs: ${job.epochs} of ${perEpoch} steps are ${totalSteps} steps, at most ${mostSteps} can be counted; lower it`,
+    ]);
   const specs = stateSpecs(buildParts(job, data.train.fields["inputs"]!, totalSteps));
   const { shared, own } = splitLeaves(specs);
+  requireRoom({ job, shared, own, params: specs.params });
   return {
     job,
     data,
@@ -93,9 +121,10 @@ export const prepare = (job: Job): Prepared => {
   };
 };
 
-/** The same job with its backend settled. Data and shapes do not depend on it. */
+/** The same job with its backend settled. Data and shapes do not depend on it. @throws ConfigError when it has no room for them. */
 export const withBackend = (prepared: Prepared, backend: Job["backend"]): Prepared => {
   const job = { ...prepared.job, backend };
+  requireRoom({ ...prepared, job });
   return { ...prepared, job, jobHash: jobHashOf(job) };
 };
 

@@ -17,6 +17,12 @@ beforeAll(() => {
   truncateSync(join(digits, "t10k-labels-idx1-ubyte"), 5000);
 });
 
+beforeAll(() => {
+  mkdirSync(join(folder, "endless"));
+  symlinkSync("/dev/zero", join(folder, "endless", "train-images-idx3-ubyte"));
+  writeFileSync(join(folder, "bomb.yaml"), `${Array.from({ length: 30 }, (_, i) => `a${i}: 1`).join("\n")}\n? *b0\n`);
+});
+
 const expectOneLine = ({ code, stdout, stderr }: Ended, text: string): void => {
   expect(stderr).toContain(text);
   expect(stderr.trimEnd().split("\n")).toHaveLength(1);
@@ -57,6 +63,23 @@ describe("bad input ends with exit code 2, one line, no stack trace, and nothing
       "digits/t10k-labels-idx1-ubyte has 5000 bytes, but its header [10000] asks for 10008; it is truncated",
     ],
     ["a folder that holds no run", ["resume", "digits"], "digits holds no run: digits/job.json is not there"],
+    [
+      "a model that no memory holds",
+      ["run", "job.yaml", "--set", "model.hidden=[1048576,1048576]"],
+      "model: parameters, optimizer state and gradients of 2 ranks take 4",
+    ],
+    ["more steps than are counted", ["run", "job.yaml", "--set", "epochs=2147483647"], "at most 4294967295 can be counted"],
+    [
+      "a link file without an end",
+      ["run", "job.yaml", "--set", "network.links=/dev/zero"],
+      "/dev/zero cannot be read (it is no regular file)",
+    ],
+    [
+      "a data set without an end",
+      ["run", "job.yaml", "--set", "data.folder=endless"],
+      "endless/train-images-idx3-ubyte is no regular file",
+    ],
+    ["a fault of a hostile file", ["run", "bomb.yaml"], "bomb.yaml:31:3: no valid YAML: Unresolved alias"],
     [
       "a fault found by validate",
       ["validate", "job.yaml", "--set", "seed=-1"],

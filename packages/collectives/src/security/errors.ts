@@ -17,6 +17,6 @@ export class CertificateError extends SkeinError {
 /** A peer whose certificate does not prove what it claims to be, or a peer that refused ours. */
 export class PeerIdentityError extends SkeinError {
   constructor(message: string, options?: ErrorOptions) {
-    super("environment", "peer-identity", message, options);
+    super("user", "peer-identity", message, options);
   }
 }

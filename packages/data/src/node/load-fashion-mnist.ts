@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { DataError } from "../errors.ts";
@@ -20,10 +20,14 @@ const published: Readonly<Record<string, string>> = {
   [mnistFiles.test.labels]: "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
 };
 
+/** A few bytes may unpack to any number; the largest file of the data set has 47 million. */
+const mostUnpackedBytes = 2 ** 28;
+
 const unpack = (path: string, cure: string): NamedBytes => {
+  const packed = readShared(path, cure);
   let plain: Uint8Array;
   try {
-    plain = gunzipSync(readFileSync(path));
+    plain = gunzipSync(packed.bytes, { maxOutputLength: mostUnpackedBytes });
   } catch (cause) {
     throw new DataError(`${path} cannot be unpacked (${cause instanceof Error ? cause.message : String(cause)}); ${cure}`, { cause });
   }

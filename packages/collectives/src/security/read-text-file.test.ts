@@ -1,0 +1,29 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { readTextFile } from "./read-text-file.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "skein-text-file-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test.each([0, 1, 15, 16])("reads %i bytes where 16 are allowed", (size) => {
+  const path = join(folder, String(size));
+  writeFileSync(path, "x".repeat(size));
+  expect(readTextFile(path, 16).text).toBe("x".repeat(size));
+});
+
+test("refuses one byte more, naming both sizes", () => {
+  const path = join(folder, "large");
+  writeFileSync(path, "x".repeat(17));
+  expect(() => readTextFile(path, 16)).toThrow("it has 17 bytes, at most 16 are allowed");
+});
+
+test.runIf(process.platform === "linux")("refuses what has no end, or says another size than it has", () => {
+  const pipe = join(folder, "pipe");
+  execFileSync("mkfifo", [pipe]);
+  for (const path of ["/dev/zero", pipe, folder]) expect(() => readTextFile(path, 16)).toThrow("it is no regular file");
+  expect(() => readTextFile("/proc/self/maps", 16)).toThrow("it grew beyond 16 bytes");
+  expect(() => readTextFile(join(folder, "nowhere"), 16)).toThrow("ENOENT");
+});
