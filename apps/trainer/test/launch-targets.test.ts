@@ -83,6 +83,13 @@ describe("mpirun", () => {
     expect(command.slice(-6)).toEqual(["--ranks", "8", "--transport", "mpi", "--output", "/out", "--resume-if-possible"].slice(-6));
   });
 
+  test("checks the keys of hosts unless it is told not to", () => {
+    const options = { target: "mpirun", hostfile: "/h", sshKey: "/k", insecure: true };
+    const unchecked = mpirunCommand(plan({ ...options, sshTrustAnyHost: true }), host, "/out");
+    expect(unchecked).toContain("-i /k -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null");
+    expect(mpirunCommand(plan(options), host, "/out").join(" ")).not.toMatch(/StrictHostKeyChecking|UserKnownHosts/);
+  });
+
   test("of Open MPI 5, over ssh", () => {
     const command = mpirunCommand(
       plan({ target: "mpirun", ranks: "8", hostfile: "/h", sshPort: "2222", sshKey: "/k", insecure: true }),
@@ -102,7 +109,7 @@ describe("mpirun", () => {
       "5",
       "--prtemca",
       "plm_ssh_args",
-      "-p 2222 -i /k -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null",
+      "-p 2222 -i /k",
       "-x",
       "SKEIN_COORDINATOR",
       "-x",
@@ -250,6 +257,9 @@ describe("one line for each fault of", () => {
     [{ target: "slurm", insecure: true, queue: "a b" }, [/^--queue "a b": must be a name/]],
     [{ target: "slurm", insecure: true, name: "../x" }, [/^--name "\.\.\/x": must be letters/]],
     [{ target: "mpirun", hostfile: "h" }, [/^--transport mpi speaks in the clear/]],
+    [{ target: "mpirun", sshKey: "my keys/k" }, [/^--ssh-key "my keys\/k": its path has blanks or signs/]],
+    [{ target: "mpirun", sshKey: "k;reboot" }, [/^--ssh-key "k;reboot": its path has/]],
+    [{ target: "slurm", insecure: true, sshTrustAnyHost: true }, [/^--ssh-trust-any-host means nothing for --target slurm/]],
     [{ target: "mpirun", certificates: "c" }, [/^--certificates c: transport mpi uses none/]],
     [
       { target: "k8s-job", ...cluster, transport: "mpi", insecure: true },

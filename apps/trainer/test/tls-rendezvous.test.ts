@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,6 +18,7 @@ import {
 import { SkeinError } from "@skein/tensor-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { coordinatorFiles, rankFiles, writeCertificates } from "../src/certificates/certificate-folder.ts";
+import { exitCodeOf } from "../src/errors.ts";
 import { issueCertificate, makeAuthority } from "../src/certificates/issue-certificate.ts";
 
 const secret = newSecret();
@@ -112,6 +113,7 @@ describe("a rendezvous over TLS", () => {
     const mixed = { ...readTlsIdentity(rankFiles(other, 0)), authority: readTlsIdentity(rankFiles(folder, 0)).authority };
     const shown = await failureOf(joinRendezvous(joining(coordinator, [0], mixed)));
     expect(shown.code).toBe("peer-identity");
+    expect([error, shown].map(({ kind }) => exitCodeOf(kind))).toEqual([2, 2]); // as the README says: trying again would change nothing
     expect(shown.message).toMatch(/shows no certificate of the coordinator's authority/);
     expect(events.map((event) => event.split(" ")[0])).toEqual(["dropped", "refused"]);
   });
@@ -161,7 +163,22 @@ describe("a rendezvous over TLS", () => {
 
 describe("an identity that cannot be used is told before anyone dials", () => {
   test.each<[string, () => TlsFiles | Promise<TlsFiles>, RegExp]>([
-    ["a missing file", () => rankFiles(folder, 77), /rank-77\.pem cannot be read \(ENOENT\)/],
+    ["a missing file", () => rankFiles(folder, 77), /rank-77\.pem cannot be read \(ENOENT: .*\)/],
+    [
+      "a certificate without an end",
+      () => ({ ...rankFiles(folder, 0), certificate: "/dev/zero" }),
+      /\/dev\/zero cannot be read \(it is no regular/,
+    ],
+    [
+      "a key that others can read",
+      () => {
+        const key = join(folder, "open.key.pem");
+        copyFileSync(rankFiles(folder, 0).key, key);
+        chmodSync(key, 0o640);
+        return { ...rankFiles(folder, 0), key };
+      },
+      /private key .*open\.key\.pem can be read by others, as its mode is 0640; a key is its owner's alone: chmod 600 /,
+    ],
     ["a key of another certificate", () => ({ ...rankFiles(folder, 0), key: rankFiles(folder, 1).key }), /is not the key of certificate/],
     ["another authority", () => ({ ...rankFiles(folder, 0), authority: rankFiles(other, 0).authority }), /was not signed by/],
     [

@@ -65,12 +65,13 @@ interface Meeting {
 const memberOptions = (place: LaunchedPlace, hosted: Meeting | undefined): MemberOptions => {
   const { job, ranks, coordinator, secret } = place;
   const { certificates, insecure } = job.network;
+  const identity = certificates === undefined ? undefined : memberIdentity(certificates, ranks);
   const onOneMachine = coordinator === undefined || isLoopback(coordinator.host);
   const meet = async ({ address, secret: proof }: Meeting): Promise<Pick<JoinOptions, "address" | "secret" | "security" | "insecure">> => ({
     address,
     secret: proof,
     insecure,
-    ...(certificates !== undefined && { security: memberIdentity(certificates, ranks) }),
+    ...(identity !== undefined && { security: identity }),
   });
   if (job.transport === "mpi") {
     return {
@@ -86,7 +87,7 @@ const memberOptions = (place: LaunchedPlace, hosted: Meeting | undefined): Membe
   return {
     job,
     ranks,
-    openWorld: openNetworkWorld({ secret: secret!, certificates, onOneMachine }),
+    openWorld: openNetworkWorld({ secret: secret!, identity, onOneMachine }),
     rendezvous: () => meet({ address: hosted?.address ?? coordinator!, secret: secret! }),
   };
 };

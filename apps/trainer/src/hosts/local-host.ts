@@ -1,9 +1,7 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { readTlsIdentity } from "@skein/collectives/node";
-import { coordinatorFiles, writeCertificates } from "../certificates/certificate-folder.ts";
+import { readTlsIdentity, type TlsIdentity } from "@skein/collectives/node";
+import { coordinatorFiles, issueIdentities } from "../certificates/certificate-folder.ts";
 import type { Job } from "../job.ts";
+import { memberIdentity } from "../members/network-world.ts";
 import { processHost } from "./process-host.ts";
 import type { RankHost } from "./rank-host.ts";
 import { startLocalProcesses } from "./start-processes.ts";
@@ -20,31 +18,19 @@ export const localHost = (job: Job): RankHost => {
     case "mpi":
       return processHost({ start: startMpirun });
     case "tls": {
-      const { certificates } = job.network;
-      if (certificates !== undefined) return tlsHost(certificates);
+      const { certificates, ranksPerProcess } = job.network;
+      if (certificates !== undefined)
+        return tlsHost(readTlsIdentity(coordinatorFiles(certificates)), (ranks) => memberIdentity(certificates, ranks));
       return {
         run: async (attempt) => {
-          const folder = mkdtempSync(join(tmpdir(), "skein-certificates-"));
-          try {
-            await writeCertificates({
-              folder,
-              ranks: job.ranks,
-              ranksPerProcess: job.network.ranksPerProcess,
-              hosts: ["127.0.0.1", "localhost"],
-              days: 1,
-            });
-            await tlsHost(folder).run(attempt);
-          } finally {
-            rmSync(folder, { recursive: true, force: true });
-          }
+          // Anew for each attempt, and only in memory: a run that is killed leaves no key behind.
+          const issued = await issueIdentities({ ranks: job.ranks, ranksPerProcess, hosts: ["127.0.0.1", "localhost"], days: 1 });
+          await tlsHost(issued.coordinator, (ranks) => issued.ranks[ranks[0]!]!).run(attempt);
         },
       };
     }
   }
 };
 
-const tlsHost = (folder: string): RankHost =>
-  processHost({
-    start: startLocalProcesses(folder),
-    rendezvous: { security: readTlsIdentity(coordinatorFiles(folder)) },
-  });
+const tlsHost = (coordinator: TlsIdentity, identityOf: (ranks: readonly number[]) => TlsIdentity): RankHost =>
+  processHost({ start: startLocalProcesses(identityOf), rendezvous: { security: coordinator } });

@@ -10,7 +10,7 @@ import { childProcesses, memberArguments, memberVariables, reportPrefix } from "
 const namingMilliseconds = 2000;
 
 // Ranks tell the host of the run whom they lost, and it tells people at once: mpirun need not give them time.
-const onThisMachine = { hostfile: undefined, sshPort: undefined, sshKey: undefined, abortSeconds: 1 };
+const onThisMachine = { hostfile: undefined, sshPort: undefined, sshKey: undefined, sshTrustsAnyHost: false, abortSeconds: 1 };
 
 /** Start the ranks of a run by mpirun, one process each, on this machine. */
 export const startMpirun: StartProcesses = async ({ attempt, coordinator, secret }) => {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import type { TlsIdentity } from "@skein/collectives/node";
 import type { ErrorReport } from "../errors.ts";
 import { coordinatorVariable, secretVariable } from "../launch-targets/rank-command.ts";
 import type { LostProcess, Processes, StartProcesses } from "./process-host.ts";
@@ -15,13 +16,13 @@ export const memberArguments: readonly string[] = [process.execPath, ...process.
 /** How long a process may take to end after it was told to. */
 const graceMilliseconds = 8000;
 
-/** What a process of a run is started with. The secret travels in the environment, which other users cannot read. */
-export const memberVariables: Readonly<Record<"coordinator" | "secret" | "ranks" | "job" | "certificates", string>> = {
+/** What a process of a run is started with. Secret and key travel in the environment, which other users cannot read, and which ends with the process. */
+export const memberVariables: Readonly<Record<"coordinator" | "secret" | "ranks" | "job" | "identity", string>> = {
   coordinator: coordinatorVariable,
   secret: secretVariable,
   ranks: "SKEIN_RANKS",
   job: "SKEIN_JOB",
-  certificates: "SKEIN_CERTIFICATES",
+  identity: "SKEIN_IDENTITY",
 };
 
 /** How a process ended, in words. */
@@ -51,9 +52,9 @@ export const childProcesses = (children: readonly { readonly child: ChildProcess
   };
 };
 
-/** Start the processes of a run on this machine. @param certificates folder with the TLS identity of each rank. */
+/** Start the processes of a run on this machine. @param identityOf the TLS identity of a process, by its ranks: each gets its own only. */
 export const startLocalProcesses =
-  (certificates?: string): StartProcesses =>
+  (identityOf?: (ranks: readonly number[]) => TlsIdentity): StartProcesses =>
   ({ attempt, coordinator, secret }) => {
     const { ranks, network } = attempt.assignment.job;
     const groups = Array.from({ length: ranks / network.ranksPerProcess }, (_, process) =>
@@ -68,7 +69,7 @@ export const startLocalProcesses =
           [memberVariables.secret]: secret,
           [memberVariables.ranks]: group.join(","),
           [memberVariables.job]: JSON.stringify(attempt.assignment.job),
-          ...(certificates !== undefined && { [memberVariables.certificates]: certificates }),
+          ...(identityOf !== undefined && { [memberVariables.identity]: JSON.stringify(identityOf(group)) }),
         },
         stdio: ["ignore", "ignore", "inherit", "ipc"],
         // A Ctrl-C in the terminal is for the launcher, which lets the ranks save first.

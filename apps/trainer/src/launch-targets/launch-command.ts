@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { readTextFile } from "@skein/collectives/node";
 import type { Command } from "commander";
-import { loadJob, type Override, parseOverride } from "../config.ts";
+import { loadJob, type Override, parseOverride, readJobFile } from "../config.ts";
 import { ConfigError } from "../errors.ts";
 import { onInterrupt, type StopCause } from "../interrupts.ts";
 import { k8sJob } from "./k8s-job.ts";
@@ -65,7 +66,7 @@ const readPlan = (file: string, options: CommandOptions): LaunchPlan => {
   const { name, ranks, transport, network } = job;
   const { ranksPerProcess, certificates, insecure } = network;
   const plan = makeLaunchPlan(options, {
-    job: { path: resolve(file), text: readFileSync(file, "utf8"), name, ranks, transport, ranksPerProcess, certificates, insecure },
+    job: { path: resolve(file), text: readJobFile(file), name, ranks, transport, ranksPerProcess, certificates, insecure },
     program,
   });
   if (plan.target !== "mpirun") return plan;
@@ -83,11 +84,21 @@ const freePort = (): Promise<number> =>
     });
   });
 
+/** Room for thousands of hosts, a line each. */
+const mostHostfileBytes = 2 ** 20;
+
+const readHostfile = (path: string): string => {
+  try {
+    return readTextFile(path, mostHostfileBytes).text;
+  } catch (error) {
+    throw new ConfigError([`--hostfile ${path}: cannot be read (${(error as Error).message}); name a file with a host per line`]);
+  }
+};
+
 /** Where rank 0 will host the rendezvous: on the first host of the host file, else on this machine alone. */
 const coordinatorOf = async ({ hostfile, port }: LaunchPlan): Promise<string> => {
   if (hostfile === undefined) return `127.0.0.1:${port ?? (await freePort())}`;
-  if (!existsSync(hostfile)) throw new ConfigError([`--hostfile ${hostfile}: is not there; name a file with a host per line`]);
-  const host = firstHost(readFileSync(hostfile, "utf8"));
+  const host = firstHost(readHostfile(hostfile));
   if (host === undefined) throw new ConfigError([`--hostfile ${hostfile}: names no host; write one per line, such as "node-0 slots=2"`]);
   return `${host}:${port ?? defaultPort}`;
 };
@@ -207,7 +218,8 @@ export const addLaunchCommand = (parent: Command, finish: (code: number) => void
     .option("--claim <name>", "PersistentVolumeClaim for the output, ReadWriteMany (Kubernetes)")
     .option("--hostfile <file>", "hosts for mpirun")
     .option("--ssh-port <port>", "port of ssh on mpirun's hosts (Open MPI)")
-    .option("--ssh-key <file>", "key for ssh to mpirun's hosts; their host keys are not checked (Open MPI)")
+    .option("--ssh-key <file>", "key for ssh to mpirun's hosts (Open MPI)")
+    .option("--ssh-trust-any-host", "do not check the host keys of mpirun's hosts (Open MPI)")
     .option("--port <port>", "port of the rendezvous")
     .option("--steps <count>", "steps to train, instead of the job's epochs or steps")
     .option("--set <key=value>", "replace a value of the job; may be repeated", collect, [])

@@ -29,6 +29,7 @@ export interface LaunchOptions {
   readonly hostfile?: string;
   readonly sshPort?: string;
   readonly sshKey?: string;
+  readonly sshTrustAnyHost?: boolean;
   readonly port?: string;
   readonly steps?: string;
   readonly set: readonly string[];

@@ -50,6 +50,8 @@ export interface LaunchPlan {
   readonly sshPort: number | undefined;
   /** Key that ssh between nodes uses. */
   readonly sshKey: string | undefined;
+  /** Whether ssh takes any key of a host for its own. */
+  readonly sshTrustsAnyHost: boolean;
   /** Where rank 0 hosts the rendezvous; undefined lets the target choose. */
   readonly port: number | undefined;
 }
@@ -102,6 +104,7 @@ export const makeLaunchPlan = (options: LaunchOptions, { job, program }: LaunchC
     hostfile: options.hostfile,
     sshPort: read.count("sshPort", 1, 65535),
     sshKey: options.sshKey,
+    sshTrustsAnyHost: options.sshTrustAnyHost === true,
     port: read.count("port", 1, 65535),
   };
   if (target !== undefined) {

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { flagOf, type LaunchContext, type LaunchOptions, type LaunchTransport, type TargetName } from "./launch-options.ts";
 
 export const inKubernetes: readonly TargetName[] = ["k8s-job", "jobset", "trainjob"];
@@ -19,6 +20,7 @@ const targetsOf: Partial<Record<keyof LaunchOptions, readonly TargetName[]>> = {
   hostfile: ["mpirun"],
   sshPort: ["mpirun"],
   sshKey: ["mpirun"],
+  sshTrustAnyHost: ["mpirun"],
   port: ["mpirun", ...acrossMachines],
 };
 
@@ -52,8 +54,15 @@ const networkFaults = (options: LaunchOptions, { target, transport, job }: Settl
   return faults;
 };
 
+/** Characters of a path that Open MPI passes on to ssh whole: it cuts the value at blanks and knows no quotes, and hands it to a shell on some ways. */
+const passedWhole = /^[A-Za-z0-9_@%+=:,./-]+$/;
+
 const nodeFaults = (options: LaunchOptions, { target, transport, ranks, job }: Settled): string[] => {
   const faults: string[] = [];
+  if (options.sshKey !== undefined && !passedWhole.test(resolve(options.sshKey)))
+    faults.push(
+      `--ssh-key ${JSON.stringify(options.sshKey)}: its path has blanks or signs that Open MPI does not pass on to ssh as they are; move the key, or name it in ~/.ssh/config`,
+    );
   const nodes = options.nodes === undefined ? undefined : Number(options.nodes);
   const processes = ranks / job.ranksPerProcess;
   if (nodes !== undefined && nodes > 0 && processes % nodes !== 0)

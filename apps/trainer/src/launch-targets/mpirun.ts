@@ -16,10 +16,12 @@ export interface MpirunHost {
  */
 const abortSeconds = 5;
 
-const sshOptions = ({ sshPort, sshKey }: MpirunPlace): string | undefined => {
+/** Open MPI cuts this value at blanks, and knows no quotes. */
+const sshOptions = ({ sshPort, sshKey, sshTrustsAnyHost }: MpirunPlace): string | undefined => {
   const options = [
     ...(sshPort === undefined ? [] : ["-p", String(sshPort)]),
-    ...(sshKey === undefined ? [] : ["-i", sshKey, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]),
+    ...(sshKey === undefined ? [] : ["-i", sshKey]),
+    ...(sshTrustsAnyHost ? ["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"] : []),
   ];
   return options.length === 0 ? undefined : options.join(" ");
 };
@@ -44,7 +46,7 @@ const openMpi5 = (plan: MpirunPlace, oversubscribed: boolean, ssh: string | unde
 ];
 
 /** What mpirun is asked to start, and where. */
-export interface MpirunPlace extends Pick<LaunchPlan, "processes" | "hostfile" | "sshPort" | "sshKey"> {
+export interface MpirunPlace extends Pick<LaunchPlan, "processes" | "hostfile" | "sshPort" | "sshKey" | "sshTrustsAnyHost"> {
   /** Seconds that Open MPI leaves between its ways to end ranks. Default: `abortSeconds`. */
   readonly abortSeconds?: number;
 }

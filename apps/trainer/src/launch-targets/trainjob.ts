@@ -49,6 +49,7 @@ const launcherContainer = (plan: LaunchPlan, processesPerNode: number): Containe
       String(sshPort),
       "--ssh-key",
       `${sshFolder}/id_rsa`,
+      "--ssh-trust-any-host", // each pod makes its own host key, which nobody can know before
       "--port",
       String(portOf(plan)),
       "--max-restarts",

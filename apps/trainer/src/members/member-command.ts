@@ -1,3 +1,4 @@
+import type { TlsIdentity } from "@skein/collectives/node";
 import type { Command } from "commander";
 import { parseJob } from "../config.ts";
 import type { Ending } from "../hosts/control-messages.ts";
@@ -5,7 +6,7 @@ import { ConfigError, describeError, exitCodeOf, exitCodes } from "../errors.ts"
 import type { Job } from "../job.ts";
 import { takePart } from "./take-part.ts";
 import { openMpiWorld } from "./mpi-world.ts";
-import { memberIdentity, openNetworkWorld } from "./network-world.ts";
+import { openNetworkWorld } from "./network-world.ts";
 import { discoverRank, parseAddress } from "../hosts/rank-discovery.ts";
 import { memberVariables, reportPrefix } from "../hosts/start-processes.ts";
 
@@ -32,17 +33,18 @@ const takePartAsTold = (): Promise<Ending> => {
   const job = parseJob(variable(memberVariables.job), memberVariables.job, []);
   const ranks = ranksOf(job);
   const secret = variable(memberVariables.secret);
-  const certificates = process.env[memberVariables.certificates];
+  const told = process.env[memberVariables.identity];
+  const identity = told === undefined ? undefined : (JSON.parse(told) as TlsIdentity);
   return takePart({
     job,
     ranks,
-    openWorld: job.transport === "mpi" ? openMpiWorld : openNetworkWorld({ secret, certificates, onOneMachine: true }),
+    openWorld: job.transport === "mpi" ? openMpiWorld : openNetworkWorld({ secret, identity, onOneMachine: true }),
     rendezvous: () =>
       Promise.resolve({
         address: parseAddress(memberVariables.coordinator, variable(memberVariables.coordinator)),
         secret,
         insecure: job.network.insecure,
-        ...(certificates !== undefined && { security: memberIdentity(certificates, ranks) }),
+        ...(identity !== undefined && { security: identity }),
       }),
   });
 };

@@ -1,18 +1,20 @@
-import { readFileSync } from "node:fs";
 import { linkCosts, parseLinkFile, type Preference } from "@skein/collectives";
-import { createProcessWorld, readTlsIdentity, type TlsIdentity } from "@skein/collectives/node";
+import { createProcessWorld, readTextFile, readTlsIdentity, type TlsIdentity } from "@skein/collectives/node";
 import { rankFiles } from "../certificates/certificate-folder.ts";
 import { ConfigError } from "../errors.ts";
 import type { Job } from "../job.ts";
 import { worldOf } from "./job-world.ts";
 import type { OpenMemberWorld } from "./member-world.ts";
 
+/** A link file has a few hundred bytes per pair of ranks; this is room for 64 ranks, several times over. */
+const mostLinkBytes = 4 * 2 ** 20;
+
 const readLinks = (path: string): string => {
   try {
-    return readFileSync(path, "utf8");
+    return readTextFile(path, mostLinkBytes).text;
   } catch (error) {
     throw new ConfigError([
-      `network.links: ${path} cannot be read (${(error as NodeJS.ErrnoException).code}); measure the links with skein-train links, or leave it out`,
+      `network.links: ${path} cannot be read (${(error as Error).message}); measure the links with skein-train links, or leave it out`,
     ]);
   }
 };
@@ -29,15 +31,15 @@ export const memberIdentity = (certificates: string, ranks: readonly number[]): 
 
 export interface NetworkPlace {
   readonly secret: string;
-  /** Folder with the identity of each rank; without it TCP is spoken. */
-  readonly certificates: string | undefined;
+  /** Who this process is; without it TCP is spoken. */
+  readonly identity: TlsIdentity | undefined;
   /** Whether all processes of the run are on this machine. */
   readonly onOneMachine: boolean;
 }
 
 /** The world of a process whose ranks reach the others by TCP or TLS. */
 export const openNetworkWorld =
-  ({ secret, certificates, onOneMachine }: NetworkPlace): OpenMemberWorld =>
+  ({ secret, identity, onOneMachine }: NetworkPlace): OpenMemberWorld =>
   ({ job, ranks, memory, kernels, build }) => {
     const { listen, insecure, timeoutSeconds, socketsPerPair, checksum, codec, emulate } = job.network;
     return createProcessWorld({
@@ -46,7 +48,7 @@ export const openNetworkWorld =
       memory,
       kernels,
       secret,
-      ...(certificates !== undefined && { tls: memberIdentity(certificates, ranks) }),
+      ...(identity !== undefined && { tls: identity }),
       listen: listen ?? (onOneMachine ? "127.0.0.1" : "0.0.0.0"),
       insecure,
       links: { ...(checksum !== undefined && { checksum }), ...(socketsPerPair !== undefined && { socketsPerPair }) },

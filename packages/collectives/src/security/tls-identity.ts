@@ -1,8 +1,9 @@
 import { X509Certificate, createPrivateKey } from "node:crypto";
-import { readFileSync } from "node:fs";
+import type { Stats } from "node:fs";
 import { type ConnectionOptions, checkServerIdentity, type TlsOptions } from "node:tls";
 import { identityOf, provesWhat } from "./certificate-names.ts";
 import { CertificateError, PeerIdentityError } from "./errors.ts";
+import { readTextFile } from "./read-text-file.ts";
 
 /** What a process proves itself with, as PEM text, and the authority that it trusts. */
 export interface TlsIdentity {
@@ -14,16 +15,38 @@ export interface TlsIdentity {
 /** Paths of the three PEM files of an identity. */
 export type TlsFiles = { readonly [Part in keyof TlsIdentity]: string };
 
-const readPem = (path: string, label: RegExp, what: string): string => {
+/** A chain of certificates takes a few thousand bytes. */
+const mostPemBytes = 2 ** 20;
+
+/**
+ * Who else may read a key, in words; nobody where the file is ours alone, or where it belongs to root, who then may let one group read it:
+ * so are keys mounted that Kubernetes keeps (fsGroup), and those that an administrator gives a service. PostgreSQL asks the same.
+ */
+export const othersWhoRead = ({ uid, mode }: Pick<Stats, "uid" | "mode">, ownUid: number): string | undefined => {
+  if (uid !== 0 && uid !== ownUid) return `user ${uid}, whose file it is`;
+  const refused = uid === 0 ? 0o037 : 0o077;
+  return (mode & refused) === 0 ? undefined : `others, as its mode is ${(mode & 0o777).toString(8).padStart(4, "0")}`;
+};
+
+const readPem = (path: string, label: RegExp, what: "certificate" | "private key"): string => {
   let text: string;
+  let stats: Stats;
   try {
-    text = readFileSync(path, "utf8");
+    ({ text, stats } = readTextFile(path, mostPemBytes));
   } catch (error) {
     throw new CertificateError(
-      `${what} ${path} cannot be read (${(error as NodeJS.ErrnoException).code}); make certificates with skein-train certs init`,
-      { cause: error },
+      `${what} ${path} cannot be read (${(error as Error).message}); make certificates with skein-train certs init`,
+      {
+        cause: error,
+      },
     );
   }
+  const ownUid = process.geteuid?.(); // Windows has none, and other ways to keep files
+  const others = what === "private key" && ownUid !== undefined ? othersWhoRead(stats, ownUid) : undefined;
+  if (others !== undefined)
+    throw new CertificateError(
+      `private key ${path} can be read by ${others}; a key is its owner's alone: chmod 600 ${path}, and make it anew if others may have read it`,
+    );
   if (!label.test(text)) throw new CertificateError(`${path} holds no ${what} in PEM form; make certificates with skein-train certs init`);
   return text;
 };
@@ -40,7 +63,7 @@ const parse = (text: string, what: string): X509Certificate => {
  * Read the PEM files of an identity, and see that they belong together and are valid now: a fault is told here, in one line, rather
  * than by a peer's alert.
  *
- * @throws CertificateError when a file cannot be read, the key is another's, the authority has not signed, or the time is past or to come.
+ * @throws CertificateError when a file cannot be read, or a key by others, the key is another's, the authority has not signed, or the time is past or to come.
  */
 export const readTlsIdentity = (files: TlsFiles): TlsIdentity => {
   const identity = {
