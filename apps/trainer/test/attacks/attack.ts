@@ -1,0 +1,29 @@
+/** How an attack went. */
+export interface Outcome {
+  /** Tries, by what they were aimed at or how they ended; for people. */
+  readonly counts: Readonly<Record<string, number>>;
+  /** One line for each try that did harm: what was done, and what came of it. */
+  readonly fallen: readonly string[];
+}
+
+export interface AttackInput {
+  /** How often to try. */
+  readonly count: number;
+  /** What is drawn follows from it, so that a try that did harm can be made again. */
+  readonly seed: string;
+  /** A folder of the attack's own; it is removed afterwards. */
+  readonly folder: string;
+}
+
+/** Something that the outside may do to a run. One file each, and a row in the table. */
+export interface Attack {
+  /** One word, by which the command line knows it. */
+  readonly name: string;
+  /** What is done, and what must come of it, in one line. */
+  readonly what: string;
+  /** Tries in the default test run: seconds at most. */
+  readonly fewTries: number;
+  /** Tries of `pnpm test:attack`. */
+  readonly tries: number;
+  run(input: AttackInput): Promise<Outcome>;
+}

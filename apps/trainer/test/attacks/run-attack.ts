@@ -1,0 +1,24 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Attack, Outcome } from "./attack.ts";
+
+/** Run an attack in a folder of its own. */
+export const runAttack = async (attack: Attack, count: number, seed: string): Promise<Outcome> => {
+  const folder = mkdtempSync(join(tmpdir(), `skein-attack-${attack.name}-`));
+  try {
+    return await attack.run({ count, seed, folder });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+};
+
+/** One line of counts, and one for each try that did harm. */
+export const formatOutcome = ({ name }: Attack, { counts, fallen }: Outcome): string => {
+  const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  const parts = Object.entries(counts).map(([what, count]) => `${what} ${count}`);
+  return [
+    `${name}: ${total - fallen.length} of ${total} held (${parts.join(", ")})`,
+    ...fallen.slice(0, 20).map((line) => `  fell: ${line}`),
+  ].join("\n");
+};

@@ -1,0 +1,62 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { NdArray } from "@skein/tensor-core";
+import { type Checkpoint, commitCheckpoint, newestCheckpoint, rankFile, sharedFile, writePart } from "../../src/checkpoint.ts";
+import { type Manifest, sha256 } from "../../src/checkpoint-manifest.ts";
+import { type Files, nodeFiles } from "../../src/files.ts";
+
+/** Steps of the two checkpoints that attacks find. */
+const steps = [500, 540] as const;
+
+const save = (output: string, step: number): void => {
+  const tensors = new Map([
+    ["params.dense.weight", NdArray.from([step, 2, 3, 4], [2, 2])],
+    ["step", NdArray.scalar(step, "u32")],
+  ]);
+  const files = [writePart(nodeFiles, output, step, sharedFile, tensors), writePart(nodeFiles, output, step, rankFile(0), tensors)];
+  const manifest: Manifest = {
+    format: "skein-checkpoint",
+    version: 2,
+    step,
+    data: { epoch: Math.floor(step / 100), step: step % 100, stepsPerEpoch: 100 },
+    worldSize: 2,
+    modelHash: sha256("model"),
+    jobHash: sha256("job"),
+    files,
+  };
+  commitCheckpoint(nodeFiles, output, manifest, 3);
+};
+
+/** The files of the newer of two checkpoints below `output`, as they should be. */
+export interface SavedCheckpoint {
+  readonly files: ReadonlyMap<string, Uint8Array>;
+  /** What the trainer resumes from when the file `name` holds `bytes`: nothing harmful, or what is wrong with it. */
+  harmOf(name: string, bytes: Uint8Array): string | undefined;
+}
+
+const newest = (files: Files, output: string): { readonly checkpoint: Checkpoint; readonly reasons: readonly string[] } => {
+  const reasons: string[] = [];
+  return { checkpoint: newestCheckpoint(files, output, (reason) => reasons.push(reason)), reasons };
+};
+
+/** Save two checkpoints. A damaged newer one must be passed over, and that must be said once. */
+export const saveCheckpoints = (output: string): SavedCheckpoint => {
+  for (const step of steps) save(output, step);
+  const sound = newest(nodeFiles, output);
+  if (sound.checkpoint.manifest.step !== steps[1]) throw new Error(`the sound checkpoint is not found: ${sound.reasons.join("; ")}`);
+  const folder = sound.checkpoint.folder;
+  return {
+    files: new Map(readdirSync(folder).map((name) => [name, new Uint8Array(readFileSync(join(folder, name)))])),
+    harmOf: (name, bytes) => {
+      // The trainer's own reader, of a disk on which one file is another.
+      const altered: Files = { ...nodeFiles, read: (path) => (path === join(folder, name) ? bytes : nodeFiles.read(path)) };
+      try {
+        const { checkpoint, reasons } = newest(altered, output);
+        if (checkpoint.manifest.step !== steps[0]) return "it was trained on";
+        return reasons.length === 1 ? undefined : `it was told ${reasons.length} times`;
+      } catch (error) {
+        return `no checkpoint was found: ${(error as Error).message}`;
+      }
+    },
+  };
+};
