@@ -45,12 +45,26 @@ const container = z.strictObject({
     readOnlyRootFilesystem: z.literal(true),
     capabilities: z.strictObject({ drop: z.tuple([z.literal("ALL")]) }),
   }),
-  volumeMounts: z.array(z.strictObject({ name: label, mountPath: z.string().startsWith("/"), readOnly: z.literal(true).optional() })),
+  volumeMounts: z.array(
+    z.strictObject({
+      name: label,
+      mountPath: z.string().startsWith("/"),
+      readOnly: z.literal(true).optional(),
+      subPathExpr: z.string().optional(),
+    }),
+  ),
 });
 
 const volume = z.union([
   z.strictObject({ name: label, configMap: z.strictObject({ name: label }) }),
-  z.strictObject({ name: label, secret: z.strictObject({ secretName: z.string(), defaultMode: z.int().min(0).max(0o777) }) }),
+  z.strictObject({
+    name: label,
+    secret: z.strictObject({
+      secretName: z.string(),
+      defaultMode: z.int().min(0).max(0o777),
+      items: z.array(z.strictObject({ key: z.string().regex(/^[-._a-zA-Z0-9]+$/), path: z.string().regex(/^(?!\/)(?!.*\.\.).+$/) })),
+    }),
+  }),
   z.strictObject({ name: label, persistentVolumeClaim: z.strictObject({ claimName: z.string() }) }),
   z.strictObject({ name: label, emptyDir: z.strictObject({}) }),
 ]);

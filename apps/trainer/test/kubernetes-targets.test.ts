@@ -58,6 +58,31 @@ const manifests: readonly (readonly [name: string, target: LaunchTarget, options
     ],
   ];
 
+test.each([
+  ["k8s-job", k8sJob],
+  ["jobset", jobset],
+  ["trainjob", trainjob],
+] as const)("%s gives each pod its own key and no other", (target, make) => {
+  const objects = objectsOf(make(plan({ target, ...cluster, ranks: "4" }, { ranksPerProcess: 2 }), secret));
+  const [pod] = podsOf(objects);
+  const mount = pod!.spec.containers[0]!.volumeMounts.find(({ name }) => name === "certificates");
+  expect(mount).toMatchObject({ readOnly: true, subPathExpr: "$(JOB_COMPLETION_INDEX)" });
+  const volume = pod!.spec.volumes.find(({ name }) => name === "certificates") as {
+    secret: { defaultMode: number; items: { key: string; path: string }[] };
+  };
+  expect(volume.secret.defaultMode & 0o007).toBe(0);
+  const filesOf = (index: string): string[] =>
+    volume.secret.items
+      .filter(({ path }) => path.split("/")[0] === index)
+      .map(({ key, path }) => {
+        expect(path).toBe(`${index}/${key}`);
+        return key;
+      });
+  expect(filesOf("0").sort()).toEqual(["authority.pem", "coordinator.key.pem", "coordinator.pem", "rank-0.key.pem", "rank-0.pem"]);
+  expect(filesOf("1").sort()).toEqual(["authority.pem", "rank-2.key.pem", "rank-2.pem"]);
+  expect(volume.secret.items).toHaveLength(8);
+});
+
 const full = { ranks: "4", namespace: "ml", queue: "gpu-queue", gpus: "1", cpus: "3", memory: "6Gi", time: "01:00:00", maxRestarts: "5" };
 
 describe.each(manifests)("%s", (_, target, options) => {

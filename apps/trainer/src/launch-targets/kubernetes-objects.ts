@@ -26,12 +26,24 @@ export interface Container {
     readonly readOnlyRootFilesystem: true;
     readonly capabilities: { readonly drop: readonly ["ALL"] };
   };
-  readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string; readonly readOnly?: true }[];
+  readonly volumeMounts: readonly {
+    readonly name: string;
+    readonly mountPath: string;
+    readonly readOnly?: true;
+    /** Only this folder of the volume; `$(NAME)` is a variable of the container. */
+    readonly subPathExpr?: string;
+  }[];
 }
 
 export type Volume = { readonly name: string } & (
   | { readonly configMap: { readonly name: string } }
-  | { readonly secret: { readonly secretName: string; readonly defaultMode: number } }
+  | {
+      readonly secret: {
+        readonly secretName: string;
+        readonly defaultMode: number;
+        readonly items: readonly { readonly key: string; readonly path: string }[];
+      };
+    }
   | { readonly persistentVolumeClaim: { readonly claimName: string } }
   | { readonly emptyDir: Readonly<Record<string, never>> }
 );

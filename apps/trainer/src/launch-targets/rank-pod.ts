@@ -2,12 +2,16 @@ import type { Container, EnvVar, PodFailureRule, PodTemplate, Volume } from "./k
 import type { LaunchPlan } from "./launch-plan.ts";
 import { coordinatorVariable, rankArguments, secretVariable } from "./rank-command.ts";
 import { jobFileName, portOf, runLabels, runName } from "./run-objects.ts";
+import { coordinatorFiles, rankFiles } from "../certificates/certificate-folder.ts";
 import { exitCodes } from "../errors.ts";
 
 /** The container that trains. Kubeflow's runtimes look for it by this name. */
 export const containerName = "node";
 
 const jobFolder = "/etc/skein/job";
+/** What the Job controller tells each pod of an Indexed Job. */
+const indexVariable = "JOB_COMPLETION_INDEX";
+
 const certificatesFolder = "/etc/skein/certificates";
 const claimFolder = "/output";
 
@@ -55,8 +59,22 @@ export const volumeMounts = (plan: LaunchPlan): Container["volumeMounts"] => [
   { name: "job", mountPath: jobFolder, readOnly: true },
   { name: "output", mountPath: claimFolder },
   { name: "tmp", mountPath: "/tmp" },
-  ...(plan.certificates === undefined ? [] : [{ name: "certificates", mountPath: certificatesFolder, readOnly: true } as const]),
+  ...(plan.certificates === undefined
+    ? []
+    : [{ name: "certificates", mountPath: certificatesFolder, readOnly: true, subPathExpr: `$(${indexVariable})` } as const]),
 ];
+
+/**
+ * The files of the Secret, in a folder for each pod, so that it is given its own key and no other: that of the first rank of its process, and
+ * the coordinator's where that is hosted.
+ */
+const filesOfPods = (plan: LaunchPlan): { readonly key: string; readonly path: string }[] =>
+  Array.from({ length: plan.processes }, (_, index) =>
+    [
+      ...Object.values(rankFiles("", (index * plan.ranks) / plan.processes)),
+      ...(index === 0 ? [coordinatorFiles("").certificate, coordinatorFiles("").key] : []),
+    ].map((file) => ({ key: file, path: `${index}/${file}` })),
+  ).flat();
 
 const volumes = (plan: LaunchPlan): Volume[] => [
   { name: "job", configMap: { name: `${runName(plan)}-job` } },
@@ -64,7 +82,7 @@ const volumes = (plan: LaunchPlan): Volume[] => [
   { name: "tmp", emptyDir: {} },
   ...(plan.certificates === undefined
     ? []
-    : [{ name: "certificates", secret: { secretName: plan.certificates, defaultMode: 0o440 } } satisfies Volume]),
+    : [{ name: "certificates", secret: { secretName: plan.certificates, defaultMode: 0o440, items: filesOfPods(plan) } } satisfies Volume]),
 ];
 
 /** Where a rank's pod finds things. */
