@@ -85,9 +85,11 @@ describe("mpirun", () => {
 
   test("checks the keys of hosts unless it is told not to", () => {
     const options = { target: "mpirun", hostfile: "/h", sshKey: "/k", insecure: true };
-    const unchecked = mpirunCommand(plan({ ...options, sshTrustAnyHost: true }), host, "/out");
+    const unchecked = mpirunCommand(plan({ ...options, sshTrustAnyHost: true }), { ...host, version: "open-mpi-5" }, "/out");
     expect(unchecked).toContain("-i /k -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null");
-    expect(mpirunCommand(plan(options), host, "/out").join(" ")).not.toMatch(/StrictHostKeyChecking|UserKnownHosts/);
+    expect(mpirunCommand(plan(options), { ...host, version: "open-mpi-5" }, "/out").join(" ")).not.toMatch(
+      /StrictHostKeyChecking|UserKnownHosts/,
+    );
   });
 
   test("of Open MPI 5, over ssh", () => {
