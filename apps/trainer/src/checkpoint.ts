@@ -117,6 +117,9 @@ const readChecked = (files: Files, folder: string, secret: string | undefined): 
 /** Whether a run has saved anything yet, sound or not. */
 export const hasCheckpoint = (files: Files, output: string): boolean => checkpointNames(files, output).length > 0;
 
+/** The step of the newest checkpoint of a run, sound or not; 0 where there is none. */
+export const newestStep = (files: Files, output: string): number => Number(checkpointNames(files, output)[0]?.slice(5) ?? 0);
+
 /**
  * The newest sound checkpoint of a run.
  *

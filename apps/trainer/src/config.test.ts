@@ -106,6 +106,16 @@ describe("one line names place, value, rule and cure", () => {
     ["a name that is no folder", good.replace("name: digits", "name: ../x"), 'jobs/x.yaml:1:1: name is "../x": a name is made of letters'],
     ["broken YAML", "name: [1,\nbatch: 2", "jobs/x.yaml:2:1: no valid YAML"],
     ["a key given twice", `${good}name: again\n`, "jobs/x.yaml:13:1: no valid YAML: Map keys must be unique"],
+    [
+      "a silence that is longer than a wait",
+      `${good}network: { timeoutSeconds: 10, silenceSeconds: 20 }\n`,
+      "network.silenceSeconds: a silence of 20 s is longer than a rank waits for another, 10 s; raise network.timeoutSeconds, or use at most 10",
+    ],
+    [
+      "a sign of life that may not be late",
+      `${good}network: { timeoutSeconds: 10, heartbeatSeconds: 6 }\n`,
+      "network.heartbeatSeconds: one late sign of life every 6 s would already be a silence of 10 s; use at most 5",
+    ],
     ["a list", "- 1", "jobs/x.yaml:1:1: the job is [1], but must be a mapping"],
     ["nothing", "", "jobs/x.yaml:1:1: the job is null"],
   ])("%s", (_, text, line) => {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { bucketsSchema, compressionSchema, overlapSchema, prioritiesSchema } from "./exchange-schema.ts";
 import type { Job } from "./job.ts";
+import { silenceSecondsOf } from "./members/patience.ts";
 import { count, mostLayers, width } from "./ranges.ts";
 
 const path = z.string().min(1).max(4096);
@@ -109,6 +110,26 @@ const network = z
     certificates: path.optional().describe("Folder of skein-train certs init. Default: a run on one machine makes its own."),
     insecure: z.boolean().default(false).describe("Allow to speak off this machine without TLS."),
     timeoutSeconds: z.number().gt(0).max(86_400).default(60).describe("How long a rank waits for another before the run fails."),
+    heartbeatSeconds: z
+      .number()
+      .gt(0)
+      .max(3600)
+      .optional()
+      .describe("How often each process and link gives a sign of life. Default: 1, or a quarter of silenceSeconds where that is less."),
+    silenceSeconds: z
+      .number()
+      .gt(0)
+      .max(86_400)
+      .optional()
+      .describe(
+        "After what silence a process or a link is lost; one that ends is noticed at once. Default: 15, or timeoutSeconds where that is less.",
+      ),
+    joinSeconds: z
+      .number()
+      .gt(0)
+      .max(86_400)
+      .default(600)
+      .describe("How long all ranks may take to come: their hosts may have to wait for a queue, or to pull an image."),
     socketsPerPair: z
       .int()
       .min(1)
@@ -286,7 +307,7 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
     );
   }
   faults.push(...exchangeFaults(job));
-  const { ranksPerProcess, emulate, certificates, codec } = job.network;
+  const { ranksPerProcess, emulate, certificates, codec, timeoutSeconds, silenceSeconds, heartbeatSeconds } = job.network;
   if (job.ranks % ranksPerProcess !== 0)
     fault(
       ["network", "ranksPerProcess"],
@@ -294,6 +315,17 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
     );
   if (job.transport === "mpi" && ranksPerProcess !== 1)
     fault(["network", "ranksPerProcess"], `transport: mpi has one rank per process, not ${ranksPerProcess}; leave it out`);
+  if (silenceSeconds !== undefined && silenceSeconds > timeoutSeconds)
+    fault(
+      ["network", "silenceSeconds"],
+      `a silence of ${silenceSeconds} s is longer than a rank waits for another, ${timeoutSeconds} s; raise network.timeoutSeconds, or use at most ${timeoutSeconds}`,
+    );
+  const silence = silenceSecondsOf(job.network);
+  if (heartbeatSeconds !== undefined && 2 * heartbeatSeconds > silence)
+    fault(
+      ["network", "heartbeatSeconds"],
+      `one late sign of life every ${heartbeatSeconds} s would already be a silence of ${silence} s; use at most ${silence / 2}, or raise network.silenceSeconds`,
+    );
   if (emulate !== undefined && job.transport !== "tcp" && job.transport !== "tls")
     fault(["network", "emulate"], `transport: ${job.transport} has no links to emulate; use transport: tcp`);
   if (certificates !== undefined && job.transport !== "tls")

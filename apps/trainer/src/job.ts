@@ -44,6 +44,12 @@ export interface NetworkJob {
   /** Off loopback without TLS. */
   readonly insecure: boolean;
   readonly timeoutSeconds: number;
+  /** How often a process and a link give a sign of life. */
+  readonly heartbeatSeconds?: number | undefined;
+  /** After what silence a process or link is lost. */
+  readonly silenceSeconds?: number | undefined;
+  /** How long ranks may take to come. */
+  readonly joinSeconds: number;
   readonly socketsPerPair?: number | undefined;
   /** File of `skein-train links`. */
   readonly links?: string | undefined;

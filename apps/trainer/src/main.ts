@@ -53,7 +53,10 @@ const makeProgram = (finish: (code: number) => void): Command => {
   const withTrace = (command: Command): Command =>
     command
       .option("--trace <file>", "write a Chrome trace of the first steps")
-      .option("--max-restarts <count>", "how often to go on by itself after a rank, a link or the GPU device was lost; default: 3");
+      .option(
+        "--max-restarts <count>",
+        "how often to go on by itself after a rank, a link or the GPU device was lost, without a newer checkpoint; default: 3",
+      );
   const does =
     <A extends string | undefined>(action: (argument: A, options: RunOptions) => number | Promise<number>) =>
     async (argument: A, _: unknown, command: Command) =>

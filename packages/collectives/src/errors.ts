@@ -33,7 +33,7 @@ export class CollectiveTimeoutError extends CollectiveError {
       "collective-timeout",
       place,
       `rank ${place.rank}: rank ${place.peer} did not take part in ${place.collective} within ${timeoutMilliseconds} ms${reporter === place.rank ? "" : ` (rank ${reporter} gave up first)`}; ` +
-        "the group is unusable now: restart from the last checkpoint, or raise timeoutMilliseconds if that rank is only slow",
+        "the group is unusable now: restart from the last checkpoint, or raise timeoutMilliseconds (network.timeoutSeconds of a job) if that rank is only slow",
     );
   }
 }

@@ -49,7 +49,7 @@ const codecOf = ({ codec: when = "auto", emulate }: CompanionInput, { link }: Pr
 };
 
 const run = async (input: CompanionInput): Promise<void> => {
-  const { connection, job, build, secret, tls, listen, insecure, links: settings = {}, emulate } = input;
+  const { connection, job, build, secret, tls, listen, insecure, links: settings = {}, emulate, heartbeat } = input;
   const { rank, worldSize, memory, timeoutMilliseconds, localRanks } = connection;
   const control = new Control(connection);
   const messages = wasmMessageMemory(memory);
@@ -87,6 +87,7 @@ const run = async (input: CompanionInput): Promise<void> => {
     links: clock === undefined ? links : emulatedLinks(links, { direction: () => emulate, seed: rank, clock }),
     memory: messages,
     timeoutMilliseconds,
+    ...(heartbeat && { heartbeatMilliseconds: heartbeat.intervalMilliseconds, silenceMilliseconds: heartbeat.lossMilliseconds }),
     codec: codecOf(input, order.preference, kernels),
     nameOf: (tag) => control.nameOf(tag),
     ...(turn && { turn }),

@@ -1,5 +1,6 @@
 import type { ErrorKind } from "@skein/tensor-core";
 import type { EmulatedDirection } from "./network/emulated-links.ts";
+import type { Heartbeat } from "./rendezvous/handshake-messages.ts";
 import type { RankAddress, RosterEntry } from "./rendezvous/roster.ts";
 import type { TlsIdentity } from "./security/tls-identity.ts";
 import type { Preference, WorldConnection } from "./threads/control.ts";
@@ -18,10 +19,12 @@ export interface CompanionInput {
   readonly listen?: string;
   /** Let bytes travel in the clear beyond this machine. */
   readonly insecure?: boolean;
+  /** How often each link gives a sign of life, and after what silence it is lost. Default: as `networkWorld`. */
+  readonly heartbeat?: Pick<Heartbeat, "intervalMilliseconds" | "lossMilliseconds">;
   readonly links?: { readonly socketsPerPair?: number; readonly checksum?: "payload" | "header" };
-  /** When to make data smaller without loss. Default: "auto", where it pays. */
   /** Make every link slower than it is. */
   readonly emulate?: EmulatedDirection;
+  /** When to make data smaller without loss. Default: "auto", where it pays. */
   readonly codec?: "auto" | "always" | "never";
 }
 

@@ -11,7 +11,7 @@ import { spinsOnOwnCore } from "./thread-world.ts";
 import { checkKernels } from "./wasm-arithmetic.ts";
 
 export interface ProcessWorldOptions
-  extends Pick<CompanionInput, "job" | "build" | "secret" | "tls" | "listen" | "insecure" | "links" | "codec" | "emulate"> {
+  extends Pick<CompanionInput, "job" | "build" | "secret" | "tls" | "listen" | "insecure" | "links" | "heartbeat" | "codec" | "emulate"> {
   readonly worldSize: number;
   /** Ranks that are threads of this process. */
   readonly ranks: readonly number[];

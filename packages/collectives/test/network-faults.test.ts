@@ -108,6 +108,14 @@ test.each(["tcp", "tls"] as const)("a cable that is pulled, with no end of the c
   expect((errors[0] as Error).message).toMatch(/nothing came from it for \d+ ms/);
 });
 
+test("a cable that is late by more than three signs of life loses nobody", async () => {
+  const { route, laid } = withCables((from, to) => from + to === 1);
+  const worlds = await opened(2, { route });
+  for (const cable of laid.values()) cable.delayMilliseconds = 4000;
+  expect(await failures(worlds, 1000, 1)).toEqual(["no failure", "no failure"]);
+  for (const cable of laid.values()) cable.delayMilliseconds = 0;
+});
+
 test("a cable that is pulled while nobody waits for anything", async () => {
   const { route, laid } = withCables((from, to) => from + to === 1);
   const worlds = await opened(2, { route, ...quick });

@@ -13,6 +13,8 @@ export interface Damage {
 /** A cable between a rank and the port of another, which can be cut, frozen, or made to damage what it carries. */
 export class Cable {
   damage: Damage | undefined;
+  /** Carry everything so much later. */
+  delayMilliseconds = 0;
   #frozen = false;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -61,6 +63,7 @@ export class Cable {
       const { damage } = this;
       const begin = carried;
       carried += chunk.length;
+      if (this.delayMilliseconds > 0) return void setTimeout(() => to.write(chunk), this.delayMilliseconds);
       if (damage?.direction !== direction || damage.at >= carried) {
         if (!to.write(chunk)) {
           from.pause();

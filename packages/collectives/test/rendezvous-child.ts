@@ -14,9 +14,14 @@ export interface Child {
 
 /** What a child is to do: see rendezvous-process.ts. */
 export type Task =
-  | { readonly host: RendezvousOptions; readonly after: "stay" | "forget" }
-  /** When it has joined: stay until killed, close and end, or just end. */
-  | { readonly join: JoinOptions; readonly after: "stay" | "leave" | "forget" };
+  /** Then: stay until killed, just end, or, when all have joined, block its main thread for a while, tell the others, and stay. */
+  | { readonly host: RendezvousOptions; readonly after: "stay" | "forget" | Block }
+  /** When it has joined: the same, or close and end. */
+  | { readonly join: JoinOptions; readonly after: "stay" | "leave" | "forget" | Block };
+
+interface Block {
+  readonly blockMilliseconds: number;
+}
 
 /** Start a child that does not outlive what a test opened. */
 export const startChild = (opened: Opened, task: Task): Child => {

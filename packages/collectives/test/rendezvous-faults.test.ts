@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { joinCodec, type JoinRequest } from "../src/rendezvous/handshake-messages.ts";
-import { joinRendezvous } from "../src/rendezvous/member.ts";
+import { openMember } from "../src/rendezvous/member.ts";
 import { HandshakeDialler, jobKey } from "../src/security/handshake.ts";
 import { FrameReader } from "../src/wire/frame-reader.ts";
 import { encodeHeader, type FrameType, headerBytes } from "../src/wire/frame.ts";
@@ -74,7 +74,7 @@ describe("a loss", () => {
   test("by kill -9 is told to all others at once, and later ones are not", async () => {
     // A heartbeat that tells nothing in the time of a test: what is noticed, the closed connection has told.
     const { coordinator, joining, join, events } = await host(5, {
-      heartbeat: { intervalMilliseconds: 200_000, lossMilliseconds: 500_000 },
+      heartbeat: { intervalMilliseconds: 200_000, lossMilliseconds: 500_000, stuckMilliseconds: 500_000 },
     });
     const child = startChild(opened, { join: joining([1, 3]), after: "stay" });
     const second = startChild(opened, { join: joining([4]), after: "stay" });
@@ -95,7 +95,9 @@ describe("a loss", () => {
   });
 
   test("by silence, as of a stopped process, is told when the heartbeat says so", async () => {
-    const { coordinator, joining, join } = await host(2, { heartbeat: { intervalMilliseconds: 200, lossMilliseconds: 1000 } });
+    const { coordinator, joining, join } = await host(2, {
+      heartbeat: { intervalMilliseconds: 200, lossMilliseconds: 1000, stuckMilliseconds: 60_000 },
+    });
     const child = startChild(opened, { join: joining([1]), after: "stay" });
     const member = await join([0]);
     await child.says(/(complete)/);
@@ -108,8 +110,55 @@ describe("a loss", () => {
     }
   });
 
+  test("is not a main thread that is busy for longer, as with fsync or reading data", async () => {
+    const { coordinator, joining, join } = await host(2, {
+      heartbeat: { intervalMilliseconds: 200, lossMilliseconds: 1000, stuckMilliseconds: 60_000 },
+    });
+    const losses: unknown[] = [];
+    const awake = new Promise((resolve) => coordinator.onMessage(({ message }) => resolve(message)));
+    const child = startChild(opened, { join: joining([1]), after: { blockMilliseconds: 3000 } });
+    const member = await join([0]);
+    for (const witness of [coordinator, member]) witness.onLost((loss) => losses.push(loss));
+    expect(await awake).toBe("awake");
+    expect(losses).toEqual([]);
+    const lost = Promise.all([coordinator, member].map(nextLoss));
+    child.kill("SIGSTOP"); // but this is
+    for (const { ranks, reason } of await lost) {
+      expect(ranks).toEqual([1]);
+      expect(reason).toMatch(/nothing was heard from it for \d\.\d s/);
+    }
+  });
+
+  test("is not a main thread of the host that is busy, as when it saves a checkpoint", async () => {
+    const heartbeat = { intervalMilliseconds: 200, lossMilliseconds: 1000, stuckMilliseconds: 60_000 };
+    const hostChild = startChild(opened, {
+      host: { worldSize: 1, job, build, secret, ranks: [0], heartbeat },
+      after: { blockMilliseconds: 3000 },
+    });
+    const port = Number(await hostChild.says(/^listening (\d+)$/m));
+    const addresses = [{ host: "127.0.0.1", port: 1 }];
+    const member = await openMember({ address: { host: "127.0.0.1", port }, ranks: [0], addresses, worldSize: 1, job, build, secret });
+    opened.add(() => member.close());
+    const first = await Promise.race([nextLoss(member), new Promise((resolve) => member.onMessage(resolve))]);
+    expect(first).toBe("awake");
+  });
+
+  test("by a main thread that is busy for too long is told with that reason", async () => {
+    const { coordinator, joining, join } = await host(2, {
+      heartbeat: { intervalMilliseconds: 200, lossMilliseconds: 1000, stuckMilliseconds: 1500 },
+    });
+    startChild(opened, { join: joining([1]), after: { blockMilliseconds: 60_000 } });
+    const member = await join([0]);
+    for (const { ranks, reason } of await Promise.all([coordinator, member].map(nextLoss))) {
+      expect(ranks).toEqual([1]);
+      expect(reason).toMatch(/its process runs, but its main thread has done nothing for \d\.\d s/);
+    }
+  });
+
   test("by not reading is told before the memory is full", async () => {
-    const { coordinator, joining } = await host(1, { heartbeat: { intervalMilliseconds: 200_000, lossMilliseconds: 500_000 } });
+    const { coordinator, joining } = await host(1, {
+      heartbeat: { intervalMilliseconds: 200_000, lossMilliseconds: 500_000, stuckMilliseconds: 500_000 },
+    });
     const child = startChild(opened, { join: joining([0]), after: "stay" });
     await child.says(/(complete)/);
     child.kill("SIGSTOP");
@@ -140,7 +189,7 @@ describe("a loss", () => {
   test("of the coordinator is told to every member, with the ranks of its process", async () => {
     const hostChild = startChild(opened, { host: { worldSize: 2, job, build, secret, ranks: [0] }, after: "stay" });
     const port = Number(await hostChild.says(/^listening (\d+)$/m));
-    const member = await joinRendezvous({
+    const member = await openMember({
       address: { host: "127.0.0.1", port },
       ranks: [0, 1],
       addresses: [1, 2].map((at) => ({ host: "127.0.0.1", port: at })),
@@ -328,7 +377,7 @@ describe("what is no coordinator", () => {
   ])("%s is told apart", async (_, answer, code, message) => {
     const address = await impostorWith(answer);
     const error = await failureOf(
-      joinRendezvous({ address, ranks: [0], addresses: [{ host: "a", port: 1 }], worldSize: 1, job, build, secret }),
+      openMember({ address, ranks: [0], addresses: [{ host: "a", port: 1 }], worldSize: 1, job, build, secret }),
     );
     expect(error.code).toBe(code);
     expect(error.message).toMatch(message);
@@ -337,7 +386,7 @@ describe("what is no coordinator", () => {
   test("one that takes the hello and says nothing is given up at the deadline", async () => {
     const address = await impostorWith(() => {});
     const error = await failureOf(
-      joinRendezvous({
+      openMember({
         address,
         ranks: [0],
         addresses: [{ host: "a", port: 1 }],
@@ -363,7 +412,7 @@ describe("a process ends by itself", () => {
   test("when it hosts, all have joined, and it has nothing else to do", async () => {
     const child = startChild(opened, { host: { worldSize: 1, job, build, secret }, after: "forget" });
     const port = Number(await child.says(/^listening (\d+)$/m));
-    const member = await joinRendezvous({
+    const member = await openMember({
       address: { host: "127.0.0.1", port },
       ranks: [0],
       addresses: [{ host: "a", port: 1 }],

@@ -1,9 +1,9 @@
 import { SkeinError } from "@skein/tensor-core";
 import { expect } from "vitest";
-import { type Coordinator, hostRendezvous } from "../src/rendezvous/coordinator.ts";
+import { type Coordinator, openCoordinator } from "../src/rendezvous/coordinator.ts";
 import type { RendezvousEvent, RendezvousOptions } from "../src/rendezvous/coordinator-options.ts";
 import type { Loss } from "../src/rendezvous/control-messages.ts";
-import { type JoinOptions, joinRendezvous, type Member } from "../src/rendezvous/member.ts";
+import { type JoinOptions, type Member, openMember } from "../src/rendezvous/member.ts";
 import { newSecret } from "../src/security/secret.ts";
 
 export const job = "job-5f0c2a";
@@ -34,7 +34,7 @@ export class Opened {
 
 export const host = async (opened: Opened, worldSize: number, options: Partial<RendezvousOptions> = {}): Promise<Hosted> => {
   const events: RendezvousEvent[] = [];
-  const coordinator = await hostRendezvous({ worldSize, job, build, secret, onEvent: (event) => events.push(event), ...options });
+  const coordinator = await openCoordinator({ worldSize, job, build, secret, onEvent: (event) => events.push(event), ...options });
   opened.add(() => coordinator.close());
   const joining: Hosted["joining"] = (ranks, different = {}) => ({
     address: coordinator.address,
@@ -49,7 +49,7 @@ export const host = async (opened: Opened, worldSize: number, options: Partial<R
     ...different,
   });
   const join: Hosted["join"] = async (ranks, different) => {
-    const member = await joinRendezvous(joining(ranks, different));
+    const member = await openMember(joining(ranks, different));
     opened.add(() => member.close());
     return member;
   };

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { joinRendezvous } from "../src/rendezvous/member.ts";
+import { openMember } from "../src/rendezvous/member.ts";
 import { processesOf } from "../src/rendezvous/roster.ts";
 import { newSecret } from "../src/security/secret.ts";
 import { startChild } from "./rendezvous-child.ts";
@@ -43,7 +43,7 @@ describe("a rendezvous", () => {
       build,
       secret,
     };
-    const joined = joinRendezvous(options);
+    const joined = openMember(options);
     await rest(100);
     await host(1, { port });
     const member = await joined;
@@ -55,7 +55,7 @@ describe("a rendezvous", () => {
   test("lets a process in that came while an earlier start was still there, once that is gone", async () => {
     const earlier = await host(1);
     const remnant = await earlier.join([0]);
-    const again = joinRendezvous(earlier.joining([0]));
+    const again = openMember(earlier.joining([0]));
     await until(() => earlier.events.some(({ kind }) => kind === "refused"));
     await remnant.close();
     await earlier.coordinator.close();
@@ -192,7 +192,7 @@ describe("ranks that do not come", () => {
   test("nor a coordinator: the process says what it looked for, and how long", async () => {
     const { coordinator, joining } = await host(1);
     await coordinator.close();
-    const error = await failureOf(joinRendezvous(joining([0], { joinTimeoutMilliseconds: 100 })));
+    const error = await failureOf(openMember(joining([0], { joinTimeoutMilliseconds: 100 })));
     expect(error.code).toBe("rendezvous-timeout");
     expect(error.message).toMatch(/^rank 0 found no coordinator at 127.0.0.1:\d+ within 0.1 s \(connect ECONNREFUSED\)/);
   });
@@ -219,7 +219,7 @@ describe("off loopback without TLS", () => {
     for (const address of ["0.0.0.0", "::", "10.1.2.3", "node-1.cluster"]) {
       expect((await failureOf(host(1, { host: address }))).code).toBe("insecure");
       const joining = { ranks: [0], addresses: [{ host: "a", port: 1 }], worldSize: 1, job, build, secret };
-      expect((await failureOf(joinRendezvous({ ...joining, address: { host: address, port: 1 } }))).code).toBe("insecure");
+      expect((await failureOf(openMember({ ...joining, address: { host: address, port: 1 } }))).code).toBe("insecure");
     }
     const { coordinator, join } = await host(1, { host: "0.0.0.0", insecure: true });
     const member = await join([0], { address: { host: "127.0.0.1", port: coordinator.address.port } });

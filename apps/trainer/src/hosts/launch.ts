@@ -8,12 +8,13 @@ import type { Interruption } from "./interruption.ts";
 import { Ledger, type LedgerInput } from "./ledger.ts";
 import type { Assignment, Trouble } from "../messages.ts";
 import type { RankHost } from "./rank-host.ts";
+import { RestartBudget } from "./restart-budget.ts";
 import type { Summary } from "../summary.ts";
 
 export interface LaunchInput extends LedgerInput {
   /** Where the ranks run. */
   readonly host: RankHost;
-  /** How often a run that lost a rank, a link or a device goes on from its newest checkpoint by itself. Default: 3. */
+  /** How often a run that lost a rank, a link or a device goes on by itself without a newer checkpoint than before. Default: 3. */
   readonly maxRestarts?: number | undefined;
   /** For tests: what is to go wrong in the first attempt. */
   readonly trouble?: Trouble | undefined;
@@ -42,25 +43,29 @@ const restartable: ReadonlySet<string> = new Set(["device-lost", "peer-lost", "c
  */
 export const launch = async (input: LaunchInput): Promise<Outcome> => {
   const { output, progress, metrics, maxRestarts = 3 } = input;
+  const budget = new RestartBudget(maxRestarts, input.resume?.manifest.step ?? 0);
   let attempt = input;
-  for (let restarts = 1; ; restarts++) {
+  for (;;) {
     try {
       return await launchOnce(attempt);
     } catch (error) {
       const { code, message } = describeError(error);
       if (!restartable.has(code) || input.interruption.requested) throw error;
-      if (restarts > maxRestarts) {
-        if (hasCheckpoint(nodeFiles, output)) progress.note(`to go on from the newest checkpoint: skein-train resume ${output}`);
+      const resumable = hasCheckpoint(nodeFiles, output);
+      const resume =
+        resumable && maxRestarts > 0
+          ? newestCheckpoint(
+              nodeFiles,
+              output,
+              (reason) => progress.note(`passed over a damaged checkpoint: ${reason}`),
+              input.checkpointSecret,
+            )
+          : undefined;
+      const restarts = budget.spend(resume?.manifest.step ?? 0);
+      if (restarts === undefined) {
+        if (resumable) progress.note(`to go on from the newest checkpoint: skein-train resume ${output}`);
         throw error;
       }
-      const resume = hasCheckpoint(nodeFiles, output)
-        ? newestCheckpoint(
-            nodeFiles,
-            output,
-            (reason) => progress.note(`passed over a damaged checkpoint: ${reason}`),
-            input.checkpointSecret,
-          )
-        : undefined;
       metrics.rewind(resume?.manifest.step ?? 0);
       progress.note(`${message.split(";")[0]}; going on from ${resume?.folder ?? "the beginning"} (restart ${restarts} of ${maxRestarts})`);
       attempt = { ...input, resume, trouble: undefined };

@@ -3,6 +3,7 @@ import type { Ending, HostMessage, MemberMessage } from "./control-messages.ts";
 import { type ErrorReport, RunError } from "../errors.ts";
 import { Failures } from "./failures.ts";
 import { worldOf } from "../members/job-world.ts";
+import { patienceOf } from "../members/patience.ts";
 import type { Attempt, RankHost } from "./rank-host.ts";
 import { StopRound } from "./stop-round.ts";
 
@@ -65,6 +66,7 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
     const coordinator = await hostAt({
       ...options.rendezvous,
       ...worldOf(job),
+      ...patienceOf(job),
       secret,
       onEvent: ({ kind, message }) => {
         if ((kind !== "refused" && kind !== "dropped") || message === toldLast) return;

@@ -23,6 +23,8 @@ import { slurm } from "./slurm.ts";
 import { supervise } from "./supervise.ts";
 import { trainjob } from "./trainjob.ts";
 import { claimOutput } from "../output-folder.ts";
+import { newestStep } from "../checkpoint.ts";
+import { nodeFiles } from "../files.ts";
 
 interface CommandOptions extends LaunchOptions {
   readonly json?: boolean;
@@ -146,6 +148,7 @@ const launchMpirun = async (plan: LaunchPlan, host: MpirunHost): Promise<number>
       interrupted,
       note,
       maxRestarts: plan.maxRestarts,
+      reached: () => newestStep(nodeFiles, output),
       start: async () => {
         const env = { ...process.env, [coordinatorVariable]: await coordinatorOf(plan), [secretVariable]: secret };
         return startAttempt(command, env, stopSignalOf(host.version));

@@ -9,7 +9,11 @@ interface Played {
 }
 
 /** Play attempts that end with these codes. */
-const play = async (codes: readonly number[], maxRestarts: number, pauseMilliseconds = 0): Promise<Played> => {
+const play = async (
+  codes: readonly number[],
+  maxRestarts: number,
+  { pauseMilliseconds = 0, steps = [] }: { readonly pauseMilliseconds?: number; readonly steps?: readonly number[] } = {},
+): Promise<Played> => {
   const notes: string[] = [];
   let starts = 0;
   const code = await supervise({
@@ -18,6 +22,7 @@ const play = async (codes: readonly number[], maxRestarts: number, pauseMillisec
       return { ended: Promise.resolve(codes[number]!), stop: () => {} };
     },
     maxRestarts,
+    reached: () => steps[starts - 1] ?? 0,
     interrupted: new Promise(() => {}),
     note: (line) => void notes.push(line),
     pauseMilliseconds,
@@ -41,12 +46,17 @@ test("restarts end, and the last code is told", async () => {
 });
 
 test("what time can cure is tried again, and given time", async () => {
-  const { code, starts, notes } = await play([75, 1, 0], 3, 1);
+  const { code, starts, notes } = await play([75, 1, 0], 3, { pauseMilliseconds: 1 });
   expect({ code, starts }).toEqual({ code: 0, starts: 3 });
   expect(notes).toEqual([
     "the ranks ended with code 75; going on from the newest checkpoint in 0.03 s, as time may cure that (restart 1 of 3)",
     "the ranks ended with code 1; going on from the newest checkpoint (restart 2 of 3)",
   ]);
+});
+
+test("progress gives the restarts back", async () => {
+  expect(await play([1, 1, 1, 1, 0], 1, { steps: [100, 200, 300, 400] })).toMatchObject({ code: 0, starts: 5 });
+  expect(await play([1, 1, 1, 1, 0], 1, { steps: [100, 100, 300, 400] })).toMatchObject({ code: 1, starts: 2 });
 });
 
 test("wrong use is not tried again", async () => {
@@ -84,6 +94,7 @@ test.each<[StopCause, number, number]>([
       return attempt;
     },
     maxRestarts: 3,
+    reached: () => 0,
     interrupted: Promise.resolve(cause),
     note: () => {},
     pauseMilliseconds: 0,
@@ -103,6 +114,7 @@ test("a stop during the pause before a restart starts nothing more", async () =>
       return { ended: Promise.resolve(1), stop: () => {} };
     },
     maxRestarts: 3,
+    reached: () => 0,
     interrupted,
     note: () => interrupt("SIGINT"),
     pauseMilliseconds: 3_600_000,

@@ -1,4 +1,5 @@
 import { exitCodes } from "../errors.ts";
+import { RestartBudget } from "../hosts/restart-budget.ts";
 import { exitCodeOfSignal, type StopCause } from "../interrupts.ts";
 
 /** A started attempt. */
@@ -11,7 +12,10 @@ export interface Attempt {
 export interface Supervision {
   /** Start an attempt; `number` counts from 0. Each goes on from the newest checkpoint by itself. */
   readonly start: (number: number) => Attempt | Promise<Attempt>;
+  /** Restarts without a newer checkpoint. */
   readonly maxRestarts: number;
+  /** The step of the newest checkpoint. */
+  readonly reached: () => number;
   /** Resolves when somebody asks for an end. */
   readonly interrupted: Promise<StopCause>;
   readonly note: (line: string) => void;
@@ -29,27 +33,36 @@ const longestPauses = 30;
  *
  * @returns the exit code of the last attempt; that of the signal where the run was stopped.
  */
-export const supervise = async ({ start, maxRestarts, interrupted, note, pauseMilliseconds = 1000 }: Supervision): Promise<number> => {
+export const supervise = async ({
+  start,
+  maxRestarts,
+  reached,
+  interrupted,
+  note,
+  pauseMilliseconds = 1000,
+}: Supervision): Promise<number> => {
+  const budget = new RestartBudget(maxRestarts, reached());
   let cause: StopCause | undefined;
   const stopped = interrupted.then((signal) => {
     cause = signal;
   });
-  for (let restarts = 0; ; restarts++) {
-    const attempt = await start(restarts);
+  for (let number = 0; ; number++) {
+    const attempt = await start(number);
     if (cause !== undefined) attempt.stop();
     else void stopped.then(() => attempt.stop());
     const code = await attempt.ended;
     const asked = cause as StopCause | undefined; // it changes during the wait
     if (code === exitCodes.ok || code === exitCodes.usage) return code;
     if (asked !== undefined) return code === exitCodes.terminated || code === exitCodes.interrupted ? exitCodeOfSignal(asked) : code;
-    if (restarts === maxRestarts) {
+    const restarts = budget.spend(reached());
+    if (restarts === undefined) {
       note(`the ranks ended with code ${code}, and all restarts (${maxRestarts}) are used up`);
       return code;
     }
     const passing = code === exitCodes.temporary;
-    const rest = pauseMilliseconds * (passing ? longestPauses : Math.min(2 ** restarts, longestPauses));
+    const rest = pauseMilliseconds * (passing ? longestPauses : Math.min(2 ** (restarts - 1), longestPauses));
     const when = passing ? ` in ${rest / 1000} s, as time may cure that` : "";
-    note(`the ranks ended with code ${code}; going on from the newest checkpoint${when} (restart ${restarts + 1} of ${maxRestarts})`);
+    note(`the ranks ended with code ${code}; going on from the newest checkpoint${when} (restart ${restarts} of ${maxRestarts})`);
     await pause(rest, stopped);
     if ((cause as StopCause | undefined) !== undefined) return exitCodeOfSignal(cause!);
   }

@@ -5,6 +5,7 @@ import { ConfigError } from "../errors.ts";
 import type { Job } from "../job.ts";
 import { worldOf } from "./job-world.ts";
 import type { OpenMemberWorld } from "./member-world.ts";
+import { patienceOf } from "./patience.ts";
 
 /** A link file has a few hundred bytes per pair of ranks; this is room for 64 ranks, several times over. */
 const mostLinkBytes = 4 * 2 ** 20;
@@ -42,8 +43,10 @@ export const openNetworkWorld =
   ({ secret, identity, onOneMachine }: NetworkPlace): OpenMemberWorld =>
   ({ job, ranks, memory, kernels, build }) => {
     const { listen, insecure, timeoutSeconds, socketsPerPair, checksum, codec, emulate } = job.network;
+    const { heartbeat } = patienceOf(job);
     return createProcessWorld({
       ...worldOf(job),
+      heartbeat,
       ranks,
       memory,
       kernels,

@@ -6,6 +6,7 @@ import type { Job } from "../job.ts";
 import { RunError } from "../errors.ts";
 import { worldOf } from "./job-world.ts";
 import type { MemberWorld, OpenMemberWorld } from "./member-world.ts";
+import { patienceOf } from "./patience.ts";
 import { prepare, type Prepared, withBackend } from "../prepare.ts";
 import { measuringRank, RankThreads, trainingRank } from "./rank-threads.ts";
 import { StopSignal } from "../stop-signal.ts";
@@ -47,7 +48,14 @@ export const takePart = async ({
   let threads: RankThreads | undefined;
   const alive = setInterval(() => undefined, 2 ** 30); // the sockets of a member do not keep its process alive
   try {
-    const member = await joinRendezvous({ ...(await rendezvous(world)), ...worldOf(job), ranks, addresses: world.addresses });
+    const { joinTimeoutMilliseconds } = patienceOf(job);
+    const member = await joinRendezvous({
+      ...(await rendezvous(world)),
+      ...worldOf(job),
+      joinTimeoutMilliseconds,
+      ranks,
+      addresses: world.addresses,
+    });
     const tell = (message: MemberMessage): void => void member.send(message);
     try {
       member.onLost(({ ranks: lost, reason }) => {

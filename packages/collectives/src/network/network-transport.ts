@@ -2,6 +2,7 @@ import { ArgumentError, InvariantError } from "@skein/tensor-core";
 import { type CollectiveError, CollectiveTimeoutError, GroupClosedError, PeerLostError, RanksDisagreeError } from "../errors.ts";
 import type { MessageMemory } from "../message-memory.ts";
 import type { FrameHeader } from "../wire/frame.ts";
+import { defaultHeartbeat } from "../rendezvous/liveness.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { decodeWord, encodeWord, Failure, longestWord, type Verdict, type Word } from "./failure.ts";
 import { defaultFlow, type Flow } from "./flow.ts";
@@ -29,7 +30,7 @@ export interface NetworkWorldOptions extends Partial<Flow> {
   readonly codec?: LinkCodec;
   /** How often each link gives a sign of life. Default: 1000. */
   readonly heartbeatMilliseconds?: number;
-  /** After what silence a peer is lost. Default: 3000, three signs of life. */
+  /** After what silence a peer is lost. Default: 15,000; a peer whose process ends is noticed at once. */
   readonly silenceMilliseconds?: number;
   /** How long a rank that gives up waits for others' words. Default: 300. */
   readonly graceMilliseconds?: number;
@@ -259,7 +260,9 @@ class World implements NetworkWorld {
   }
 
   #tick(): void {
-    const { heartbeatMilliseconds = 1000, silenceMilliseconds = 3000, timeoutMilliseconds } = this.#options;
+    const { timeoutMilliseconds } = this.#options;
+    const { heartbeatMilliseconds = defaultHeartbeat.intervalMilliseconds, silenceMilliseconds = defaultHeartbeat.lossMilliseconds } =
+      this.#options;
     const period = Math.min(heartbeatMilliseconds, timeoutMilliseconds / 4);
     this.#cancelTick = this.#clock.after(period, () => {
       const now = this.#clock.now();

@@ -27,6 +27,17 @@ const unsentBytes = 128 * 1024 * 1024;
 const goodbyeMilliseconds = 1000;
 const nothing = new Uint8Array(0);
 
+// What a ping says: for how many milliseconds a main thread has done nothing, u32, little endian.
+const idleBytes = 4;
+const encodeIdle = (milliseconds: number): Uint8Array => {
+  const bytes = new Uint8Array(idleBytes);
+  new DataView(bytes.buffer).setUint32(0, Math.min(Math.round(milliseconds), 2 ** 32 - 1), true);
+  return bytes;
+};
+/** Nothing is said by a peer of a version before. */
+const decodeIdle = ({ buffer, byteOffset, byteLength }: Uint8Array): number =>
+  byteLength < idleBytes ? 0 : new DataView(buffer, byteOffset, byteLength).getUint32(0, true);
+
 /**
  * Frames both ways over one socket, pings when there is nothing to say, and a goodbye, so that closing is not taken for a loss. Once both
  * sides have proven themselves, every frame carries a seal.
@@ -38,6 +49,7 @@ export class ControlConnection {
   #sequence = 0;
   #seals: { readonly sealer: FrameSeal; readonly opener: FrameSeal } | undefined;
   #liveness: Liveness | undefined;
+  #stuckMilliseconds = Infinity;
   #timer: NodeJS.Timeout | undefined;
   #peerClosed = false;
   #closing = false;
@@ -47,7 +59,8 @@ export class ControlConnection {
     this.#socket = socket;
     this.#owner = owner;
     const reader = new FrameReader({
-      limit: ({ type }) => (type === "ping" || type === "bye" ? 0 : owner.limit(type)) + (this.#seals === undefined ? 0 : sealBytes),
+      limit: ({ type }) =>
+        (type === "ping" ? idleBytes : type === "bye" ? 0 : owner.limit(type)) + (this.#seals === undefined ? 0 : sealBytes),
       target: ({ length }) => new Uint8Array(length),
       frame: ({ type }, payload) => this.#take(type, payload),
     });
@@ -91,15 +104,22 @@ export class ControlConnection {
     this.#seals = seals;
   }
 
-  /** Begin to ping, and to expect to be heard from. */
-  beat(heartbeat: Heartbeat): void {
+  /**
+   * Begin to ping, and to expect to be heard from.
+   *
+   * @param idleMilliseconds for how long the thread that this connection speaks for has done nothing; pings tell it. Default: that thread is
+   * this one, and does not ping at all while it is busy.
+   */
+  beat(heartbeat: Heartbeat, idleMilliseconds: () => number = () => 0): void {
     const liveness = new Liveness(heartbeat, performance.now());
     this.#liveness = liveness;
+    this.#stuckMilliseconds = heartbeat.stuckMilliseconds;
     this.#timer = setInterval(() => {
       const now = performance.now();
+      const idle = idleMilliseconds();
       const what = liveness.look(now);
       if (what === "lost") this.break(`nothing was heard from it for ${(liveness.silence(now) / 1000).toFixed(1)} s`);
-      else if (what === "ping") this.send("ping");
+      else if (what === "ping" && !this.over) this.#write("ping", encodeIdle(idle));
     }, liveness.lookMilliseconds).unref();
   }
 
@@ -155,10 +175,14 @@ export class ControlConnection {
   #take(type: FrameType, received: Uint8Array): void {
     if (this.over) return;
     const payload = this.#seals === undefined ? received : this.#seals.opener.open(type, received);
-    if (type === "bye") {
+    if (type === "ping" && this.#seals !== undefined) {
+      const idle = decodeIdle(payload);
+      if (idle > this.#stuckMilliseconds)
+        this.break(`its process runs, but its main thread has done nothing for ${(idle / 1000).toFixed(1)} s`);
+    } else if (type === "bye") {
       this.#peerClosed = true;
       this.#socket.end();
-    } else if (type !== "ping" || this.#seals === undefined) this.#owner.frame(type, payload);
+    } else this.#owner.frame(type, payload);
   }
 
   #ending(): Ending {

@@ -32,11 +32,11 @@ export interface RendezvousOptions {
   readonly security?: TlsIdentity;
   /** Allow to listen off loopback without `security`. */
   readonly insecure?: boolean;
-  /** Default 60 s. */
+  /** Default: `defaultJoinMilliseconds`. */
   readonly joinTimeoutMilliseconds?: number;
   /** How long a stranger has to prove itself. Default 5 s. */
   readonly handshakeTimeoutMilliseconds?: number;
-  /** Kept by both sides. Default: a ping every second, lost after three: no main thread of the job may be busy for so long at a stretch. */
+  /** Kept by both sides. Default: `defaultHeartbeat`. */
   readonly heartbeat?: Heartbeat;
   readonly onEvent?: (event: RendezvousEvent) => void;
 }
@@ -55,6 +55,9 @@ export interface CheckedRendezvousOptions extends World {
   readonly heartbeat: Heartbeat;
   readonly onEvent: (event: RendezvousEvent) => void;
 }
+
+/** Ten minutes, in which a container's image of some gigabytes is pulled; as torchrun's rendezvous waits. */
+export const defaultJoinMilliseconds = 600_000;
 
 /** The most that Node's timers take. */
 const longestMilliseconds: number = 2 ** 31 - 1;
@@ -78,7 +81,7 @@ export const checkRendezvousOptions = (options: RendezvousOptions): CheckedRende
     ranks = [],
     security,
     insecure = false,
-    joinTimeoutMilliseconds = 60_000,
+    joinTimeoutMilliseconds = defaultJoinMilliseconds,
     handshakeTimeoutMilliseconds = 5000,
     heartbeat = defaultHeartbeat,
     onEvent = () => {},

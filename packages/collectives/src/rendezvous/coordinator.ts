@@ -1,5 +1,4 @@
 import type { Socket } from "node:net";
-import { ArgumentError } from "@skein/tensor-core";
 import { WireError } from "../wire/errors.ts";
 import type { Unproven } from "../security/unproven-connections.ts";
 import { Applicant, type Step } from "./applicant.ts";
@@ -16,7 +15,7 @@ import { RendezvousError } from "./errors.ts";
 import { type JoinRequest, type Refusal, refusalCodec, welcomeCodec } from "./handshake-messages.ts";
 import { Mailbox } from "./mailbox.ts";
 import { Membership } from "./membership.ts";
-import { formatRanks } from "./ranks.ts";
+import { checkLost, checkProcess, formatRanks } from "./ranks.ts";
 import type { RankAddress, Roster } from "./roster.ts";
 import { StrangerLog } from "./stranger-log.ts";
 
@@ -46,6 +45,14 @@ export interface Coordinator {
   close(): Promise<void>;
 }
 
+/** A coordinator in the thread that holds its connections: what serves another thread takes part in messages here. */
+export interface ThreadedCoordinator extends Coordinator {
+  /** Send an announcement that is encoded already, to one process or to all. */
+  relay(payload: Uint8Array, process?: number): void;
+  /** Told the number of each process that has ended or was lost. */
+  onGone(listener: (process: number) => void): void;
+}
+
 const isOtherVersion = (error: unknown): boolean => error instanceof WireError && error.code === "protocol-version";
 
 const nameOf = ({ ranks, hostName }: JoinRequest): string => `${formatRanks(ranks)} on ${hostName}`;
@@ -57,30 +64,29 @@ interface Seat {
 }
 
 /**
- * Host the rendezvous of a job: in the launcher, or in the process of rank 0.
+ * Host a rendezvous in this thread, which must never be busy for long.
  *
- * Until every rank has joined it keeps the process alive; later it does not.
+ * @param idleMilliseconds for how long the thread that this one serves has done nothing.
  * @throws ArgumentError, InsecureError, or the system's error when the port is taken.
- * @example
- * const coordinator = await hostRendezvous({ worldSize: 2, job, build, secret: newSecret() });
- * const roster = await coordinator.ready;
  */
-export const hostRendezvous = async (options: RendezvousOptions): Promise<Coordinator> => {
+export const openCoordinator = async (options: RendezvousOptions, idleMilliseconds?: () => number): Promise<ThreadedCoordinator> => {
   const checked = checkRendezvousOptions(options);
-  const coordinator = new HostedRendezvous(checked);
+  const coordinator = new HostedRendezvous(checked, idleMilliseconds);
   await coordinator.listen();
   return coordinator;
 };
 
-class HostedRendezvous implements Coordinator {
+class HostedRendezvous implements ThreadedCoordinator {
   readonly ready: Promise<Roster>;
   readonly #options: CheckedRendezvousOptions;
   readonly #listener: ControlListener;
   readonly #membership: Membership<Seat>;
   readonly #seats = new Set<Seat>();
   readonly #messages = new Mailbox<MemberMessage>();
+  readonly #gone = new Mailbox<number>();
   readonly #loss = Promise.withResolvers<Loss>();
   readonly #strangers = new StrangerLog((event) => this.#options.onEvent(event));
+  readonly #idleMilliseconds: (() => number) | undefined;
   readonly #deadline: NodeJS.Timeout;
   readonly #settle: { readonly resolve: (roster: Roster) => void; readonly reject: (error: RendezvousError) => void };
   #address: RankAddress = { host: "", port: 0 };
@@ -88,8 +94,9 @@ class HostedRendezvous implements Coordinator {
   #state: "joining" | "running" | "closed" = "joining";
   #lost = false;
 
-  constructor(options: CheckedRendezvousOptions) {
+  constructor(options: CheckedRendezvousOptions, idleMilliseconds: (() => number) | undefined) {
     this.#options = options;
+    this.#idleMilliseconds = idleMilliseconds;
     this.#membership = new Membership(options);
     const { promise, resolve, reject } = Promise.withResolvers<Roster>();
     promise.catch(() => {}); // whoever awaits `ready` hears it; that nobody does must not end the process
@@ -127,14 +134,21 @@ class HostedRendezvous implements Coordinator {
 
   send(process: number, message: unknown): boolean {
     const payload = encodeBounded(announcementCodec, { kind: "message", body: message });
-    const seat = this.#numbers[process];
-    if (seat === undefined)
-      throw new ArgumentError(`process ${process} is not in a world of ${this.#numbers.length} processes; take the numbers of the roster`);
-    return seat.connection.send("control", payload);
+    checkProcess(process, this.#numbers.length);
+    return this.#numbers[process]!.connection.send("control", payload);
   }
 
   broadcast(message: unknown): void {
     this.#announce(encodeBounded(announcementCodec, { kind: "message", body: message }));
+  }
+
+  relay(payload: Uint8Array, process?: number): void {
+    if (process === undefined) this.#announce(payload);
+    else this.#numbers[process]?.connection.send("control", payload);
+  }
+
+  onGone(listener: (process: number) => void): void {
+    this.#gone.listen(listener);
   }
 
   reportLost(rank: number, reason: string): void {
@@ -226,7 +240,7 @@ class HostedRendezvous implements Coordinator {
     }
     this.#seats.add(seat);
     connection.send("welcome", welcomeCodec.encode({ heartbeat: this.#options.heartbeat }));
-    connection.beat(this.#options.heartbeat);
+    connection.beat(this.#options.heartbeat, this.#idleMilliseconds);
     this.#event("joined", seat.name);
     if (this.#membership.complete) this.#begin();
     return seat;
@@ -287,6 +301,7 @@ class HostedRendezvous implements Coordinator {
       this.#membership.leave(seat, why);
       this.#event("left", `${seat.name}: ${why}`);
     } else if (this.#state === "running") {
+      this.#gone.deliver(this.#numbers.indexOf(seat));
       if (reason === undefined) this.#event("left", seat.name);
       else this.#lose(this.#membership.ranksOf(seat), reason);
     }
@@ -294,9 +309,7 @@ class HostedRendezvous implements Coordinator {
 
   #lose(ranks: readonly number[], reason: string): void {
     const { worldSize } = this.#options;
-    const outside = ranks.filter((rank) => !(Number.isInteger(rank) && rank >= 0 && rank < worldSize));
-    if (outside.length > 0)
-      throw new ArgumentError(`${formatRanks(outside)} cannot be lost in a world of ${worldSize}; ranks go from 0 to ${worldSize - 1}`);
+    for (const rank of ranks) checkLost(rank, worldSize);
     if (this.#state === "closed") return;
     if (this.#state === "joining") {
       this.#fail("rendezvous-failed", `${formatRanks(ranks)} of ${worldSize} was lost before all had joined: ${reason}`);

@@ -22,12 +22,14 @@ export interface JoinRequest {
   readonly hostName: string;
 }
 
-/** How often each side of a control connection is heard from. */
+/** How often each side of a control connection is heard from, and what it takes to be lost. */
 export interface Heartbeat {
   /** A side that has sent nothing for so long sends a ping. */
   readonly intervalMilliseconds: number;
-  /** A side that was not heard for so long is lost. */
+  /** A side that was not heard for so long is lost: its process is stopped, its machine gone, or the way to it. */
   readonly lossMilliseconds: number;
+  /** A side that is heard, but whose main thread has done nothing for so long, is lost too: it is stuck. */
+  readonly stuckMilliseconds: number;
 }
 
 /** The coordinator has taken the process in. */
@@ -82,7 +84,11 @@ export const joinCodec: MessageCodec<JoinRequest> = checkedCodec("a join request
 export const welcomeCodec: MessageCodec<Welcome> = checkedCodec(
   "a welcome",
   z.object({
-    heartbeat: z.object({ intervalMilliseconds: z.number().positive(), lossMilliseconds: z.number().positive() }),
+    heartbeat: z.object({
+      intervalMilliseconds: z.number().positive(),
+      lossMilliseconds: z.number().positive(),
+      stuckMilliseconds: z.number().positive(),
+    }),
   }),
   json,
 );

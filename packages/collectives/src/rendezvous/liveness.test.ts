@@ -27,7 +27,7 @@ const looks = (
 describe("a peer", () => {
   test("that is silent is pinged every interval, and lost within a look of the loss time", () => {
     const { pings, lost } = looks(new Liveness(defaultHeartbeat, 0), 0, 60_000);
-    expect(pings).toEqual([1000, 2000]);
+    expect(pings).toEqual(Array.from({ length: lossMilliseconds / intervalMilliseconds - 1 }, (_, i) => (i + 1) * intervalMilliseconds));
     expect(lost).toBe(lossMilliseconds);
   });
 
@@ -68,7 +68,8 @@ describe("a peer", () => {
 });
 
 test("a heartbeat that one late ping would break is refused", () => {
-  expect(() => checkHeartbeat({ intervalMilliseconds: 1000, lossMilliseconds: 1500 })).toThrow(/at least two intervals/);
-  expect(() => checkHeartbeat({ intervalMilliseconds: 0, lossMilliseconds: 1500 })).toThrow(/every 0 ms/);
+  expect(() => checkHeartbeat({ ...defaultHeartbeat, lossMilliseconds: 1500 })).toThrow(/at least two intervals/);
+  expect(() => checkHeartbeat({ ...defaultHeartbeat, intervalMilliseconds: 0 })).toThrow(/every 0 ms/);
+  expect(() => checkHeartbeat({ ...defaultHeartbeat, stuckMilliseconds: 0 })).toThrow(/cannot count as stuck after 0 ms/);
   checkHeartbeat(defaultHeartbeat);
 });

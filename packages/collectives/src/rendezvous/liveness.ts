@@ -1,14 +1,21 @@
 import { ArgumentError } from "@skein/tensor-core";
 import type { Heartbeat } from "./handshake-messages.ts";
 
-/** A second between pings, and three of silence before a peer counts as lost: its death is told to all within five. */
-export const defaultHeartbeat: Heartbeat = { intervalMilliseconds: 1000, lossMilliseconds: 3000 };
+/**
+ * A second between pings. A process that dies is told at once, by the end of its connection; so silence may last 15 s before it counts as a
+ * loss: as long as a switch takes to find another path, or a machine to be moved. A main thread may write or read files for a minute.
+ */
+export const defaultHeartbeat: Heartbeat = { intervalMilliseconds: 1000, lossMilliseconds: 15_000, stuckMilliseconds: 60_000 };
 
 /** @throws ArgumentError when a lost ping or two would already count as a loss. */
-export const checkHeartbeat = ({ intervalMilliseconds, lossMilliseconds }: Heartbeat): void => {
+export const checkHeartbeat = ({ intervalMilliseconds, lossMilliseconds, stuckMilliseconds }: Heartbeat): void => {
   if (!(intervalMilliseconds > 0 && lossMilliseconds >= 2 * intervalMilliseconds && lossMilliseconds <= 2 ** 31))
     throw new ArgumentError(
       `a heartbeat every ${intervalMilliseconds} ms with loss after ${lossMilliseconds} ms cannot be kept; loss takes at least two intervals`,
+    );
+  if (!(stuckMilliseconds > 0 && stuckMilliseconds <= 2 ** 31))
+    throw new ArgumentError(
+      `a main thread cannot count as stuck after ${stuckMilliseconds} ms; it is a number of milliseconds above 0 and up to ${2 ** 31}`,
     );
 };
 

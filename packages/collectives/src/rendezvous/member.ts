@@ -11,12 +11,12 @@ import { checkSecret } from "../security/secret.ts";
 import { WireError } from "../wire/errors.ts";
 import { ControlConnection, type Ending } from "./control-connection.ts";
 import { type Announcement, announcementCodec, controlMessageBytes, encodeBounded, type Loss, reportCodec } from "./control-messages.ts";
-import { checkMilliseconds } from "./coordinator-options.ts";
+import { checkMilliseconds, defaultJoinMilliseconds } from "./coordinator-options.ts";
 import { dial, explain, PassingError } from "./dial.ts";
 import { PlaceTakenError, RendezvousError } from "./errors.ts";
 import { joinBytes, joinCodec, refusalCodec, refusalError, ranksPerProcess, welcomeCodec } from "./handshake-messages.ts";
 import { Mailbox } from "./mailbox.ts";
-import { formatRanks } from "./ranks.ts";
+import { checkLost, formatRanks } from "./ranks.ts";
 import type { RankAddress, Roster } from "./roster.ts";
 
 export interface JoinOptions {
@@ -36,7 +36,7 @@ export interface JoinOptions {
   readonly security?: TlsIdentity;
   /** Allow to speak off loopback without `security`. */
   readonly insecure?: boolean;
-  /** How long to look for the coordinator and a place; once it has let this process in, its own deadline counts. Default 60 s. */
+  /** How long to look for the coordinator and a place; once it has let this process in, its own deadline counts. Default: `defaultJoinMilliseconds`. */
   readonly joinTimeoutMilliseconds?: number;
 }
 
@@ -57,32 +57,39 @@ export interface Member {
   close(): Promise<void>;
 }
 
+/** A member in the thread that holds its connection: what serves another thread takes part in messages here. */
+export interface ThreadedMember extends Member {
+  /** Send a report that is encoded already. */
+  relay(payload: Uint8Array): void;
+  /** Resolves when the connection has ended, however it did. */
+  readonly ended: Promise<void>;
+}
+
 const firstPauseMilliseconds = 20;
 const longestPauseMilliseconds = 1000;
 const answerMilliseconds = 10_000; // for a connection, and for the answer to a hello: a coordinator that starts is busy for a moment
 
-/**
- * Join the rendezvous of a job, and wait until every rank has. Dials again while the coordinator is not there yet, and while another process
- * has the place: a rank that is started anew may find what is left of the start before, for a while.
- *
- * @throws JoinRefusedError when the coordinator will not have this process, PlaceTakenError when it has no place for it until the
- * deadline; PeerIdentityError when one of both does not
- * prove who it is; RendezvousError when nobody answers, when ranks are missing at the deadline (it names them), or when the coordinator dies;
- * WireError when what answers is no coordinator of this version.
- * @example
- * const member = await joinRendezvous({ address, ranks: [1], addresses: [{ host: "10.0.0.2", port: 4711 }], worldSize: 2, job, build, secret });
- * member.onLost(({ ranks, reason }) => abort(ranks, reason));
- */
-export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
-  const { address, security, insecure = false, joinTimeoutMilliseconds = 60_000 } = options;
+/** @throws ArgumentError or InsecureError. */
+export const checkJoinOptions = (options: JoinOptions): void => {
+  const { address, security, insecure = false, joinTimeoutMilliseconds = defaultJoinMilliseconds } = options;
   check(options);
   checkMilliseconds("joinTimeoutMilliseconds", joinTimeoutMilliseconds);
   requireSecure("this process would join", address.host, { encrypted: security !== undefined, insecure });
+};
+
+/**
+ * Join a rendezvous in this thread, which must never be busy for long; else as `joinRendezvous`.
+ *
+ * @param idleMilliseconds for how long the thread that this one serves has done nothing.
+ */
+export const openMember = async (options: JoinOptions, idleMilliseconds?: () => number): Promise<ThreadedMember> => {
+  const { address, joinTimeoutMilliseconds = defaultJoinMilliseconds } = options;
+  checkJoinOptions(options);
   const deadline = performance.now() + joinTimeoutMilliseconds;
   let refused: PlaceTakenError | undefined;
   for (let pause = firstPauseMilliseconds; ; pause = Math.min(2 * pause, longestPauseMilliseconds)) {
     try {
-      return await attempt(options, Math.max(1, Math.min(answerMilliseconds, deadline - performance.now())));
+      return await attempt(options, Math.max(1, Math.min(answerMilliseconds, deadline - performance.now())), idleMilliseconds);
     } catch (error) {
       if (error instanceof PlaceTakenError) refused = error;
       else if (!(error instanceof PassingError)) throw error;
@@ -92,7 +99,7 @@ export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
         if (refused !== undefined) throw refused; // says more than that the last try was cut short
         throw new RendezvousError(
           "rendezvous-timeout",
-          `${formatRanks(options.ranks)} found no coordinator at ${address.host}:${address.port} within ${joinTimeoutMilliseconds / 1000} s (${error.message}); see that its process runs and that the port is open, or raise joinTimeoutMilliseconds`,
+          `${formatRanks(options.ranks)} found no coordinator at ${address.host}:${address.port} within ${joinTimeoutMilliseconds / 1000} s (${error.message}); see that its process runs and that the port is open, or raise joinTimeoutMilliseconds (network.joinSeconds of a job)`,
           { cause: error },
         );
       }
@@ -125,9 +132,13 @@ const check = ({ ranks, addresses, hostName = hostname(), worldSize, job, build,
   checkSecret(secret);
 };
 
-const attempt = async (options: JoinOptions, timeoutMilliseconds: number): Promise<Member> => {
+const attempt = async (
+  options: JoinOptions,
+  timeoutMilliseconds: number,
+  idleMilliseconds: (() => number) | undefined,
+): Promise<ThreadedMember> => {
   const socket = await dial(options.address, options.security, timeoutMilliseconds);
-  const member = new JoinedMember(socket, options);
+  const member = new JoinedMember(socket, options, idleMilliseconds);
   try {
     await member.join(timeoutMilliseconds);
     return member;
@@ -137,9 +148,10 @@ const attempt = async (options: JoinOptions, timeoutMilliseconds: number): Promi
   }
 };
 
-class JoinedMember implements Member {
+class JoinedMember implements ThreadedMember {
   roster: Roster = [];
   process = -1;
+  readonly ended: Promise<void>;
   readonly #options: JoinOptions;
   readonly #where: string;
   readonly #connection: ControlConnection;
@@ -148,11 +160,13 @@ class JoinedMember implements Member {
   readonly #handshake: HandshakeDialler;
   readonly #welcome = Promise.withResolvers<void>();
   readonly #complete = Promise.withResolvers<void>();
+  readonly #over = Promise.withResolvers<void>();
   #phase: "challenge" | "welcome" | "joined" = "challenge";
   #coordinatorRanks: readonly number[] = [];
 
-  constructor(socket: Socket, options: JoinOptions) {
+  constructor(socket: Socket, options: JoinOptions, idleMilliseconds: (() => number) | undefined) {
     this.#options = options;
+    this.ended = this.#over.promise;
     this.#where = `${options.address.host}:${options.address.port}`;
     this.#welcome.promise.catch(() => {});
     this.#complete.promise.catch(() => {});
@@ -170,7 +184,7 @@ class JoinedMember implements Member {
         else if (type === "challenge" && this.#phase === "challenge") this.#prove(payload, socket);
         else if (type === "welcome" && this.#phase === "welcome") {
           this.#phase = "joined";
-          this.#connection.beat(welcomeCodec.decode(payload).heartbeat);
+          this.#connection.beat(welcomeCodec.decode(payload).heartbeat, idleMilliseconds);
           this.#welcome.resolve();
         } else
           throw new RendezvousError("control-message", `a ${type} frame came from ${this.#where} where none is due; it is no coordinator`);
@@ -204,10 +218,12 @@ class JoinedMember implements Member {
     return this.#connection.send("control", encodeBounded(reportCodec, { kind: "message", body: message }));
   }
 
+  relay(payload: Uint8Array): void {
+    this.#connection.send("control", payload);
+  }
+
   reportLost(rank: number, reason: string): void {
-    const { worldSize } = this.#options;
-    if (!(Number.isInteger(rank) && rank >= 0 && rank < worldSize))
-      throw new ArgumentError(`rank ${rank} cannot be lost in a world of ${worldSize}; ranks go from 0 to ${worldSize - 1}`);
+    checkLost(rank, this.#options.worldSize);
     this.#connection.send("control", reportCodec.encode({ kind: "lost", rank, reason }));
   }
 
@@ -276,6 +292,7 @@ class JoinedMember implements Member {
   }
 
   #ended(ending: Ending): void {
+    this.#over.resolve();
     const reason = ending.how === "broken" ? ending.reason : "it said goodbye";
     this.#welcome.reject(this.#unanswered(ending, reason));
     this.#complete.reject(

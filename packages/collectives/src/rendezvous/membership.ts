@@ -128,6 +128,6 @@ export class Membership<Process> {
     const { missing } = this;
     const gone = missing.filter((rank) => this.#left.has(rank)).map((rank) => `rank ${rank} had joined, but ${this.#left.get(rank)}`);
     const remarks = gone.length === 0 ? "" : ` (${gone.slice(0, 8).join("; ")}${gone.length > 8 ? "; …" : ""})`;
-    return `${formatRanks(missing)} of ${this.#world.worldSize} did not join within ${timeoutMilliseconds / 1000} s${remarks}; look at the output of those processes, or raise joinTimeoutMilliseconds if they only start slowly`;
+    return `${formatRanks(missing)} of ${this.#world.worldSize} did not join within ${timeoutMilliseconds / 1000} s${remarks}; look at the output of those processes, or raise joinTimeoutMilliseconds (network.joinSeconds of a job) if they only start slowly`;
   }
 }

@@ -1,0 +1,83 @@
+import { announcementCodec, encodeBounded, type Loss } from "./control-messages.ts";
+import type { Coordinator, MemberMessage } from "./coordinator.ts";
+import { checkRendezvousOptions, type RendezvousOptions } from "./coordinator-options.ts";
+import { Mailbox } from "./mailbox.ts";
+import { checkLost, checkProcess } from "./ranks.ts";
+import { failureOf, type RendezvousNews, RendezvousThread } from "./rendezvous-thread.ts";
+import type { RankAddress, Roster } from "./roster.ts";
+
+/**
+ * Host the rendezvous of a job: in the launcher, or in the process of rank 0. Its connections live in a thread of their own, so this one
+ * may be busy: only when its event loop has not turned for `heartbeat.stuckMilliseconds` is it lost to the others.
+ *
+ * Until every rank has joined it keeps the process alive; later it does not.
+ * @throws ArgumentError, InsecureError, or the system's error when the port is taken.
+ * @example
+ * const coordinator = await hostRendezvous({ worldSize: 2, job, build, secret: newSecret() });
+ * const roster = await coordinator.ready;
+ */
+export const hostRendezvous = async (options: RendezvousOptions): Promise<Coordinator> => {
+  const { onEvent } = checkRendezvousOptions(options);
+  const { onEvent: _, ...rest } = options;
+  const listening = Promise.withResolvers<RankAddress>();
+  const ready = Promise.withResolvers<Roster>();
+  ready.promise.catch(() => {}); // whoever awaits `ready` hears it; that nobody does must not end the process
+  const loss = Promise.withResolvers<Loss>();
+  const messages = new Mailbox<MemberMessage>();
+  const gone = new Set<number>();
+  let numProcesses = 0;
+  let closed = false;
+  const take = (news: RendezvousNews): void => {
+    switch (news.type) {
+      case "listening":
+        listening.resolve(news.address);
+        break;
+      case "joined":
+        numProcesses = new Set(news.roster.map(({ process }) => process)).size;
+        thread.release();
+        ready.resolve(news.roster);
+        break;
+      case "failed":
+        thread.release();
+        listening.reject(failureOf(news));
+        ready.reject(failureOf(news));
+        break;
+      case "event":
+        onEvent(news.event);
+        break;
+      case "message":
+        messages.deliver(news.message as MemberMessage);
+        break;
+      case "lost":
+        loss.resolve(news.loss); // the first stands
+        break;
+      case "gone":
+        gone.add(news.process);
+        break;
+    }
+  };
+  const thread = new RendezvousThread({ role: "coordinator", options: rest }, take);
+  const address = await listening.promise;
+  return {
+    address,
+    ready: ready.promise,
+    onMessage: (listener) => messages.listen(listener),
+    onLost: (listener) => void loss.promise.then(listener),
+    send: (process, message) => {
+      const payload = encodeBounded(announcementCodec, { kind: "message", body: message });
+      checkProcess(process, numProcesses);
+      if (gone.has(process) || closed) return false;
+      thread.relay(payload, process);
+      return true;
+    },
+    broadcast: (message) => thread.relay(encodeBounded(announcementCodec, { kind: "message", body: message })),
+    reportLost: (rank, reason) => {
+      checkLost(rank, options.worldSize);
+      thread.tell({ type: "lost", rank, reason });
+    },
+    close: () => {
+      closed = true;
+      return thread.close();
+    },
+  };
+};

@@ -1,0 +1,33 @@
+import { type ErrorKind, SkeinError } from "@skein/tensor-core";
+import { CertificateError, InsecureError, PeerIdentityError } from "../security/errors.ts";
+import { WireError } from "../wire/errors.ts";
+import { JoinRefusedError, PlaceTakenError, RendezvousError } from "./errors.ts";
+
+/** An error on its way to another thread. */
+export interface PostedError {
+  readonly name: string;
+  readonly kind: ErrorKind | undefined;
+  readonly code: string | undefined;
+  readonly message: string;
+}
+
+export const postedError = (error: unknown): PostedError => {
+  const { name, kind, code, message } = error as PostedError;
+  return { name, kind, code, message };
+};
+
+type Make = (code: never, message: string) => SkeinError;
+const makers: Readonly<Record<string, Make>> = {
+  CertificateError: (_, message) => new CertificateError(message),
+  InsecureError: (_, message) => new InsecureError(message),
+  JoinRefusedError: (code, message) => new JoinRefusedError(code, message),
+  PeerIdentityError: (_, message) => new PeerIdentityError(message),
+  PlaceTakenError: (code, message) => new PlaceTakenError(code, message),
+  RendezvousError: (code, message) => new RendezvousError(code, message),
+  WireError: (code, message) => new WireError(code, message),
+};
+
+/** The error as it was thrown: of its class where that is one of a rendezvous, else with its kind and code. */
+export const revivedError = ({ name, kind, code = "internal", message }: PostedError): Error =>
+  makers[name]?.(code as never, message) ??
+  (kind === undefined ? Object.assign(new Error(message), { code }) : new SkeinError(kind, code, message));

@@ -1,0 +1,93 @@
+import { Worker } from "node:worker_threads";
+import { ownFlags } from "../own-flags.ts";
+import type { Loss } from "./control-messages.ts";
+import type { RendezvousEvent, RendezvousOptions } from "./coordinator-options.ts";
+import type { JoinOptions } from "./member.ts";
+import { type PostedError, revivedError } from "./posted-error.ts";
+import { openPulse, type Pulse } from "./pulse.ts";
+import type { RankAddress, Roster } from "./roster.ts";
+
+/** What a thread of a rendezvous is started with. */
+export type RendezvousTask = { readonly beats: Int32Array } & (
+  | { readonly role: "coordinator"; readonly options: Omit<RendezvousOptions, "onEvent"> }
+  | { readonly role: "member"; readonly options: JoinOptions }
+);
+
+/** What it is told. */
+export type RendezvousOrder =
+  | { readonly type: "relay"; readonly payload: Uint8Array; readonly process: number | undefined }
+  | { readonly type: "lost"; readonly rank: number; readonly reason: string }
+  | { readonly type: "close" };
+
+/** What it tells. */
+export type RendezvousNews =
+  | { readonly type: "listening"; readonly address: RankAddress }
+  | { readonly type: "joined"; readonly roster: Roster; readonly process: number }
+  /** It does not listen, or not all have joined. */
+  | { readonly type: "failed"; readonly error: PostedError }
+  | { readonly type: "event"; readonly event: RendezvousEvent }
+  | { readonly type: "message"; readonly message: unknown }
+  | { readonly type: "lost"; readonly loss: Loss }
+  /** A process of the world has ended; at a member: the coordinator has. */
+  | { readonly type: "gone"; readonly process: number }
+  | { readonly type: "closed" };
+
+// The build rewrites this to the .js file beside it.
+const workerFile = new URL("./rendezvous-worker.ts", import.meta.url);
+
+/**
+ * The thread that holds the control connections of a process, so that they live while its main thread reads files, writes them, or computes.
+ * It keeps the process alive until `release`.
+ */
+export class RendezvousThread {
+  readonly #worker: Worker;
+  readonly #pulse: Pulse = openPulse();
+  readonly #closed = Promise.withResolvers<void>();
+
+  /** @param take gets its news; what ends the thread by itself comes as "failed". */
+  constructor(
+    task: Omit<Extract<RendezvousTask, { role: "coordinator" }>, "beats"> | Omit<Extract<RendezvousTask, { role: "member" }>, "beats">,
+    take: (news: RendezvousNews) => void,
+  ) {
+    const workerData = { ...task, beats: this.#pulse.beats } satisfies RendezvousTask;
+    this.#worker = new Worker(workerFile, { workerData, ...ownFlags(), name: `rendezvous, ${task.role}` });
+    this.#worker.on("message", (news: RendezvousNews) => {
+      if (news.type === "closed") this.#closed.resolve();
+      else take(news);
+    });
+    this.#worker.once("error", (error: Error) =>
+      take({ type: "failed", error: { name: error.name, kind: undefined, code: undefined, message: error.message } }),
+    );
+    this.#worker.once("exit", () => {
+      this.#pulse.stop();
+      this.#closed.resolve();
+    });
+  }
+
+  tell(order: RendezvousOrder): void {
+    this.#worker.postMessage(order);
+  }
+
+  /** Post an encoded message, for one process or all. */
+  relay(encoded: Uint8Array, process?: number): void {
+    const payload = new Uint8Array(encoded); // a copy: the encoder uses its memory again
+    const order: RendezvousOrder = { type: "relay", payload, process };
+    this.#worker.postMessage(order, [payload.buffer]);
+  }
+
+  /** Let the process end although the thread runs. */
+  release(): void {
+    this.#worker.unref();
+  }
+
+  /** Let it say goodbye, and end it. */
+  async close(): Promise<void> {
+    this.#worker.ref();
+    this.tell({ type: "close" });
+    await this.#closed.promise;
+    await this.#worker.terminate();
+  }
+}
+
+/** The error of a rendezvous that failed. */
+export const failureOf = ({ error }: Extract<RendezvousNews, { type: "failed" }>): Error => revivedError(error);

@@ -1,0 +1,53 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { openCoordinator } from "./coordinator.ts";
+import { defaultHeartbeat } from "./liveness.ts";
+import { openMember } from "./member.ts";
+import { postedError } from "./posted-error.ts";
+import { pulseReader } from "./pulse.ts";
+import type { RendezvousNews, RendezvousOrder, RendezvousTask } from "./rendezvous-thread.ts";
+
+// Entry of the thread that holds a process's control connections; `hostRendezvous` and `joinRendezvous` start it.
+
+const post = (news: RendezvousNews): void => parentPort!.postMessage(news);
+const task = workerData as RendezvousTask;
+// A connection looks at least twice an interval; what is longer is this thread's own pause.
+const idle = pulseReader(task.beats, 2 * defaultHeartbeat.intervalMilliseconds);
+const ended = (): void => {
+  post({ type: "closed" });
+  parentPort!.close();
+};
+const fail = (error: unknown): void => post({ type: "failed", error: postedError(error) });
+
+const serveCoordinator = async ({ options }: Extract<RendezvousTask, { role: "coordinator" }>): Promise<void> => {
+  const coordinator = await openCoordinator({ ...options, onEvent: (event) => post({ type: "event", event }) }, idle);
+  parentPort!.on("message", (order: RendezvousOrder) => {
+    if (order.type === "relay") coordinator.relay(order.payload, order.process);
+    else if (order.type === "lost") coordinator.reportLost(order.rank, order.reason);
+    else void coordinator.close().then(ended);
+  });
+  coordinator.onGone((process) => post({ type: "gone", process }));
+  coordinator.onLost((loss) => post({ type: "lost", loss }));
+  post({ type: "listening", address: coordinator.address });
+  coordinator.ready.then((roster) => {
+    post({ type: "joined", roster, process: -1 });
+    coordinator.onMessage((message) => post({ type: "message", message }));
+  }, fail);
+};
+
+const serveMember = async ({ options }: Extract<RendezvousTask, { role: "member" }>): Promise<void> => {
+  const member = await openMember(options, idle);
+  parentPort!.on("message", (order: RendezvousOrder) => {
+    if (order.type === "relay") member.relay(order.payload);
+    else if (order.type === "lost") member.reportLost(order.rank, order.reason);
+    else void member.close().then(ended);
+  });
+  void member.ended.then(() => post({ type: "gone", process: member.process }));
+  member.onLost((loss) => post({ type: "lost", loss }));
+  post({ type: "joined", roster: member.roster, process: member.process });
+  member.onMessage((message) => post({ type: "message", message }));
+};
+
+(task.role === "coordinator" ? serveCoordinator(task) : serveMember(task)).catch((error: unknown) => {
+  fail(error);
+  ended();
+});
