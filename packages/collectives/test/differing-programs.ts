@@ -25,7 +25,7 @@ export const worldSize: number = 4;
 /** Each rank is in three groups: all ranks, its row, its column. */
 const mesh = { row: 2, column: 2 };
 export const partitions: Record<"row" | "column", number[][]> = { row: meshPartition(mesh, "row"), column: meshPartition(mesh, "column") };
-const sizes: Record<"all" | "row" | "column", number> = { all: worldSize, ...mesh };
+const sizes = { all: 4, row: 2, column: 2 };
 const elements = 8;
 
 type Axis = keyof typeof sizes;

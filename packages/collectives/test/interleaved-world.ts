@@ -1,0 +1,179 @@
+import { Control, controlBytes, type WorldConnection } from "../src/index.ts";
+import type { CollectiveRequest } from "@skein/tensor-core";
+import type { Walk } from "../src/execute.ts";
+import { RankLanes } from "../src/threads/rank-lanes.ts";
+import { type Bell, tagOf } from "../src/threads/control.ts";
+import type { Later } from "../src/transport/transport.ts";
+
+// The threads of a world as coroutines of one thread: lanes, control block, transports and walks are the real ones; only who runs next is decided here, at
+// every point where another thread could come between. A coroutine sleeps on a bell as `Control.waitUntil` does, but without any timeout: a bell
+// that nobody rings is found as a world in which everybody sleeps.
+
+/** Where a coroutine may be interrupted, or sleeps until a bell rings. */
+type Pause = { readonly bell: Bell; readonly control: Control; readonly ready: () => boolean } | undefined;
+type Coroutine = Generator<Pause, void>;
+
+/** What a rank does: start a request, or wait for the so-many-th that it has started. */
+export type Act = { readonly start: CollectiveRequest; readonly group?: number } | { readonly wait: number };
+
+/** Which of so many coroutines that can go on goes on. */
+export type Choose = (count: number, lastIsAmongThem: number) => number;
+
+export interface InterleavedWorld {
+  readonly memory: WebAssembly.Memory;
+  /** Make a group, as `split` does on each of its ranks. */
+  group(number: number, members: readonly number[]): void;
+  /** Let all ranks do what they have to. @throws Error when nobody can go on. */
+  run(acts: readonly (readonly Act[])[], choose: Choose): void;
+}
+
+export const interleavedWorld = (worldSize: number, bytes: number): InterleavedWorld => {
+  const pages = Math.ceil(bytes / 65_536);
+  const memory = new WebAssembly.Memory({ initial: pages, maximum: pages + 1024, shared: true });
+  const control = new SharedArrayBuffer(controlBytes(worldSize));
+  const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
+  const connection = (rank: number): WorldConnection => ({
+    control,
+    memory,
+    kernels: "none",
+    rank,
+    worldSize,
+    localRanks: ranks,
+    companionOnly: false,
+    timeoutMilliseconds: 1e9,
+    spins: 0,
+    preference: {},
+  });
+
+  function* sleep(own: Control, bell: Bell, ready: () => boolean): Coroutine {
+    if (!ready()) yield { bell, control: own, ready };
+  }
+
+  function* computes(rank: number, acts: readonly Act[]): Coroutine {
+    const { control: own, lanes } = new RankLanes(connection(rank));
+    const started: { readonly lane: number; readonly sequence: number }[] = [];
+    const numbers = new Map<string, number>();
+    for (const act of acts) {
+      yield undefined;
+      if ("start" in act) {
+        const { start: request, group = 0 } = act;
+        const lane = request.priority ?? 0;
+        const number = (numbers.get(`${lane} ${group}`) ?? 0) + 1;
+        numbers.set(`${lane} ${group}`, number);
+        const sequence = lanes[lane]!.lane.post({ ...request, tag: tagOf(number, request.kind, group) }, request.awaited === true);
+        started.push({ lane, sequence });
+        continue;
+      }
+      const { lane, carrier } = lanes[started[act.wait]!.lane]!;
+      const { sequence } = started[act.wait]!;
+      while (!lane.has(sequence)) {
+        yield undefined;
+        if (!lane.tryLock()) {
+          yield* sleep(own, "done", () => lane.has(sequence) || !lane.isLocked);
+          continue;
+        }
+        yield undefined;
+        while (!lane.has(sequence)) {
+          const walk = carrier.carry(lane.next());
+          for (let step = walk.next(); ; step = walk.next()) {
+            if (step.done === true) {
+              yield undefined;
+              lane.finish(step.value);
+              break;
+            }
+            yield* sleep(own, "mail", (step.value as Later<unknown>).ready);
+          }
+          yield undefined;
+        }
+        lane.unlock();
+      }
+    }
+  }
+
+  function* accompanies(rank: number): Coroutine {
+    const { control: own, lanes } = new RankLanes(connection(rank));
+    const running = new Map<number, { readonly walk: Walk<number>; later: Later<unknown> | undefined }>();
+    const canAdvance = (): boolean =>
+      lanes.some(({ lane }) => {
+        const current = running.get(lane.index);
+        return current === undefined ? !lane.isIdle && !lane.isLocked : current.later === undefined || current.later.ready();
+      });
+    while (!own.closed) {
+      let advanced = false;
+      for (const { lane, carrier } of lanes.toReversed()) {
+        yield undefined;
+        let current = running.get(lane.index);
+        if (current === undefined) {
+          if (lane.isIdle || !lane.tryLock()) continue;
+          yield undefined;
+          if (lane.isIdle) {
+            lane.unlock();
+            continue;
+          }
+          current = { walk: carrier.carry(lane.next()), later: undefined };
+          running.set(lane.index, current);
+        } else if (current.later !== undefined && !current.later.ready()) continue;
+        const { done, value } = current.walk.next();
+        yield undefined;
+        if (done === true) {
+          lane.finish(value);
+          running.delete(lane.index);
+          yield undefined;
+          lane.unlock();
+        } else current.later = value as Later<unknown>;
+        advanced = true;
+        break;
+      }
+      if (advanced) continue;
+      own.companionBusy = running.size > 0;
+      yield undefined;
+      yield* sleep(own, running.size > 0 ? "mail" : "requests", () => own.closed || canAdvance());
+    }
+  }
+
+  return {
+    memory,
+    group: (number, members) => {
+      for (const rank of members) new Control(connection(rank)).writeGroup(number, members, `group ${number}`);
+    },
+    run: (acts, choose) => {
+      interface Thread {
+        readonly name: string;
+        readonly body: Coroutine;
+        pause: Pause;
+        seen: number;
+        computes: boolean;
+      }
+      const threads: Thread[] = ranks.flatMap((rank) => [
+        { name: `rank ${rank}`, body: computes(rank, acts[rank]!), pause: undefined, seen: 0, computes: true },
+        { name: `companion ${rank}`, body: accompanies(rank), pause: undefined, seen: 0, computes: false },
+      ]);
+      const awake = ({ pause, seen }: Thread): boolean =>
+        pause === undefined || Atomics.load(pause.control.words, pause.control.bellAt(pause.bell)) !== seen;
+      let living = threads;
+      let last: Thread | undefined;
+      for (;;) {
+        if (living.every((thread) => !thread.computes)) return;
+        const able = living.filter(awake);
+        if (able.length === 0)
+          throw new Error(
+            `nobody can go on: ${living.map(({ name, pause }) => `${name} waits for ${pause!.bell}${pause!.ready() ? ", which was not rung" : ""}`).join("; ")}`,
+          );
+        const thread: Thread = able[choose(able.length, last === undefined ? -1 : able.indexOf(last))]!;
+        last = thread;
+        if (thread.pause !== undefined) {
+          // As `waitUntil`: first the bell is read, then what it stands for.
+          const { control: own, bell, ready } = thread.pause;
+          thread.seen = Atomics.load(own.words, own.bellAt(bell));
+          if (!ready()) continue;
+        }
+        const { done, value } = thread.body.next();
+        if (done === true) living = living.filter((other) => other !== thread);
+        else {
+          thread.pause = value ?? undefined;
+          if (value !== undefined) thread.seen = Number.NaN; // not asleep before it has looked once more
+        }
+      }
+    },
+  };
+};
