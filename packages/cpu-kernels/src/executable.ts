@@ -1,8 +1,8 @@
 import {
+  ArgumentLoan,
   type ArrayLedger,
   beginCollective,
   byteLength,
-  claimArguments,
   type CollectiveHandle,
   type CollectiveOrder,
   collectiveOrderOf,
@@ -20,7 +20,6 @@ import {
   type Place,
   planCollective,
   rankAlong,
-  settleResults,
   type Span,
   type Tracer,
   valueKey,
@@ -70,6 +69,8 @@ export class CpuExecutable implements Executable {
   /** Region begins: 0 workspace, then the inputs, then the outputs. */
   private readonly bases: Float64Array;
   private readonly scratch: number;
+  /** A collective of a run that failed may still write the workspace: the next run needs another one. */
+  private workspaceLost = false;
   private readonly exclusive = new ExclusiveRun();
 
   constructor(parts: ExecutableParts) {
@@ -177,13 +178,14 @@ export class CpuExecutable implements Executable {
   }
 
   private async runSteps(inputs: readonly DeviceArray[], communicators: Communicators): Promise<CpuArray[]> {
-    const { tracer } = this.parts;
-    const arrays = this.claim(inputs);
-    const fresh: number[] = [];
-    const handles = new Map<number, CollectiveHandle | undefined>();
+    const { tracer, ledger } = this.parts;
+    const loan = new ArgumentLoan(this.parts, ledger, inputs);
+    this.bases.set(loan.memories, 1);
+    this.openRegions(loan);
+    /** Collectives that the communicator has, by their start's step. */
+    const underWay = new Map<number, CollectiveHandle>();
     const collectiveBegan = new Float64Array(tracer === undefined ? 0 : this.steps.length);
     try {
-      this.openOutputs(fresh);
       for (let i = 0; i < this.steps.length; i++) {
         const step = this.steps[i]!;
         this.resolve(step.inputs);
@@ -197,22 +199,37 @@ export class CpuExecutable implements Executable {
           const { inputBytes, outputBytes } = step.collective;
           const operands = inputBytes.map((bytes, at) => this.region(step.inputs.addresses[at]!, bytes));
           const results = outputBytes.map((bytes, at) => this.region(step.outputs.addresses[at]!, bytes));
-          handles.set(i, beginCollective(step.collective, operands, results, communicators));
+          const handle = beginCollective(step.collective, operands, results, communicators);
+          if (handle !== undefined) underWay.set(i, handle);
         } else {
-          const handle = handles.get(step.waitsFor!);
-          handles.delete(step.waitsFor!);
+          const handle = underWay.get(step.waitsFor!);
           if (handle !== undefined) {
             const pending = communicators[this.steps[step.waitsFor!]!.collective!.axis]!.wait(handle);
             if (pending !== undefined) await pending;
+            underWay.delete(step.waitsFor!); // one that failed may still be written
           }
         }
         if (tracer !== undefined) this.recordSpan(tracer, step, began, collectiveBegan, i);
       }
     } catch (error) {
-      for (const address of fresh) this.parts.arena.release(address);
+      this.abandon(loan, [...underWay.keys()]);
       throw error;
     }
-    return this.closeOutputs(arrays);
+    this.copyOutputs();
+    return loan.settle((index) => this.bases[this.regionOf(this.parts.plan.outputs[index]!)]!);
+  }
+
+  /** After a failure: give back what nothing uses any more. Regions that a collective under way may read or write are never used again. */
+  private abandon(loan: ArgumentLoan<number>, underWay: readonly number[]): void {
+    const { graph, plan, arena } = this.parts;
+    const inUse = new Set(underWay.flatMap((start) => [...this.steps[start]!.inputs.regions, ...this.steps[start]!.outputs.regions]));
+    if (inUse.has(0)) {
+      this.allocations.splice(this.allocations.indexOf(this.bases[0]!), 1);
+      this.workspaceLost = true;
+    }
+    for (const place of plan.outputs)
+      if (place.region === "output" && !inUse.has(this.regionOf(place))) arena.release(this.bases[this.regionOf(place)]!);
+    loan.lose(new Set(graph.inputs.map((_, index) => index).filter((index) => inUse.has(1 + index))));
   }
 
   /** A kernel is one span; a collective is one on its own stream from start to done, and the time spent waiting for it another. */
@@ -233,37 +250,34 @@ export class CpuExecutable implements Executable {
     }
   }
 
-  private claim(inputs: readonly DeviceArray[]): CpuArray[] {
-    const { graph, donate, ledger } = this.parts;
-    const arrays = claimArguments(graph, donate, ledger, inputs);
-    arrays.forEach((array, i) => {
-      this.bases[1 + i] = array.memory;
-    });
-    return arrays;
-  }
-
-  /** Memory for outputs that have none in a donated input; each block goes on the list as soon as it is there. */
-  private openOutputs(fresh: number[]): void {
+  /** A workspace where the last one was lost, and memory for outputs that have none in a donated input: all of it, or none and the arguments are free. */
+  private openRegions(loan: ArgumentLoan<number>): void {
     const { plan, arena } = this.parts;
-    plan.outputs.forEach((place, i) => {
-      if (place.region !== "output") return;
-      const address = arena.allocate(plan.outputBytes[i]!);
-      fresh.push(address);
-      this.bases[this.regionOf(place)] = address;
-    });
+    const fresh: number[] = [];
+    try {
+      if (this.workspaceLost) this.bases[0] = this.allocate(plan.workspaceBytes);
+      this.workspaceLost = false;
+      plan.outputs.forEach((place, i) => {
+        if (place.region !== "output") return;
+        const address = arena.allocate(plan.outputBytes[i]!);
+        fresh.push(address);
+        this.bases[this.regionOf(place)] = address;
+      });
+    } catch (error) {
+      for (const address of fresh) arena.release(address);
+      loan.giveBack();
+      throw error;
+    }
   }
 
-  private closeOutputs(arrays: readonly CpuArray[]): CpuArray[] {
-    const { graph, plan, arena, donate, ledger } = this.parts;
+  /** Outputs that are inputs, parts of larger blocks, or returned twice. */
+  private copyOutputs(): void {
+    const { plan, arena } = this.parts;
     const memory = new Uint8Array(arena.memory.buffer);
     for (const { from, to, bytes } of plan.copies) {
       const source = this.bases[this.regionOf(from)]! + from.offset;
       memory.copyWithin(this.bases[this.regionOf(to)]! + to.offset, source, source + bytes);
     }
-    return settleResults(graph, plan, donate, ledger, {
-      inputs: arrays,
-      memoryOf: (index) => this.bases[this.regionOf(plan.outputs[index]!)]!,
-    });
   }
 
   release(): void {

@@ -1,7 +1,7 @@
 import {
+  ArgumentLoan,
   type ArrayLedger,
   beginCollective,
-  claimArguments,
   type CollectiveHandle,
   type CollectiveOrder,
   collectiveOrderOf,
@@ -14,7 +14,6 @@ import {
   type OwnedArray,
   type Place,
   rankAlong,
-  settleResults,
   type Tracer,
 } from "@skein/tensor-core";
 import type { BufferPool } from "./buffer-pool.ts";
@@ -178,23 +177,24 @@ export class WebGpuExecutable implements Executable {
   }
 
   private async runSteps(inputs: readonly DeviceArray[], communicators: Communicators): Promise<GpuArray[]> {
-    const { device, tracer, plan } = this.parts;
-    const arrays = this.claim(inputs);
-    await this.prepare();
+    const { device, tracer, plan, ledger } = this.parts;
+    const loan = new ArgumentLoan(this.parts, ledger, inputs);
+    await this.open(loan);
     const timer = tracer !== undefined && device.facts.timestamps ? new StepTimer(device, () => tracer.now()) : undefined;
     const began = tracer?.now() ?? 0;
     const recorder = new Recorder(device, timer);
-    const fresh: GPUBuffer[] = [];
     try {
-      this.openOutputs(fresh);
       await this.record(recorder, communicators);
       for (const { from, to, bytes } of plan.copies) recorder.copy(this.bufferOf(from), from.offset, this.bufferOf(to), to.offset, bytes);
       recorder.resolve();
     } catch (error) {
-      for (const buffer of fresh) this.parts.pool.release(buffer);
+      // The device works in order, so whoever gets these buffers next writes after what was submitted. Collectives have memory of the host.
+      this.releaseOutputs();
+      loan.lose();
       throw error;
     }
-    const outputs = this.closeOutputs(arrays);
+    const outputs = loan.settle((index) => this.bufferOf(plan.outputs[index]!));
+    this.buffers.fill(undefined, this.regions.firstOutput); // they belong to the outputs now
     if (tracer !== undefined) await this.recordSpans(tracer, timer, began);
     const finished = device.gpu.queue.onSubmittedWorkDone().catch(() => undefined); // a lost device is told at the next call
     this.inFlight.push(finished);
@@ -313,8 +313,9 @@ export class WebGpuExecutable implements Executable {
     const { started, outputs, release } = exchanges.get(start)!;
     const { handle, seconds } = await started;
     const reached = tracer?.now() ?? 0;
+    // Of a request whose wait fails, the communicator may still write the result: that memory is lost with the group.
+    if (handle !== undefined) await communicators[step.plan.axis]!.wait(handle);
     try {
-      if (handle !== undefined) await communicators[step.plan.axis]!.wait(handle);
       device.check();
       if (tracer !== undefined) recordCollective(tracer, step, seconds, reached);
       step.outputs.forEach((result, i) => {
@@ -356,29 +357,25 @@ export class WebGpuExecutable implements Executable {
     return this.buffers[place.index + (place.region === "workspace" ? 0 : place.region === "input" ? firstInput : firstOutput)]!;
   }
 
-  private claim(inputs: readonly DeviceArray[]): GpuArray[] {
-    const { graph, donate, ledger } = this.parts;
-    const arrays = claimArguments(graph, donate, ledger, inputs);
-    arrays.forEach((array, i) => {
-      this.buffers[this.regions.firstInput + i] = array.memory;
-    });
-    return arrays;
-  }
-
-  /** Buffers for outputs that have none in a donated input; each goes on the list as soon as it is there. */
-  private openOutputs(fresh: GPUBuffer[]): void {
+  /** Compile what is not yet, wait for room ahead, and take buffers for outputs that have none in a donated input. After a failure the arguments are free. */
+  private async open(loan: ArgumentLoan<GPUBuffer>): Promise<void> {
     const { plan, pool } = this.parts;
-    plan.outputs.forEach((place, i) => {
-      if (place.region !== "output") return;
-      const buffer = pool.take(plan.outputBytes[i]!);
-      fresh.push(buffer);
-      this.buffers[this.regions.firstOutput + i] = buffer;
-    });
+    try {
+      await this.prepare();
+      loan.memories.forEach((memory, i) => (this.buffers[this.regions.firstInput + i] = memory));
+      plan.outputs.forEach((place, i) => {
+        if (place.region === "output") this.buffers[this.regions.firstOutput + i] = pool.take(plan.outputBytes[i]!);
+      });
+    } catch (error) {
+      this.releaseOutputs();
+      loan.giveBack();
+      throw error;
+    }
   }
 
-  private closeOutputs(inputs: readonly GpuArray[]): GpuArray[] {
-    const { graph, plan, donate, ledger } = this.parts;
-    return settleResults(graph, plan, donate, ledger, { inputs, memoryOf: (index) => this.bufferOf(plan.outputs[index]!) });
+  private releaseOutputs(): void {
+    for (const buffer of this.buffers.slice(this.regions.firstOutput)) if (buffer !== undefined) this.parts.pool.release(buffer);
+    this.buffers.fill(undefined, this.regions.firstOutput);
   }
 
   release(): void {

@@ -6,7 +6,12 @@ import type { CollectiveOrder } from "./passes/collective-order.ts";
 import type { Shape, TensorSpec } from "./shape.ts";
 import type { Tracer } from "./tracer.ts";
 
-/** A value that lives on a backend. Created by `upload` and `run`; belongs to the caller until freed or donated. */
+/**
+ * A value that lives on a backend. Created by `upload` and `run`; belongs to the caller until freed or donated.
+ *
+ * While a run reads it, it is lent: it may be read and passed on, not donated, and when it is freed its memory stays until the run has ended. What was
+ * donated nobody else may touch until the run has ended; if that fails, the array is lost.
+ */
 export interface DeviceArray extends TensorSpec {
   readonly dtype: DType;
   readonly shape: Shape;
@@ -27,9 +32,14 @@ export interface Executable {
   readonly workspaceBytes: number;
   /** What other ranks have a part in, by which all agree on one order. */
   readonly collectives: CollectiveOrder;
-  /** Run once. Donated inputs are consumed; outputs belong to the caller. */
+  /**
+   * Run once. Donated inputs are consumed; outputs belong to the caller. A run that fails before it has begun leaves its inputs as they were; later
+   * failures lose those that were donated.
+   *
+   * @throws ArrayStateError for an input that has ended or is another run's, while a run is under way, and after the release.
+   */
   run(inputs: readonly DeviceArray[], communicators?: Communicators): Promise<DeviceArray[]>;
-  /** Give back the workspace. */
+  /** Give back the workspace, once the run under way has ended. */
   release(): void;
 }
 

@@ -63,7 +63,10 @@ export interface Communicator {
   readonly worldSize: number;
   /** Begin; returns at once. Input and output belong to the communicator until `wait` returns. */
   start(request: CollectiveRequest): CollectiveHandle;
-  /** Block (or, where the host cannot block, return a promise) until the request is done. Throws on a lost peer or timeout. */
+  /**
+   * Block (or, where the host cannot block, return a promise) until the request is done. Throws on a lost peer or timeout; then input and output may go
+   * on being read and written, and their memory must not be used again.
+   */
   wait(handle: CollectiveHandle): void | Promise<void>;
   /** Payload bytes that this rank has sent to others so far, but for what ranks agree on by `exchangeTexts`. */
   bytesSent(): number;

@@ -33,9 +33,9 @@ export {
   UnsupportedError,
 } from "./errors.ts";
 export { excerpt } from "./excerpt.ts";
-export { ArrayLedger, OwnedArray } from "./execution/array-ledger.ts";
+export { ArgumentLoan, type Signature } from "./execution/argument-loan.ts";
+export { ArrayLedger, type ArrayState, OwnedArray } from "./execution/array-ledger.ts";
 export { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./execution/collective-plan.ts";
-export { claimArguments, settleResults } from "./execution/call-arrays.ts";
 export { ExclusiveRun } from "./execution/exclusive-run.ts";
 export { type KernelNode, kernelNodeOf } from "./execution/kernel-node.ts";
 export { alongDim, type ReductionStep, reductionSteps } from "./execution/reduction-steps.ts";

@@ -36,8 +36,6 @@ export interface CompiledFunction<Args extends readonly unknown[], Result> {
 interface CacheEntry {
   readonly structure: TreeStructure;
   readonly specs: readonly TensorSpec[];
-  /** Positions among the leaves of those that the caller gives away. */
-  readonly donated: ReadonlySet<number>;
   /** A promise until all ranks have agreed on the order of collectives. */
   executable: Executable | Promise<Executable>;
   readonly outputs: TreeStructure;
@@ -79,7 +77,7 @@ export const jit = <Args extends readonly unknown[], Result>(
       options.communicators ?? {},
     );
     const specs = traced.graph.inputs.map((id) => traced.graph.nodes[id]!.specs[0]!);
-    const entry: CacheEntry = { structure: traced.inputs, specs, donated: new Set(donate), executable, outputs: traced.outputs };
+    const entry: CacheEntry = { structure: traced.inputs, specs, executable, outputs: traced.outputs };
     cache.push(entry);
     return entry;
   };
@@ -103,18 +101,19 @@ export const jit = <Args extends readonly unknown[], Result>(
   };
 
   const run = async (entry: CacheEntry, leaves: readonly TensorSpec[]): Promise<unknown> => {
-    const { donated, outputs } = entry;
+    const { outputs } = entry;
     const executable = entry.executable instanceof Promise ? await settled(entry) : entry.executable;
     const uploaded: DeviceArray[] = [];
-    const inputs = leaves.map((leaf, position) => {
-      if (!(leaf instanceof NdArray)) return leaf;
-      const array = backend.upload(leaf);
-      if (!donated.has(position)) uploaded.push(array);
-      return array;
-    });
     try {
+      const inputs = leaves.map((leaf) => {
+        if (!(leaf instanceof NdArray)) return leaf;
+        const array = backend.upload(leaf);
+        uploaded.push(array);
+        return array;
+      });
       return unflattenTree(outputs, await executable.run(inputs, options.communicators));
     } finally {
+      // Those that the run was given have ended, unless it failed before it began.
       for (const array of uploaded) backend.free(array);
     }
   };

@@ -1,3 +1,4 @@
+export { arrayStateScenarios, type Expect, type MeasuredBackend } from "./array-states.ts";
 export { conformanceCases } from "./cases/table.ts";
 export { assertClose, defaultTolerance, firstDifference, type Tolerance } from "./closeness.ts";
 export { checkGradientRule, checkGradientValues, type CheckOptions, checkValues, inputElements } from "./conformance.ts";

@@ -1,36 +1,139 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ArrayLedger } from "./array-ledger.ts";
+import { ArrayStateError } from "../errors.ts";
+import type { Graph } from "../graph/graph.ts";
+import type { MemoryPlan } from "../passes/memory-plan.ts";
+import { ArgumentLoan, type Signature } from "./argument-loan.ts";
+import { ArrayLedger, type OwnedArray } from "./array-ledger.ts";
+
+const spec = { dtype: "f32", shape: [4] } as const;
+
+/** A graph of `count` inputs, of which the donated ones become the outputs at their positions, if they are taken over. */
+const signature = (count: number, donate: readonly number[], takenOver: readonly number[]): Signature => ({
+  donate,
+  graph: {
+    nodes: Array.from({ length: count }, (_, id) => ({ id, op: "input", inputs: [], params: { index: id }, specs: [spec], scope: "" })),
+    inputs: Array.from({ length: count }, (_, id) => id),
+    outputs: takenOver.map((node) => ({ node, output: 0 })),
+  } satisfies Graph,
+  plan: { outputs: takenOver.map((index) => ({ region: "input", index, offset: 0 })) } as unknown as MemoryPlan,
+});
+
+const ledgerOf = (): { ledger: ArrayLedger<number>; released: number[] } => {
+  const released: number[] = [];
+  return { ledger: new ArrayLedger<number>((address) => released.push(address)), released };
+};
 
 describe("array ledger", () => {
-  const spec = { dtype: "f32", shape: [4] } as const;
-
   test("a freed array cannot be read, and freeing twice is harmless", () => {
-    const released: number[] = [];
-    const ledger = new ArrayLedger<number>((address) => released.push(address));
+    const { ledger, released } = ledgerOf();
     const array = ledger.open(spec, 64);
     ledger.free(array);
     ledger.free(array);
     expect(released).toEqual([64]);
     expect(() => array.memory).toThrow(/f32\[4\] was freed/);
+    expect(array.state).toBe("freed");
   });
 
   test("a donated array hands its memory on or gives it back", () => {
-    const released: number[] = [];
-    const ledger = new ArrayLedger<number>((address) => released.push(address));
-    const first = ledger.open(spec, 128);
-    const second = ledger.takeOver(first, { dtype: "i32", shape: [2, 2] });
-    expect([second.memory, second.dtype]).toEqual([128, "i32"]);
-    expect(() => first.memory).toThrow(/donated/);
-    expect(() => ledger.takeOver(first, spec)).toThrow(/donated/);
+    const { ledger, released } = ledgerOf();
+    const [first, other] = [ledger.open(spec, 128), ledger.open(spec, 256)];
+    const loan = new ArgumentLoan(signature(2, [0, 1], [0]), ledger, [first, other]);
+    expect([first.state, loan.memories]).toEqual(["given", [128, 256]]);
+    const [second] = loan.settle(() => -1);
+    expect([second!.memory, first.state, other.state, released]).toEqual([128, "donated", "donated", [256]]);
+    expect(() => first.memory).toThrow(/was given away to a compiled function \(donated\)/);
     ledger.free(first);
-    expect(released).toEqual([]);
-    ledger.consume(second);
-    expect(released).toEqual([128]);
-    expect(() => second.memory).toThrow(/donated/);
+    expect(released).toEqual([256]);
+    ledger.free(second!);
+    expect(released).toEqual([256, 128]);
   });
 
   test("an array of another ledger is refused", () => {
-    const array = new ArrayLedger<number>(() => undefined).open(spec, 0);
-    expect(() => new ArrayLedger<number>(() => undefined).own(array)).toThrow(/another backend/);
+    const array = ledgerOf().ledger.open(spec, 0);
+    expect(() => ledgerOf().ledger.own(array)).toThrow(/another backend/);
+  });
+
+  test("what is given away is nobody else's until the run has ended", () => {
+    const { ledger, released } = ledgerOf();
+    const array = ledger.open(spec, 64);
+    const loan = new ArgumentLoan(signature(1, [0], []), ledger, [array]);
+    for (const donate of [[], [0]]) expect(() => new ArgumentLoan(signature(1, donate, []), ledger, [array])).toThrow(/has not ended/);
+    expect(() => array.memory).toThrow(/half overwritten; await that call/);
+    loan.lose();
+    expect([array.state, released]).toEqual(["lost", [64]]);
+    expect(() => array.memory).toThrow(/to a call that failed.*last checkpoint/);
+  });
+
+  test("what a run reads cannot be given away, and a refused loan lends nothing", () => {
+    const { ledger } = ledgerOf();
+    const [read, free] = [ledger.open(spec, 64), ledger.open(spec, 128)];
+    const loan = new ArgumentLoan(signature(1, [], []), ledger, [read]);
+    expect(() => new ArgumentLoan(signature(2, [1], []), ledger, [free, read])).toThrow(/a call that still reads it; await that first/);
+    expect([free.state, read.state, read.memory]).toEqual(["owned", "lent", 64]);
+    loan.settle(() => -1);
+    expect(read.state).toBe("owned");
+  });
+
+  test("memory that a failed collective may use is never given back, whatever becomes of the array", () => {
+    const { ledger, released } = ledgerOf();
+    const [read, given, plain] = [ledger.open(spec, 1), ledger.open(spec, 2), ledger.open(spec, 3)];
+    new ArgumentLoan(signature(3, [1, 2], []), ledger, [read, given, plain]).lose(new Set([0, 1]));
+    expect([read.state, given.state, plain.state]).toEqual(["lent", "lost", "lost"]);
+    expect(read.memory).toBe(1);
+    for (const array of [read, given, plain]) ledger.free(array);
+    expect(released).toEqual([3]);
+  });
+
+  test("memory goes back once, when its array has ended and no run uses it, in any order of events", () => {
+    const event = fc.oneof(
+      fc.record({ kind: fc.constantFrom("open", "free", "read"), at: fc.nat(5) }),
+      fc.record({ kind: fc.constant("begin"), at: fc.nat(5), other: fc.nat(5), donate: fc.subarray([0, 1]), takenOver: fc.boolean() }),
+      fc.record({ kind: fc.constantFrom("settle", "give back", "lose"), at: fc.nat(5) }),
+    );
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 60 }), (events) => {
+        const { ledger, released } = ledgerOf();
+        const arrays: OwnedArray<number>[] = [];
+        const loans: { loan: ArgumentLoan<number>; uses: readonly OwnedArray<number>[]; memories: readonly number[] }[] = [];
+        let next = 0;
+        for (const one of events) {
+          if (one.kind === "open" || arrays.length === 0) {
+            arrays.push(ledger.open(spec, next++));
+            continue;
+          }
+          const array = arrays[one.at % arrays.length]!;
+          if (one.kind === "free") ledger.free(array);
+          else if (one.kind === "read") {
+            const readable = array.state === "owned" || array.state === "lent";
+            if (readable) expect(released).not.toContain(array.memory);
+            else expect(() => array.memory).toThrow(ArrayStateError);
+          } else if ("other" in one) {
+            const uses = [array, arrays[one.other % arrays.length]!];
+            const states = uses.map(({ state }) => state);
+            try {
+              const loan = new ArgumentLoan(signature(2, one.donate, one.takenOver ? one.donate.slice(0, 1) : []), ledger, uses);
+              loans.push({ loan, uses, memories: loan.memories });
+              // Given to this run alone: no run that goes on has it.
+              for (const position of one.donate)
+                expect(loans.filter(({ memories }) => memories.includes(loan.memories[position]!))).toHaveLength(1);
+            } catch (error) {
+              expect(error).toBeInstanceOf(ArrayStateError);
+              expect(uses.map(({ state }) => state)).toEqual(states);
+            }
+          } else if (loans.length > 0) {
+            const [{ loan }] = loans.splice(one.at % loans.length, 1) as [(typeof loans)[number]];
+            if (one.kind === "settle") arrays.push(...loan.settle(() => next++));
+            else if (one.kind === "give back") loan.giveBack();
+            else loan.lose();
+          }
+          for (const { memories } of loans) for (const memory of memories) expect(released).not.toContain(memory);
+        }
+        for (const { loan } of loans) loan.lose();
+        for (const array of arrays) ledger.free(array);
+        expect(released.toSorted((a, b) => a - b)).toEqual(Array.from({ length: next }, (_, address) => address));
+      }),
+      { numRuns: 500 },
+    );
   });
 });

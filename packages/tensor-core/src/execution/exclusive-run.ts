@@ -4,6 +4,7 @@ import { ArrayStateError } from "../errors.ts";
 export class ExclusiveRun {
   private released = false;
   private running = false;
+  private give: (() => void) | undefined;
 
   /** @throws ArrayStateError while another run is under way, and after the release. */
   async run<T>(work: () => Promise<T>): Promise<T> {
@@ -15,13 +16,21 @@ export class ExclusiveRun {
       return await work();
     } finally {
       this.running = false;
+      this.giveOnce();
     }
   }
 
-  /** Let nothing run any more. `give` is called the first time. */
+  /** Let nothing run any more. `give` is called once: now, or when the run under way has ended. */
   release(give: () => void): void {
     if (this.released) return;
     this.released = true;
-    give();
+    this.give = give;
+    if (!this.running) this.giveOnce();
+  }
+
+  private giveOnce(): void {
+    const { give } = this;
+    this.give = undefined;
+    give?.();
   }
 }

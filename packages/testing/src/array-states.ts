@@ -1,0 +1,209 @@
+import {
+  add,
+  allReduce,
+  type Backend,
+  type CollectiveRequest,
+  type Communicator,
+  type DeviceArray,
+  jit,
+  multiply,
+  NdArray,
+  reshape,
+  type Tensor,
+  trace,
+  transpose,
+} from "@skein/tensor-core";
+
+/** A backend, and what it holds for arrays and workspaces. */
+export interface MeasuredBackend extends Backend {
+  readonly held: () => number;
+}
+
+/** A group of two ranks whose other rank always brings what this one does: a sum doubles. Nothing is written before `answer`. */
+class LateGroup implements Communicator {
+  readonly rank = 0;
+  readonly worldSize = 2;
+  readonly requests: CollectiveRequest[] = [];
+  readonly gate: PromiseWithResolvers<void> = Promise.withResolvers<void>();
+
+  start(request: CollectiveRequest): { id: number } {
+    return { id: this.requests.push(request) - 1 };
+  }
+
+  async wait({ id }: { readonly id: number }): Promise<void> {
+    await this.gate.promise;
+    const { input, output } = this.requests[id]!;
+    const floats = new Float32Array(input.slice().buffer).map((value) => 2 * value);
+    output.set(new Uint8Array(floats.buffer));
+  }
+
+  /** As a peer does that is late: write what is still asked for, here as NaN. */
+  writeLate(): void {
+    for (const { output } of this.requests) output.fill(0xff);
+  }
+
+  bytesSent(): number {
+    return 0;
+  }
+
+  split(): never {
+    throw new Error("these ranks split no group");
+  }
+}
+
+/** Compare, and say what differs. */
+export type Expect = (actual: unknown, wanted: unknown, what: string) => void;
+
+const size = 1000;
+const filled = (value: number): NdArray => NdArray.from(new Float32Array(size).fill(value));
+const all = (value: number): number[] => new Array<number>(size).fill(value);
+
+const messageOf = async (call: Promise<unknown> | (() => unknown)): Promise<string> => {
+  try {
+    await (typeof call === "function" ? call() : call);
+    return "no error";
+  } catch (error) {
+    return (error as Error).message;
+  }
+};
+
+/** Until a run waits for the group. */
+const untilAsked = async (group: LateGroup): Promise<void> => {
+  while (group.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+};
+
+const mesh = { data: 2 };
+
+/** What holds for arrays that are lent to runs, on every backend. Each gives back all that it takes, but for what it says. */
+export const arrayStateScenarios: { readonly [title: string]: (backend: MeasuredBackend, expect: Expect) => Promise<void> } = {
+  "a release waits for the run under way, whose results are whole": async (backend, expect) => {
+    const before = backend.held();
+    const group = new LateGroup();
+    // The sum lies in the workspace, since nothing is transposed in place.
+    const f = jit((x: Tensor) => transpose(reshape(allReduce(multiply(x, 2), "data"), [10, size / 10])), backend, {
+      communicators: { data: group },
+    });
+    const pending = f(filled(1));
+    await untilAsked(group);
+    f.release();
+    const others = [5, 6, 7, 8].map((value) => backend.upload(filled(value)));
+    group.gate.resolve();
+    const y = await pending;
+    expect((await backend.download(y)).toNumbers(), all(4), "the result");
+    expect((await backend.download(others[3]!)).toNumbers(), all(8), "an array that was uploaded meanwhile");
+    for (const array of [y, ...others]) backend.free(array);
+    expect(backend.held(), before, "bytes held");
+    expect(/no error|released/.test(await messageOf(f(filled(1)))), true, "a later call compiles anew or is refused");
+  },
+
+  "an array that is freed while a run reads it stays until then": async (backend, expect) => {
+    const before = backend.held();
+    const group = new LateGroup();
+    const f = jit((x: Tensor) => add(allReduce(multiply(x, 2), "data"), x), backend, { communicators: { data: group } });
+    const x = backend.upload(filled(1));
+    const pending = f(x);
+    await untilAsked(group);
+    backend.free(x);
+    const others = [5, 6].map((value) => backend.upload(filled(value)));
+    expect(/was freed/.test(await messageOf(backend.download(x))), true, "the freed array is refused");
+    group.gate.resolve();
+    const y = await pending;
+    expect((await backend.download(y)).toNumbers(), all(5), "the result");
+    for (const array of [y, ...others]) backend.free(array);
+    f.release();
+    expect(backend.held(), before, "bytes held");
+  },
+
+  "an array that a run was given is refused to all others until it has ended": async (backend, expect) => {
+    const group = new LateGroup();
+    const step = jit((x: Tensor) => add(allReduce(multiply(x, 2), "data"), x), backend, { donate: [0], communicators: { data: group } });
+    const [taker, reader] = [jit((x: Tensor) => add(x, 1), backend, { donate: [0] }), jit((x: Tensor) => add(x, 1), backend)];
+    const x = backend.upload(filled(1));
+    const pending = step(x);
+    await untilAsked(group);
+    for (const call of [taker(x), reader(x), backend.download(x)])
+      expect(/given away \(donated\) to a call that has not ended/.test(await messageOf(call)), true, "a second use");
+    backend.free(x);
+    group.gate.resolve();
+    const y = await pending;
+    expect((await backend.download(y)).toNumbers(), all(5), "the result");
+    backend.free(x);
+    expect((await backend.download(y)).toNumbers(), all(5), "the result after its source was freed");
+    expect(/donated|freed/.test(await messageOf(reader(x))), true, "the given array");
+    backend.free(y);
+    for (const f of [step, taker, reader]) f.release();
+  },
+
+  "an array that a run reads cannot be given away": async (backend, expect) => {
+    const group = new LateGroup();
+    const read = jit((x: Tensor) => add(allReduce(multiply(x, 2), "data"), x), backend, { communicators: { data: group } });
+    const taker = jit((x: Tensor) => add(x, 1), backend, { donate: [0] });
+    const x = backend.upload(filled(1));
+    const pending = read(x);
+    await untilAsked(group);
+    expect(/still reads it/.test(await messageOf(taker(x))), true, "giving away what is read");
+    expect((await backend.download(x)).toNumbers(), all(1), "the array that is read");
+    group.gate.resolve();
+    backend.free(await pending);
+    const z = await taker(x);
+    expect((await backend.download(z)).toNumbers(), all(2), "given away afterwards");
+    backend.free(z);
+    for (const f of [read, taker]) f.release();
+  },
+
+  "a run that fails with collectives under way loses what it was given, and nothing that they may write is used again": async (
+    backend,
+    expect,
+  ) => {
+    const spec = { dtype: "f32", shape: [size] } as unknown as Tensor;
+    const { graph } = trace(
+      (x: Tensor, w: Tensor) => {
+        const [a, b, c] = [allReduce(multiply(x, 2), "data"), allReduce(add(x, w), "data"), allReduce(w, "data")];
+        // In the workspace, in an output, and from an argument.
+        return [transpose(reshape(a, [10, size / 10])), b, add(multiply(b, c), x)];
+      },
+      [spec, spec],
+      { mesh },
+    );
+    const executable = backend.compile(graph, { donate: [0] });
+    const [x, w] = [backend.upload(filled(1)), backend.upload(filled(3))];
+    const broken = new LateGroup();
+    const pending = messageOf(executable.run([x, w], { data: broken }));
+    await untilAsked(broken);
+    broken.gate.reject(new Error("rank 1 is gone"));
+    expect(await pending, "rank 1 is gone", "the failed run");
+    expect(/given away \(donated\) to a call that failed/.test(await messageOf(backend.download(x))), true, "what was given");
+    expect((await backend.download(w)).toNumbers(), all(3), "what was only read");
+    backend.free(x);
+    backend.free(w); // may still be read by a peer
+    const sent = broken.requests.map(({ input }) => input.slice());
+    const others = Array.from({ length: 12 }, (_, i) => backend.upload(filled(i)));
+    const good = new LateGroup();
+    const again = executable.run([others[1]!, others[3]!], { data: good });
+    await untilAsked(good);
+    const stillThere = broken.requests.map(({ input }) => input.slice());
+    expect(stillThere, sent, "what peers may still read");
+    broken.writeLate();
+    good.gate.resolve();
+    const results = await again;
+    broken.writeLate();
+    const values = await Promise.all(results.map(async (array) => (await backend.download(array)).toNumbers()));
+    expect(values, [all(4), all(8), all(49)], "the next run");
+    for (const [i, array] of others.entries()) if (i !== 1) expect((await backend.download(array)).toNumbers(), all(i), `array ${i}`);
+    for (const array of [...results, ...others]) backend.free(array as DeviceArray);
+    executable.release();
+  },
+
+  "a run that fails before it begins leaves all as it was": async (backend, expect) => {
+    const before = backend.held();
+    const f = jit((x: Tensor, y: Tensor) => add(x, y), backend, { donate: [0] });
+    const [x, y] = [backend.upload(filled(1)), backend.upload(filled(2))];
+    backend.free(y);
+    expect(/was freed/.test(await messageOf(f(x, y))), true, "a freed argument");
+    expect((await backend.download(x)).toNumbers(), all(1), "the donated argument");
+    expect(/was freed/.test(await messageOf(f(filled(1), y))), true, "a freed argument beside one of the host");
+    backend.free(x);
+    f.release();
+    expect(backend.held(), before, "bytes held");
+  },
+};
