@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { valueAndGrad, vjp } from "./autodiff/vjp.ts";
+import type { Backend } from "./backend.ts";
 import { add, cast, full, identity, multiply, stopGradient } from "./functions/elementwise.ts";
 import { sum } from "./functions/reduce.ts";
 import { scope } from "./graph/emit.ts";
@@ -55,6 +56,43 @@ describe("jit", () => {
     await square(NdArray.from([1, 2]));
     expect(traced).toBe(2);
     expect(square.cacheSize).toBe(2);
+  });
+
+  test("keeps so many executables, and releases the one that was not called for longest", async () => {
+    const alive = new Set<number>();
+    let [compiled, ran] = [0, -1];
+    const backend: Backend = {
+      ...referenceBackend(),
+      compile: (graph) => {
+        const [executable, own] = [referenceBackend().compile(graph), compiled++];
+        alive.add(own);
+        return {
+          ...executable,
+          run: (inputs) => {
+            expect(alive).toContain(own);
+            ran = own;
+            return executable.run(inputs);
+          },
+          release: () => void alive.delete(own),
+        };
+      },
+    };
+    const square = jit((x: Tensor) => multiply(x, x), backend, { maxExecutables: 3 });
+    const call = async (size: number): Promise<number> => {
+      await square(NdArray.zeros("f32", [size]));
+      return ran;
+    };
+    expect([await call(1), await call(2), await call(3), await call(1)]).toEqual([0, 1, 2, 0]);
+    expect(await call(4)).toBe(3);
+    expect([...alive], "of 1, 2 and 3, 2 was not called for longest").toEqual([0, 2, 3]);
+    expect([await call(3), await call(1), await call(2), square.cacheSize]).toEqual([2, 0, 4, 3]);
+    square.release();
+    expect([alive.size, square.cacheSize]).toEqual([0, 0]);
+  });
+
+  test("refuses a bound that keeps nothing", () => {
+    for (const maxExecutables of [0, -1, 1.5, NaN])
+      expect(() => jit((x: Tensor) => x, referenceBackend(), { maxExecutables })).toThrow(/maxExecutables is .* 1 or more/);
   });
 
   test("evaluate keeps the tree", async () => {

@@ -2,6 +2,7 @@ import type { Backend, DeviceArray, Executable } from "./backend.ts";
 import type { Communicators } from "./communicator.ts";
 import { agreeOnOrder } from "./execution/agree-on-order.ts";
 import type { Mesh } from "./graph/emit.ts";
+import { ArgumentError } from "./errors.ts";
 import type { Graph } from "./graph/graph.ts";
 import type { Tensor } from "./graph/tensor.ts";
 import { trace } from "./graph/trace.ts";
@@ -17,6 +18,8 @@ export interface JitOptions {
   readonly mesh?: Mesh;
   readonly communicators?: Communicators;
   readonly tracer?: Tracer;
+  /** Most signatures that are kept compiled, each with a workspace; beyond, the one that was not called for longest is released. The same on all ranks, which compile together. Default: 32. */
+  readonly maxExecutables?: number;
   /** Rewrites of the traced graph, in order, before it is compiled: `mixedPrecision`. Default: none. */
   readonly passes?: readonly ((graph: Graph) => Graph)[];
 }
@@ -26,7 +29,7 @@ export type ArrayTree<T> = MapTree<T, Tensor, DeviceArray | NdArray>;
 
 export interface CompiledFunction<Args extends readonly unknown[], Result> {
   (...args: { [K in keyof Args]: ArrayTree<Args[K]> }): Promise<MapTree<Result, Tensor, DeviceArray>>;
-  /** Executables made so far, one per signature. */
+  /** Executables at hand, one per signature: at most `maxExecutables`. */
   readonly cacheSize: number;
   /** Give back the workspaces of all executables. */
   release(): void;
@@ -41,14 +44,24 @@ interface CacheEntry {
   readonly outputs: TreeStructure;
 }
 
+const giveBack = ({ executable }: CacheEntry): void => {
+  if (executable instanceof Promise)
+    executable.then(
+      (made) => made.release(),
+      () => undefined, // whoever called hears it
+    );
+  else executable.release();
+};
+
 /**
  * Compile a plain function over trees of tensors for a backend. The function is traced once per input signature
- * (tree structure, dtypes, shapes) and run from the compiled graph ever after.
+ * (tree structure, dtypes, shapes) and run from the compiled graph ever after, until `maxExecutables` other signatures were called since.
  *
  * @returns an async function from arrays to arrays on the device. Host arrays among the arguments are uploaded for the
  * call and freed after it. Returned arrays belong to the caller.
  * With communicators of more than one rank, all ranks of their world compile together and agree on the order of collectives.
- * @throws ShapeError while tracing, UnsupportedError while compiling, CollectiveOrderError where ranks' collectives do not fit together.
+ * @throws ShapeError while tracing, UnsupportedError while compiling, CollectiveOrderError where ranks' collectives do not fit together, ArgumentError
+ * for a bound that is no whole number of 1 or more.
  * @example
  * const square = jit((x: Tensor) => multiply(x, x), backend);
  * const y = await backend.download(await square(NdArray.from([1, 2, 3])));
@@ -58,6 +71,10 @@ export const jit = <Args extends readonly unknown[], Result>(
   backend: Backend,
   options: JitOptions = {},
 ): CompiledFunction<Args, Result> => {
+  const { maxExecutables = 32 } = options;
+  if (!Number.isInteger(maxExecutables) || maxExecutables < 1)
+    throw new ArgumentError(`maxExecutables is ${maxExecutables}; it is a whole number of executables to keep, 1 or more`);
+  /** Called last comes first. */
   const cache: CacheEntry[] = [];
   const mesh =
     options.mesh ?? Object.fromEntries(Object.entries(options.communicators ?? {}).map(([axis, group]) => [axis, group.worldSize]));
@@ -78,7 +95,8 @@ export const jit = <Args extends readonly unknown[], Result>(
     );
     const specs = traced.graph.inputs.map((id) => traced.graph.nodes[id]!.specs[0]!);
     const entry: CacheEntry = { structure: traced.inputs, specs, executable, outputs: traced.outputs };
-    cache.push(entry);
+    cache.unshift(entry);
+    cache.splice(maxExecutables).forEach(giveBack);
     return entry;
   };
 
@@ -93,9 +111,11 @@ export const jit = <Args extends readonly unknown[], Result>(
   };
 
   const call = async (...args: readonly unknown[]): Promise<unknown> => {
-    for (const entry of cache) {
+    for (const [position, entry] of cache.entries()) {
       const leaves = leavesAlong<TensorSpec>(entry.structure, args);
-      if (leaves?.every((leaf, i) => sameSpec(leaf, entry.specs[i]!)) === true) return run(entry, leaves);
+      if (leaves?.every((leaf, i) => sameSpec(leaf, entry.specs[i]!)) !== true) continue;
+      if (position > 0) cache.unshift(...cache.splice(position, 1));
+      return run(entry, leaves);
     }
     return run(compile(args), flattenTree<TensorSpec>(args).leaves);
   };
@@ -119,15 +139,7 @@ export const jit = <Args extends readonly unknown[], Result>(
   };
 
   const release = (): void => {
-    for (const { executable } of cache) {
-      if (executable instanceof Promise)
-        executable.then(
-          (made) => made.release(),
-          () => undefined, // whoever called hears it
-        );
-      else executable.release();
-    }
-    cache.length = 0;
+    cache.splice(0).forEach(giveBack);
   };
   return Object.defineProperty(Object.assign(call, { release }), "cacheSize", { get: () => cache.length }) as unknown as CompiledFunction<
     Args,
