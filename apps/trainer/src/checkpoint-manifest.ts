@@ -1,19 +1,11 @@
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
+import { type SavedFile, sha256 } from "./checkpoint-part.ts";
 import { ConfigError } from "./errors.ts";
 import { type ExchangePlan, exchangePlanSchema } from "./planning/exchange-plan.ts";
 
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.int().min(0);
-
-export const sha256 = (bytes: Uint8Array | string): string => createHash("sha256").update(bytes).digest("hex");
-
-/** A file of a checkpoint, as it was when written. */
-export interface SavedFile {
-  readonly name: string;
-  readonly bytes: number;
-  readonly sha256: string;
-}
 
 /** `manifest.json`: what a checkpoint holds. Written last; a folder without one is no checkpoint. */
 export interface Manifest {

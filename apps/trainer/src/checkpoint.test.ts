@@ -11,21 +11,22 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { NdArray } from "@skein/tensor-core";
+import { NdArray, writeSafetensors } from "@skein/tensor-core";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
-  checkpointsFolder,
   commitCheckpoint,
   discardPartial,
+  hasCheckpoint,
   newestCheckpoint,
+  partContent,
   rankFile,
   requireSameTensors,
   sharedFile,
   specsText,
-  writePart,
 } from "./checkpoint.ts";
-import { checkpointSecret, encodeManifest, type Manifest, type SavedFile, sha256 } from "./checkpoint-manifest.ts";
+import { checkpointSecret, encodeManifest, type Manifest } from "./checkpoint-manifest.ts";
+import { checkpointsFolder, type SavedFile, sha256, writePart } from "./checkpoint-part.ts";
 import { CheckpointError } from "./errors.ts";
 import { type Files, nodeFiles } from "./files.ts";
 
@@ -52,7 +53,10 @@ const manifestOf = (step: number, files: readonly SavedFile[]): Manifest => ({
 });
 
 const save = (step: number, { files = nodeFiles, keep = 3 }: { files?: Files; keep?: number } = {}): string => {
-  const parts = [writePart(files, output, step, sharedFile, shared(step)), writePart(files, output, step, rankFile(0), tensors(-step))];
+  const parts = [
+    writePart(files, output, step, sharedFile, partContent(shared(step))),
+    writePart(files, output, step, rankFile(0), partContent(tensors(-step))),
+  ];
   return commitCheckpoint(files, output, manifestOf(step, parts), keep);
 };
 
@@ -110,7 +114,7 @@ describe("a damaged checkpoint is passed over, with the reason", () => {
     [
       "with the tensors of another step",
       (folder) => {
-        const part = writePart(nodeFiles, output, 2, sharedFile, shared(3));
+        const part = writePart(nodeFiles, output, 2, sharedFile, partContent(shared(3)));
         renameSync(join(checkpointsFolder(output), ".writing-step-00000002", sharedFile), join(folder, sharedFile));
         reseal(folder, { files: [part] });
       },
@@ -176,7 +180,7 @@ describe("a flipped bit is passed over with one line, and the checkpoint before 
 describe("signed checkpoints", () => {
   const secret = "a secret of this run";
   const commit = (step: number, key?: string): string => {
-    const part = writePart(nodeFiles, output, step, sharedFile, shared(step));
+    const part = writePart(nodeFiles, output, step, sharedFile, partContent(shared(step)));
     return commitCheckpoint(nodeFiles, output, manifestOf(step, [part]), 3, key);
   };
   const taken = (key: string | undefined): [number, ...string[]] => {
@@ -216,9 +220,9 @@ describe("a disk that fills up", () => {
   /** The same files, but the n-th write stops in the middle. */
   const fullAfter = (writes: number): Files => ({
     ...nodeFiles,
-    writeDurably: (path, bytes) => {
-      if (writes-- > 0) return nodeFiles.writeDurably(path, bytes);
-      writeFileSync(path, bytes.subarray(0, bytes.length / 2));
+    writeDurably: (path, content) => {
+      if (writes-- > 0) return nodeFiles.writeDurably(path, content);
+      writeFileSync(path, content[0]!.subarray(0, content[0]!.length / 2));
       throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
     },
   });
@@ -252,16 +256,62 @@ test("parts and manifest reach the disk before the rename, the rename before old
     ]),
   ) as unknown as Files;
   save(2, { files: logged, keep: 1 });
-  expect(order.filter((name) => name !== "makeFolder" && name !== "list")).toEqual([
+  expect(order.filter((name) => name !== "makeFolder" && name !== "list" && name !== "size")).toEqual([
     "writeDurably",
     "writeDurably",
     "writeDurably",
     "syncFolder",
-    "remove",
     "rename",
     "syncFolder",
     "remove",
   ]);
+});
+
+describe("a step that is saved once more", () => {
+  /** The run's files, until the process dies before the n-th change of names. */
+  const dyingBefore = (change: number): Files => {
+    let changes = 0;
+    const count =
+      <Args extends readonly unknown[]>(operation: (...args: Args) => void) =>
+      (...args: Args): void => {
+        if (changes++ === change) throw new Error("killed");
+        operation(...args);
+      };
+    return { ...nodeFiles, rename: count(nodeFiles.rename), remove: count(nodeFiles.remove) };
+  };
+
+  test.each([0, 1, 2])("is there at every moment: killed before change %i of names", (change) => {
+    save(4, { keep: 1 });
+    expect(() => save(4, { files: dyingBefore(change), keep: 1 })).toThrow("killed");
+    expect(hasCheckpoint(nodeFiles, output)).toBe(true);
+    expect(newestCheckpoint(nodeFiles, output, () => expect.unreachable()).manifest.step).toBe(4);
+    discardPartial(nodeFiles, output);
+    expect(names()).toEqual(["step-00000004"]);
+  });
+});
+
+describe("a part that does not lie where the manifest is written", () => {
+  test.each<[string, (path: string) => void, RegExp]>([
+    [
+      "is missed",
+      (path) => rmSync(path),
+      /checkpoint of step 2 was given up: .*rank-0.safetensors was written by a rank, but cannot be read here \(ENOENT\)/,
+    ],
+    ["is too short", (path) => truncateSync(path, 9), /rank-0.safetensors has 9 bytes here, but the rank that wrote it wrote \d+/],
+  ])("%s, and no checkpoint is made of the rest", (_, damage, message) => {
+    save(1, { keep: 1 });
+    const parts = [sharedFile, rankFile(0)].map((name) => writePart(nodeFiles, output, 2, name, partContent(shared(2))));
+    damage(join(checkpointsFolder(output), ".writing-step-00000002", rankFile(0)));
+    expect(() => commitCheckpoint(nodeFiles, output, manifestOf(2, parts), 1)).toThrow(message);
+    expect(newestCheckpoint(nodeFiles, output, () => expect.unreachable()).manifest.step).toBe(1);
+  });
+});
+
+test("a file written piece by piece is the one that safetensors writes", () => {
+  const several = new Map([...shared(3), ["a", NdArray.from([1, 0, 1], [3], "u8")], ["b", NdArray.from([], [0])]]);
+  const { sha256: hash, bytes } = writePart(nodeFiles, output, 3, "x.safetensors", partContent(several));
+  const whole = writeSafetensors(several);
+  expect([hash, bytes]).toEqual([sha256(whole), whole.length]);
 });
 
 test("another model is refused, with the first tensors that differ", () => {

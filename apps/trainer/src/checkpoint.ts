@@ -1,6 +1,7 @@
 import { basename, join } from "node:path";
-import { formatSpec, type NdArray, readSafetensors, sameSpec, type TensorSpec, writeSafetensors } from "@skein/tensor-core";
-import { decodeManifest, encodeManifest, type Manifest, ManifestFault, type SavedFile, sha256 } from "./checkpoint-manifest.ts";
+import { formatSpec, type NdArray, readSafetensors, sameSpec, type TensorSpec, layoutSafetensors } from "@skein/tensor-core";
+import { decodeManifest, encodeManifest, type Manifest, ManifestFault } from "./checkpoint-manifest.ts";
+import { checkpointsFolder, folderName, type SavedFile, sha256, temporaryFolder, temporaryPrefix } from "./checkpoint-part.ts";
 import { CheckpointError, DamagedCheckpointError } from "./errors.ts";
 import type { Files } from "./files.ts";
 
@@ -15,12 +16,9 @@ const stepTensor = "step";
 /** The file with what a rank has alone: compressor residuals. */
 export const rankFile = (rank: number): string => `rank-${rank}.safetensors`;
 
-const folderName = (step: number): string => `step-${String(step).padStart(8, "0")}`;
-const temporaryPrefix = ".writing-";
-const temporaryName = (step: number): string => `${temporaryPrefix}${folderName(step)}`;
+/** Before the name of a checkpoint that another of the same step is taking the place of. */
+const replacedPrefix = ".replaced-";
 const manifestName = "manifest.json";
-
-export const checkpointsFolder = (output: string): string => join(output, "checkpoints");
 
 /** What the file says, as a stable text: hash it to tell one model from another. */
 export const specsText = (specs: ReadonlyMap<string, TensorSpec>): string =>
@@ -29,13 +27,10 @@ export const specsText = (specs: ReadonlyMap<string, TensorSpec>): string =>
     .sort()
     .join("");
 
-/** Write one file of a checkpoint that is being made. Each rank calls it for its own. */
-export const writePart = (files: Files, output: string, step: number, name: string, tensors: NamedTensors): SavedFile => {
-  const folder = join(checkpointsFolder(output), temporaryName(step));
-  files.makeFolder(folder);
-  const bytes = writeSafetensors(tensors);
-  files.writeDurably(join(folder, name), bytes);
-  return { name, bytes: bytes.length, sha256: sha256(bytes) };
+/** What a file with these tensors holds, piece by piece: its head, then the tensors' own memory. */
+export const partContent = (tensors: NamedTensors): Uint8Array<ArrayBuffer>[] => {
+  const { head, header } = layoutSafetensors(tensors);
+  return [head, ...header.entries.map(({ name }) => tensors.get(name)!.bytes() as Uint8Array<ArrayBuffer>)];
 };
 
 /** Throw away checkpoints that were not finished: after a failure, or left by a killed run. */
@@ -44,24 +39,65 @@ export const discardPartial = (files: Files, output: string): void => {
   for (const name of files.list(parent)) if (name.startsWith(temporaryPrefix)) files.remove(join(parent, name));
 };
 
+/** What a rank says that it has written must be found by the process that writes the manifest. @throws DamagedCheckpointError */
+const requireParts = (files: Files, folder: string, { step, files: parts }: Manifest): void => {
+  for (const { name, bytes } of parts) {
+    const path = join(folder, name);
+    let found: number;
+    try {
+      found = files.size(path);
+    } catch (cause) {
+      throw new DamagedCheckpointError(
+        `the checkpoint of step ${step} was given up: ${path} was written by a rank, but cannot be read here (${(cause as NodeJS.ErrnoException).code}); the output folder must be one that all machines of the run share`,
+        { cause },
+      );
+    }
+    if (found !== bytes)
+      throw new DamagedCheckpointError(
+        `the checkpoint of step ${step} was given up: ${path} has ${found} bytes here, but the rank that wrote it wrote ${bytes}; see to the disk that the machines of the run share`,
+      );
+  }
+};
+
 /**
  * Finish a checkpoint when all parts are written: manifest, fsync of the folder, rename, fsync of the parent. A crash at any moment leaves
- * either the whole checkpoint or none under its final name. Then removes all but the newest `keep`.
+ * either the whole checkpoint or none under its final name, and never takes away one of the same step that was there before. Then removes all
+ * but the newest `keep`.
+ *
+ * Cost: a part is opened and measured, not read; who resumes reads and hashes all of it.
  *
  * @param secret signs the manifest.
  * @returns the checkpoint's folder.
+ * @throws DamagedCheckpointError where a part is not there.
  */
 export const commitCheckpoint = (files: Files, output: string, manifest: Manifest, keep: number, secret?: string): string => {
   const parent = checkpointsFolder(output);
-  const temporary = join(parent, temporaryName(manifest.step));
-  const final = join(parent, folderName(manifest.step));
-  files.writeDurably(join(temporary, manifestName), encodeManifest(manifest, secret));
+  const temporary = temporaryFolder(output, manifest.step);
+  const name = folderName(manifest.step);
+  const [final, replaced] = [join(parent, name), join(parent, `${replacedPrefix}${name}`)];
+  requireParts(files, temporary, manifest);
+  files.writeDurably(join(temporary, manifestName), [encodeManifest(manifest, secret)]);
   files.syncFolder(temporary);
-  files.remove(final); // the same step, saved before an interruption
+  // The same step may have been saved before an interruption. A folder cannot be exchanged in one operation: until the new one is in place
+  // the old one keeps a name that `restoreReplaced` knows.
+  const again = files.list(parent).includes(name);
+  if (again) files.rename(final, replaced);
   files.rename(temporary, final);
   files.syncFolder(parent);
-  for (const name of checkpointNames(files, output).slice(keep)) files.remove(join(parent, name));
+  if (again) files.remove(replaced);
+  for (const old of checkpointNames(files, output).slice(keep)) files.remove(join(parent, old));
   return final;
+};
+
+/** Finish what a crash in the middle of `commitCheckpoint` has left: a checkpoint whose successor never came gets its name back. */
+const restoreReplaced = (files: Files, output: string): void => {
+  const parent = checkpointsFolder(output);
+  const names = files.list(parent);
+  for (const replaced of names.filter((name) => name.startsWith(replacedPrefix))) {
+    const name = replaced.slice(replacedPrefix.length);
+    if (names.includes(name)) files.remove(join(parent, replaced));
+    else files.rename(join(parent, replaced), join(parent, name));
+  }
 };
 
 /** Newest first. */
@@ -115,7 +151,10 @@ const readChecked = (files: Files, folder: string, secret: string | undefined): 
 };
 
 /** Whether a run has saved anything yet, sound or not. */
-export const hasCheckpoint = (files: Files, output: string): boolean => checkpointNames(files, output).length > 0;
+export const hasCheckpoint = (files: Files, output: string): boolean => {
+  restoreReplaced(files, output);
+  return checkpointNames(files, output).length > 0;
+};
 
 /** The step of the newest checkpoint of a run, sound or not; 0 where there is none. */
 export const newestStep = (files: Files, output: string): number => Number(checkpointNames(files, output)[0]?.slice(5) ?? 0);
@@ -128,6 +167,7 @@ export const newestStep = (files: Files, output: string): number => Number(check
  * @throws CheckpointError when there is none, DamagedCheckpointError when none is sound.
  */
 export const newestCheckpoint = (files: Files, output: string, onRejected: (reason: string) => void, secret?: string): Checkpoint => {
+  restoreReplaced(files, output);
   const names = checkpointNames(files, output);
   const reasons: string[] = [];
   for (const name of names) {

@@ -1,25 +1,40 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+import { dirname } from "node:path";
 
 /** The few file operations that checkpoints need; injected, so that tests can let them fail. */
 export interface Files {
   makeFolder(path: string): void;
-  /** Write all of `bytes` and wait until the disk has them. */
-  writeDurably(path: string, bytes: Uint8Array): void;
+  /** Write a file, piece by piece, and wait until the disk has it. */
+  writeDurably(path: string, content: readonly Uint8Array[]): void;
   /** Wait until the disk has the folder's entries. */
   syncFolder(path: string): void;
   rename(from: string, to: string): void;
   remove(path: string): void;
   read(path: string): Uint8Array;
+  /** Bytes of a file, once it is opened: so it can be read. */
+  size(path: string): number;
   /** Names in a folder; none when it does not exist. */
   list(path: string): string[];
 }
 
 export const nodeFiles: Files = {
   makeFolder: (path) => void mkdirSync(path, { recursive: true }),
-  writeDurably: (path, bytes) => {
+  writeDurably: (path, content) => {
     const file = openSync(path, "w");
     try {
-      for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done);
+      for (const piece of content) for (let done = 0; done < piece.length; ) done += writeSync(file, piece, done);
       fsyncSync(file);
     } finally {
       closeSync(file);
@@ -36,5 +51,21 @@ export const nodeFiles: Files = {
   rename: renameSync,
   remove: (path) => rmSync(path, { recursive: true, force: true }),
   read: readFileSync,
+  size: (path) => {
+    const file = openSync(path, "r");
+    try {
+      return fstatSync(file).size;
+    } finally {
+      closeSync(file);
+    }
+  },
   list: (path) => (existsSync(path) ? readdirSync(path) : []),
+};
+
+/** Write a small file so that a crash at any moment leaves the whole new one, or what was there before. */
+export const replaceDurably = (files: Files, path: string, text: string): void => {
+  const temporary = `${path}.tmp`;
+  files.writeDurably(temporary, [new TextEncoder().encode(text)]);
+  files.rename(temporary, path);
+  files.syncFolder(dirname(path));
 };

@@ -3,7 +3,7 @@ import type { WorldConnection } from "@skein/collectives/node";
 import type { Records } from "@skein/data";
 import type { Span } from "@skein/tensor-core";
 import type { BackendName } from "./backend.ts";
-import type { SavedFile } from "./checkpoint-manifest.ts";
+import type { SavedFile } from "./checkpoint-part.ts";
 import type { ErrorReport } from "./errors.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Job } from "./job.ts";
@@ -24,6 +24,8 @@ export interface Assignment {
   readonly job: Job;
   /** Output folder of the run; all processes reach it. */
   readonly output: string;
+  /** A file in it, by which a process knows that it sees the same folder as the host; where ranks write there. */
+  readonly mark?: string | undefined;
   /** A checkpoint to go on from. */
   readonly resume?: { readonly folder: string; readonly step: number; readonly files: readonly SavedFile[] } | undefined;
   /** What an earlier attempt has measured and decided about the exchange of gradients; else ranks measure anew, if the job wants it. */

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { loadJob, type Override } from "./config.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
+import { nodeFiles, replaceDurably } from "./files.ts";
 import type { Job } from "./job.ts";
 import { metricsFile } from "./metrics.ts";
 
@@ -48,11 +49,12 @@ export const dropUnusedOutput = ({ path, created }: ClaimedFolder): void => {
   const metrics = join(path, metricsFile);
   if (existsSync(metrics) && statSync(metrics).size > 0) return;
   if (created) rmSync(path, { recursive: true });
-  else for (const name of [jobFile, metricsFile]) rmSync(join(path, name), { force: true });
+  else for (const name of [jobFile, `${jobFile}.tmp`, metricsFile]) rmSync(join(path, name), { force: true });
 };
 
 /** Keep the job beside its results, every default filled in, so that a later default cannot change a resumed run. */
-export const saveJob = (output: string, job: Job): void => writeFileSync(join(output, jobFile), `${JSON.stringify(job, undefined, 2)}\n`);
+export const saveJob = (output: string, job: Job): void =>
+  replaceDurably(nodeFiles, join(output, jobFile), `${JSON.stringify(job, undefined, 2)}\n`);
 
 /** The job of a run. @throws CheckpointError when the folder holds none. */
 export const savedJob = (output: string, overrides: readonly Override[]): Job => {

@@ -2,7 +2,7 @@ import { type Records, stepsPerEpoch } from "@skein/data";
 import { byteLength, flattenTree, type TensorSpec } from "@skein/tensor-core";
 import { buildData, type DataSet } from "./build.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "./checkpoint.ts";
-import { sha256 } from "./checkpoint-manifest.ts";
+import { sha256 } from "./checkpoint-part.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { type ExchangePlan, isPlanned } from "./planning/exchange-plan.ts";
 import type { Job } from "./job.ts";

@@ -19,12 +19,13 @@ import {
   unflattenTree,
 } from "@skein/tensor-core";
 import { openBackend } from "./backend.ts";
-import { rankFile, readPart, sharedFile, writePart } from "./checkpoint.ts";
+import { partContent, rankFile, readPart, sharedFile } from "./checkpoint.ts";
 import { describeError } from "./errors.ts";
 import { makeEvaluation } from "./evaluate.ts";
 import { nodeFiles } from "./files.ts";
 import type { Job } from "./job.ts";
 import type { RankInput, RankMessage } from "./messages.ts";
+import { PartWriter } from "./part-writer.ts";
 import { isPlanned } from "./planning/exchange-plan.ts";
 import { planTogether } from "./planning/plan-together.ts";
 import { rankFacts } from "./rank-facts.ts";
@@ -112,10 +113,12 @@ const firstState = async ({ job, resume }: RankInput, rank: number, parts: Parts
 const run = async (input: RankInput, post: (message: RankMessage) => void): Promise<void> => {
   const { connection, module } = input;
   const { backend, close } = await openBackend(input.backend, { memory: connection.memory, module });
+  const writer = new PartWriter((step, files) => post({ type: "saved", step, files }));
   try {
-    await trainOn(input, backend, post);
+    await trainOn(input, backend, writer, post);
   } finally {
     close();
+    writer.close();
   }
 };
 
@@ -126,7 +129,10 @@ const communicatorsOf = (job: Job, world: Communicator): Communicators & { reado
   return { ...Object.fromEntries(Object.keys(axes).map((axis) => [axis, split(axis)])), [dataAxis]: world };
 };
 
-const trainOn = async (input: RankInput, backend: Backend, post: (message: RankMessage) => void): Promise<void> => {
+/** Spans of one message: a trace of many steps is larger than a message may be. */
+const spansAtOnce = 10_000;
+
+const trainOn = async (input: RankInput, backend: Backend, writer: PartWriter, post: (message: RankMessage) => void): Promise<void> => {
   const { job, connection, train, test, totalSteps, output, resume, traceOrigin } = input;
   const { rank, worldSize } = connection;
   const waitClock: WaitClock = { seconds: 0 };
@@ -162,16 +168,19 @@ const trainOn = async (input: RankInput, backend: Backend, post: (message: RankM
     },
     {
       stepped: ({ position, ...done }) => {
+        writer.look();
         if (tracer !== undefined) tracer.recording = done.step < firstStep + tracedSteps;
         if (rank === 0) post({ type: "step", epoch: position.epoch, ...done });
       },
       save: async (state, done) => {
+        await writer.idle(); // before another copy of the state is made
         const { shared, own } = splitLeaves(state);
-        const files = [];
-        if (rank === 0) files.push(writePart(nodeFiles, output, done, sharedFile, await download(shared, backend)));
-        if (own.size > 0) files.push(writePart(nodeFiles, output, done, rankFile(rank), await download(own, backend)));
-        post({ type: "saved", step: done, files });
+        const parts = [];
+        if (rank === 0) parts.push({ name: sharedFile, content: partContent(await download(shared, backend)) });
+        if (own.size > 0) parts.push({ name: rankFile(rank), content: partContent(await download(own, backend)) });
+        writer.begin({ output, step: done, parts });
       },
+      saved: () => writer.idle(),
       evaluate: async (state, done) => {
         const began = performance.now();
         const sums = await evaluation(state, test, { batchSize: job.evaluation.batch, rank, worldSize });
@@ -183,7 +192,8 @@ const trainOn = async (input: RankInput, backend: Backend, post: (message: RankM
       },
     },
   );
-  if (tracer !== undefined) post({ type: "spans", spans: tracer.spans });
+  const spans = tracer?.spans ?? [];
+  for (let first = 0; first < spans.length; first += spansAtOnce) post({ type: "spans", spans: spans.slice(first, first + spansAtOnce) });
   post({
     type: "done",
     step,

@@ -42,7 +42,10 @@ export interface LoopEvents {
     readonly exposedSeconds: number;
     readonly skipped: boolean;
   }): void;
+  /** Resolves once the state may change again; what was copied of it is written beside the next steps. Throws what an earlier save failed with. */
   save(state: DeviceState, step: number): Promise<void>;
+  /** Resolves once all that was saved is written. */
+  saved(): Promise<void>;
   evaluate(state: DeviceState, step: number): Promise<EvaluationSums>;
   /** Something worth telling people. */
   remark(text: string): void;
@@ -167,5 +170,6 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
     await prefetcher.close();
     agree.release();
   }
+  await events.saved();
   return done;
 };

@@ -48,6 +48,7 @@ if (parentPort !== null) {
       {
         stepped: ({ step: number }) => heed(number, "after the step"),
         save: (_, number) => Promise.resolve(void saved.push(number)),
+        saved: () => Promise.resolve(),
         evaluate: (_, number) => {
           heed(number, "while it evaluates");
           return Promise.resolve({ correct: 0, lossSum: 0, count: 1 });

@@ -78,7 +78,7 @@ export class CpuExecutable implements Executable {
     const { graph, plan } = parts;
     this.bases = new Float64Array(1 + graph.inputs.length + graph.outputs.length);
     const kernelNodes = graph.nodes.map((node) => kernelNodeOf(graph, node));
-    const scratchBytes = Math.max(0, ...kernelNodes.map((node) => kernels[node.op]?.scratchBytes?.(node) ?? 0));
+    const scratchBytes = kernelNodes.reduce((most, node) => Math.max(most, kernels[node.op]?.scratchBytes?.(node) ?? 0), 0);
     this.workspaceBytes = plan.workspaceBytes + scratchBytes;
     this.bases[0] = this.allocate(plan.workspaceBytes);
     this.scratch = this.allocate(scratchBytes);

@@ -1,12 +1,12 @@
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { discardPartial, hasCheckpoint, newestCheckpoint } from "../checkpoint.ts";
 import { writeChromeTrace } from "../chrome-trace.ts";
 import { describeError, explainDiskFull } from "../errors.ts";
-import { nodeFiles } from "../files.ts";
+import { nodeFiles, replaceDurably } from "../files.ts";
 import type { Interruption } from "./interruption.ts";
 import { Ledger, type LedgerInput } from "./ledger.ts";
 import type { Assignment, Trouble } from "../messages.ts";
+import { leaveMark, removeMarks } from "../output-mark.ts";
 import type { RankHost } from "./rank-host.ts";
 import { RestartBudget } from "./restart-budget.ts";
 import type { Summary } from "../summary.ts";
@@ -76,7 +76,7 @@ export const launch = async (input: LaunchInput): Promise<Outcome> => {
 const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
   const { prepared, output, resume, tracePath, trouble } = input;
   const ledger = new Ledger(input);
-  const assignment: Assignment = {
+  const assignment: Omit<Assignment, "mark"> = {
     task: "train",
     job: prepared.job,
     output,
@@ -87,15 +87,24 @@ const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
   };
   discardPartial(nodeFiles, output); // what a killed run left
   try {
-    await input.host.run({ prepared, interruption: input.interruption, assignment, ledger, note: (line) => input.progress.note(line) });
+    const marked = { ...assignment, mark: leaveMark(nodeFiles, output) };
+    await input.host.run({
+      prepared,
+      interruption: input.interruption,
+      assignment: marked,
+      ledger,
+      note: (line) => input.progress.note(line),
+    });
     if (tracePath !== undefined) writeChromeTrace(tracePath, ledger.spans);
     const finished = ledger.step >= prepared.totalSteps && ledger.evaluation !== undefined;
     if (!finished) return { step: ledger.step, checkpoint: ledger.checkpoint };
     const summary = ledger.summary();
-    writeFileSync(join(output, "summary.json"), `${JSON.stringify(summary, undefined, 2)}\n`);
+    replaceDurably(nodeFiles, join(output, "summary.json"), `${JSON.stringify(summary, undefined, 2)}\n`);
     return { step: ledger.step, summary, checkpoint: ledger.checkpoint };
   } catch (error) {
     discardPartial(nodeFiles, output);
     throw explainDiskFull(error, output, ledger.checkpoint);
+  } finally {
+    removeMarks(nodeFiles, output);
   }
 };

@@ -3,7 +3,8 @@ import { positionOf } from "@skein/data";
 import type { Span } from "@skein/tensor-core";
 import type { BackendName } from "../backend.ts";
 import { type Checkpoint, commitCheckpoint } from "../checkpoint.ts";
-import type { Manifest, SavedFile } from "../checkpoint-manifest.ts";
+import type { Manifest } from "../checkpoint-manifest.ts";
+import type { SavedFile } from "../checkpoint-part.ts";
 import type { EvaluationSums } from "../evaluate.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import type { Failures } from "./failures.ts";
@@ -111,7 +112,7 @@ export class Ledger {
       case "links":
         return; // of another task
       case "spans":
-        this.spans.push(...message.spans);
+        for (const span of message.spans) this.spans.push(span); // spread, a long trace is more arguments than the stack holds
         return;
       case "done":
         this.step = message.step;

@@ -3,7 +3,10 @@ import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels
 import type { Ending, HostMessage, MemberMessage } from "../hosts/control-messages.ts";
 import type { Interruption } from "../hosts/interruption.ts";
 import type { Job } from "../job.ts";
-import { RunError } from "../errors.ts";
+import { describeError, RunError } from "../errors.ts";
+import { nodeFiles } from "../files.ts";
+import type { Assignment } from "../messages.ts";
+import { requireMark } from "../output-mark.ts";
 import { worldOf } from "./job-world.ts";
 import type { MemberWorld, OpenMemberWorld } from "./member-world.ts";
 import { patienceOf } from "./patience.ts";
@@ -46,6 +49,7 @@ export const takePart = async ({
   const module = await compileWasm(build);
   const world = await openWorld({ job, ranks, memory: createSharedMemory(), kernels: module, build });
   let threads: RankThreads | undefined;
+  let over = false;
   const alive = setInterval(() => undefined, 2 ** 30); // the sockets of a member do not keep its process alive
   try {
     const { joinTimeoutMilliseconds } = patienceOf(job);
@@ -63,6 +67,22 @@ export const takePart = async ({
       });
       interruption?.listen(() => tell({ type: "interrupt" }));
       await world.connect(member.roster);
+      const startRanks = (assignment: Assignment, stop: StopSignal): RankThreads =>
+        new RankThreads({
+          ...(assignment.task === "train"
+            ? trainingRank(assignment, withBackend(prepared ?? prepare(job), assignment.job.backend), module, stop)
+            : measuringRank(module)),
+          world: {
+            connection: (rank) => world.connection(rank),
+            watch: (rank, worker) => world.watch(rank, worker),
+            reportLost: (rank, reason = "it failed") => {
+              member.reportLost(rank, reason);
+              world.reportLost(rank, reason);
+            },
+          },
+          ranks,
+          take: (rank, message) => tell({ type: "rank", rank, message }),
+        });
       const ending = await new Promise<Ending>((resolve, reject) => {
         let stop: StopSignal | undefined;
         member.onLost(({ ranks: lost, reason }) => {
@@ -75,26 +95,20 @@ export const takePart = async ({
           const said = message as HostMessage;
           if (said.type === "assign") {
             const { assignment } = said;
-            stop = StopSignal.create(assignment.resume?.step ?? 0);
-            threads = new RankThreads({
-              ...(assignment.task === "train"
-                ? trainingRank(assignment, withBackend(prepared ?? prepare(job), assignment.job.backend), module, stop)
-                : measuringRank(module)),
-              world: {
-                connection: (rank) => world.connection(rank),
-                watch: (rank, worker) => world.watch(rank, worker),
-                reportLost: (rank, reason = "it failed") => {
-                  member.reportLost(rank, reason);
-                  world.reportLost(rank, reason);
-                },
-              },
-              ranks,
-              take: (rank, message) => tell({ type: "rank", rank, message }),
-            });
+            const signal = StopSignal.create(assignment.resume?.step ?? 0);
+            stop = signal;
+            const seen = assignment.mark === undefined ? undefined : requireMark(nodeFiles, assignment.output, assignment.mark, ranks);
+            Promise.resolve(seen)
+              .then(() => {
+                if (!over) threads = startRanks(assignment, signal);
+              })
+              .catch((error: unknown) => tell({ type: "rank", rank: ranks[0]!, message: { type: "failed", error: describeError(error) } }));
           } else if (said.type === "stop") tell({ type: "begun", step: stop?.request() ?? 0 });
           else if (said.type === "stop-at") stop?.decide(said.step);
           else resolve(said.ending);
         });
+      }).finally(() => {
+        over = true;
       });
       await threads?.end();
       return ending;

@@ -1,0 +1,34 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import type { Files } from "./files.ts";
+
+// A rank's writer thread loads this file: it needs no tensors, and so no more than these.
+
+/** A file of a checkpoint, as it was when written. */
+export interface SavedFile {
+  readonly name: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+export const sha256 = (bytes: Uint8Array | string): string => createHash("sha256").update(bytes).digest("hex");
+
+export const checkpointsFolder = (output: string): string => join(output, "checkpoints");
+
+export const folderName = (step: number): string => `step-${String(step).padStart(8, "0")}`;
+
+export const temporaryPrefix = ".writing-";
+
+/** Where the parts of a checkpoint lie until all are there. */
+export const temporaryFolder = (output: string, step: number): string =>
+  join(checkpointsFolder(output), `${temporaryPrefix}${folderName(step)}`);
+
+/** Write one file of a checkpoint that is being made. Each rank calls it for its own. @param content what the file holds, piece by piece. */
+export const writePart = (files: Files, output: string, step: number, name: string, content: readonly Uint8Array[]): SavedFile => {
+  const folder = temporaryFolder(output, step);
+  files.makeFolder(folder);
+  files.writeDurably(join(folder, name), content);
+  const hash = createHash("sha256");
+  for (const piece of content) hash.update(piece);
+  return { name, bytes: content.reduce((sum, { length }) => sum + length, 0), sha256: hash.digest("hex") };
+};
