@@ -168,7 +168,7 @@ const setIn = (root: Record<string, unknown>, { path, value, origin }: Override)
 };
 
 /** Job files have a few hundred bytes. The parser's time grows with the square of the keys of a mapping: with so many bytes it is a moment. */
-const mostJobBytes = 64 * 1024;
+const mostJobBytes = 32 * 1024;
 
 /** Keys in a path of `--set`, and more than any has. */
 const mostDepth = 16;

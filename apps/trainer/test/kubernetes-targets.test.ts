@@ -6,7 +6,7 @@ import { parse, parseAllDocuments } from "yaml";
 import { discoverRank } from "../src/hosts/rank-discovery.ts";
 import { k8sJob } from "../src/launch-targets/k8s-job.ts";
 import { jobset } from "../src/launch-targets/jobset.ts";
-import type { Container, JobSetSpec, JobSpec, KubernetesObject, PodTemplate, Volume } from "../src/launch-targets/kubernetes-objects.ts";
+import type { Container, JobSetSpec, JobSpec, KubernetesObject, PodTemplate } from "../src/launch-targets/kubernetes-objects.ts";
 import type { LaunchOptions } from "../src/launch-targets/launch-options.ts";
 import type { Launch, LaunchTarget } from "../src/launch-targets/launch-target.ts";
 import { longestObjectName, objectName } from "../src/launch-targets/object-name.ts";
@@ -67,7 +67,8 @@ test.each([
   const [pod] = podsOf(objects);
   const mount = pod!.spec.containers[0]!.volumeMounts.find(({ name }) => name === "certificates");
   expect(mount).toMatchObject({ readOnly: true, subPathExpr: "$(JOB_COMPLETION_INDEX)" });
-  const volume = pod!.spec.volumes.find(({ name }) => name === "certificates") as Extract<Volume, { secret: unknown }>;
+  const volume = pod!.spec.volumes.find((candidate) => "secret" in candidate)!;
+  if (!("secret" in volume)) return expect.unreachable();
   expect(volume.secret.defaultMode & 0o007).toBe(0);
   const filesOf = (index: string): string[] =>
     volume.secret.items

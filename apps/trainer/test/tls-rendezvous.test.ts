@@ -113,7 +113,7 @@ describe("a rendezvous over TLS", () => {
     const mixed = { ...readTlsIdentity(rankFiles(other, 0)), authority: readTlsIdentity(rankFiles(folder, 0)).authority };
     const shown = await failureOf(joinRendezvous(joining(coordinator, [0], mixed)));
     expect(shown.code).toBe("peer-identity");
-    expect([error, shown].map((one) => exitCodeOf(one))).toEqual([2, 2]); // as the README says: trying again would change nothing
+    expect([error, shown].map(exitCodeOf)).toEqual([2, 2]); // as the README says: trying again would change nothing
     expect(shown.message).toMatch(/shows no certificate of the coordinator's authority/);
     expect(events.map((event) => event.split(" ")[0])).toEqual(["dropped", "refused"]);
   });

@@ -16,7 +16,7 @@ export interface DescribedTensor {
   readonly dataOffsets: readonly number[];
 }
 
-export interface ParsedHeader {
+interface ParsedHeader {
   /** In the order of the header. */
   readonly tensors: ReadonlyMap<string, DescribedTensor>;
   readonly metadata: Readonly<Record<string, string>>;

@@ -18,7 +18,7 @@ export const coordinatorFiles = (folder: string): TlsFiles => filesOf(folder, "c
 /** A rank's files in a folder of certificates. A process of several ranks takes those of any of them. */
 export const rankFiles = (folder: string, rank: number): TlsFiles => filesOf(folder, `rank-${rank}`);
 
-export interface CertificateWishes {
+interface CertificateWishes {
   readonly ranks: number;
   /** Ranks that are threads of one process: each certificate names all of its process. Default 1. */
   readonly ranksPerProcess?: number;
@@ -27,7 +27,7 @@ export interface CertificateWishes {
 }
 
 /** Who is who in a run. */
-export interface IssuedIdentities {
+interface IssuedIdentities {
   readonly coordinator: TlsIdentity;
   /** By rank. */
   readonly ranks: readonly TlsIdentity[];

@@ -6,7 +6,7 @@ export interface Outcome {
   readonly fallen: readonly string[];
 }
 
-export interface AttackInput {
+interface AttackInput {
   /** How often to try. */
   readonly count: number;
   /** What is drawn follows from it, so that a try that did harm can be made again. */

@@ -28,7 +28,7 @@ const save = (output: string, step: number): void => {
 };
 
 /** The files of the newer of two checkpoints below `output`, as they should be. */
-export interface SavedCheckpoint {
+interface SavedCheckpoint {
   readonly files: ReadonlyMap<string, Uint8Array>;
   /** What the trainer resumes from when the file `name` holds `bytes`: nothing harmful, or what is wrong with it. */
   harmOf(name: string, bytes: Uint8Array): string | undefined;

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 
 /** A file's text, and what the system says of it. */
-export interface TextFile {
+interface TextFile {
   readonly text: string;
   readonly stats: Stats;
 }
