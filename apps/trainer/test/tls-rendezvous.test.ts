@@ -174,10 +174,10 @@ describe("an identity that cannot be used is told before anyone dials", () => {
       () => {
         const key = join(folder, "open.key.pem");
         copyFileSync(rankFiles(folder, 0).key, key);
-        chmodSync(key, 0o640);
+        chmodSync(key, 0o644);
         return { ...rankFiles(folder, 0), key };
       },
-      /private key .*open\.key\.pem can be read by others, as its mode is 0640; a key is its owner's alone: chmod 600 /,
+      /private key .*open\.key\.pem can be read by others, as its mode is 0644; a key is its owner's alone: chmod 600 /,
     ],
     ["a key of another certificate", () => ({ ...rankFiles(folder, 0), key: rankFiles(folder, 1).key }), /is not the key of certificate/],
     ["another authority", () => ({ ...rankFiles(folder, 0), authority: rankFiles(other, 0).authority }), /was not signed by/],
