@@ -166,7 +166,7 @@ test("a port that an earlier start still holds is told as what time can cure", a
 test("a process with another secret is turned away, and says so", async () => {
   const [host, stranger] = await launch([], [undefined, "t".repeat(43)]);
   const { code, stderr } = await stranger!.ended;
-  expect(code).toBe(1); // from here it looks as if another had taken the port, which time may cure
+  expect(code).toBe(2);
   expect(stderr).toMatch(/does not know this job's secret; give every process the same SKEIN_SECRET/);
   expect(stderr).not.toMatch(/^\s+at /m);
   host!.child.kill("SIGKILL");

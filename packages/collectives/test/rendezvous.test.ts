@@ -142,7 +142,7 @@ describe("a process is refused, and hears why", () => {
   test("for another secret: it sees that the coordinator does not know it, and says so to it", async () => {
     const { join, events } = await host(2);
     const error = await failureOf(join([1], { secret: newSecret() }));
-    expect({ code: error.code, kind: error.kind }).toEqual({ code: "peer-identity", kind: "environment" });
+    expect({ code: error.code, kind: error.kind }).toEqual({ code: "peer-identity", kind: "user" });
     expect(error.message).toMatch(/does not know this job's secret; give every process the same SKEIN_SECRET/);
     await until(() => events.some(({ kind, message }) => kind === "dropped" && /same SKEIN_SECRET/.test(message)));
     await Promise.all([join([0]), join([1])]);

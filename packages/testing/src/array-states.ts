@@ -23,6 +23,7 @@ export interface MeasuredBackend extends Backend {
 class LateGroup implements Communicator {
   readonly rank = 0;
   readonly worldSize = 2;
+  readonly members = [0, 1] as const;
   readonly requests: CollectiveRequest[] = [];
   readonly gate: PromiseWithResolvers<void> = Promise.withResolvers<void>();
 
@@ -44,6 +45,10 @@ class LateGroup implements Communicator {
 
   bytesSent(): number {
     return 0;
+  }
+
+  exchangeTexts(text: string): readonly string[] {
+    return [text, text];
   }
 
   split(): never {

@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { NdArray } from "@skein/tensor-core";
-import { type Checkpoint, commitCheckpoint, newestCheckpoint, rankFile, sharedFile, writePart } from "../../src/checkpoint.ts";
-import { type Manifest, sha256 } from "../../src/checkpoint-manifest.ts";
+import { type Checkpoint, commitCheckpoint, newestCheckpoint, partContent, rankFile, sharedFile } from "../../src/checkpoint.ts";
+import type { Manifest } from "../../src/checkpoint-manifest.ts";
+import { sha256, writePart } from "../../src/checkpoint-part.ts";
 import { type Files, nodeFiles } from "../../src/files.ts";
 
 /** Steps of the two checkpoints that attacks find. */
@@ -13,7 +14,7 @@ const save = (output: string, step: number): void => {
     ["params.dense.weight", NdArray.from([step, 2, 3, 4], [2, 2])],
     ["step", NdArray.scalar(step, "u32")],
   ]);
-  const files = [writePart(nodeFiles, output, step, sharedFile, tensors), writePart(nodeFiles, output, step, rankFile(0), tensors)];
+  const files = [sharedFile, rankFile(0)].map((name) => writePart(nodeFiles, output, step, name, partContent(tensors)));
   const manifest: Manifest = {
     format: "skein-checkpoint",
     version: 2,
