@@ -144,7 +144,9 @@ const network = z
     checksum: z
       .enum(["payload", "header"])
       .optional()
-      .describe("What CRC-32C covers. Default: the payload too, but for TLS, which covers it, and loopback, which has no cable."),
+      .describe(
+        "What the CRC-32C of data covers. Default: the payload too, but for TLS, which covers it, and for loopback without a proxy, which has no cable.",
+      ),
     emulate: z
       .strictObject({
         bytesPerSecond: z.number().gt(0).describe("Bandwidth of each link, each way."),

@@ -66,7 +66,8 @@ const run = async (input: CompanionInput): Promise<void> => {
     ...(listen !== undefined && { host: listen }),
     ...(insecure !== undefined && { insecure }),
     ...(settings.socketsPerPair !== undefined && { socketsPerPair: settings.socketsPerPair }),
-    ...(settings.checksum === undefined && isLoopback(listen ?? "127.0.0.1") ? { sums: "header" } : {}), // no cable to damage anything
+    // Loopback has no cable to damage anything, but what stands between two ends of it may have one.
+    ...(settings.checksum === undefined && tls === undefined && isLoopback(listen ?? "127.0.0.1") ? { sums: "unless-direct" } : {}),
     ...(settings.checksum !== undefined && { sums: settings.checksum }),
   });
   const linked: { world?: NetworkWorld } = {};

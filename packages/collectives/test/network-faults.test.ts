@@ -5,7 +5,9 @@ import { CollectiveError, CollectiveTimeoutError, PeerLostError, RanksDisagreeEr
 import { execute } from "../src/execute.ts";
 import { emulatedLinks } from "../src/network/emulated-links.ts";
 import type { NetworkWorld } from "../src/network/network-transport.ts";
+import type { LinkOptions } from "../src/network/link-options.ts";
 import { plainArithmetic } from "../src/plain-arithmetic.ts";
+import { crc32c } from "../src/wire/crc32c.ts";
 import { SkeinError } from "@skein/tensor-core";
 import { Cable } from "./network-proxy.ts";
 import { openWorlds, type TestWorldOptions } from "./network-worlds.ts";
@@ -73,11 +75,11 @@ const named = (error: unknown): [string, number] => {
 
 const quick = { heartbeatMilliseconds: 100, silenceMilliseconds: 400, graceMilliseconds: 100 };
 
-test("a cable that is cut: both ends name each other, the third rank one of them, on all lanes and for good", async () => {
+test("a cable that is cut for good: both ends name each other, the third rank one of them, on all lanes", async () => {
   const { route, laid } = withCables((from, to) => from + to === 1);
   const worlds = await opened(3, { route });
   setTimeout(() => {
-    for (const cable of laid.values()) cable.cut();
+    for (const cable of laid.values()) cable.sever();
   }, 50);
   const errors = await failures(worlds);
   expect(errors.map(named)).toEqual([
@@ -131,13 +133,13 @@ test("a process that was killed while nobody waits for it: its connections end, 
   const { route, laid } = withCables((from, to) => from + to === 1);
   const worlds = await opened(2, { route });
   const told = worlds.map(failureOf);
-  for (const cable of laid.values()) cable.hangUp();
+  for (const cable of laid.values()) cable.sever();
   const errors = await Promise.all(told);
   expect(errors.map(named)).toEqual([
     ["peer-lost", 1],
     ["peer-lost", 0],
   ]);
-  expect(errors[0]!.message).toMatch(/closed without a goodbye/);
+  expect(errors[0]!.message).toMatch(/closed without a goodbye, and nobody listens at 127.0.0.1:\d+ any more/);
 });
 
 test("an emulated cable that is cut carries no sign of life", async () => {
@@ -160,7 +162,7 @@ test("a rank that vanishes is named by all, also by those that see another go fi
   });
   void allReduceUntilFailure(worlds[2]!, 4, 20_000).catch(() => undefined);
   await new Promise((resolve) => setTimeout(resolve, 50));
-  for (const cable of laid.values()) cable.cut();
+  for (const cable of laid.values()) cable.sever();
   expect(await Promise.all(results)).toEqual([
     ["peer-lost", 2],
     ["peer-lost", 2],
@@ -215,10 +217,17 @@ test("ranks that start different collectives are told so, both", async () => {
 });
 
 describe("damage on the way", () => {
-  const collide = async (damage: Cable["damage"], socketsPerPair = 1): Promise<unknown[]> => {
+  const collide = async (damage: Cable["damage"], socketsPerPair = 1, sums?: LinkOptions["sums"]): Promise<unknown[]> => {
     const { route, laid } = withCables((from) => from === 0);
     let worlds: readonly NetworkWorld[];
-    const link = { socketsPerPair, frameBytes: 10_000, earlyBytes: 40_000, connectMilliseconds: 700, handshakeMilliseconds: 300 };
+    const link = {
+      socketsPerPair,
+      frameBytes: 10_000,
+      earlyBytes: 40_000,
+      connectMilliseconds: 700,
+      handshakeMilliseconds: 300,
+      ...(sums && { sums }),
+    };
     try {
       const connecting = opened(2, {
         ...quick,
@@ -260,11 +269,31 @@ describe("damage on the way", () => {
   test.each([
     ["a header", { flip: 3 }, 20_003, /checksum|frame|stream|peer/],
     ["a payload", { flip: 0 }, 25_000, /carries checksum \d+, its bytes have \d+/],
-    ["an end in the middle of a frame", "end", 25_000, /the link ended \d+ bytes into/],
     ["silence in the middle of a frame", "freeze", 25_000, /nothing came from it for|closed without a goodbye|says of rank/],
   ] as const)("%s", async (_, what, at, message) => {
     const errors = await collide({ direction: "down", at, what });
     expect(errors.map((error) => (error as CollectiveError).code)).toEqual(["peer-lost", "peer-lost"]);
     expect((errors[0] as Error).message).toMatch(message);
+  });
+
+  test("a flipped bit of a payload behind a proxy on loopback, where direct connections go without sums of payloads", async () => {
+    const errors = await collide({ direction: "down", at: 25_000, what: { flip: 0 } }, 1, "unless-direct");
+    expect(errors.map((error) => (error as CollectiveError).code)).toEqual(["peer-lost", "peer-lost"]);
+    expect((errors[0] as Error).message).toMatch(/carries checksum \d+, its bytes have \d+/);
+  });
+
+  test("a direct connection on loopback sums no payloads", async () => {
+    let summed = 0;
+    const checksum = (bytes: Uint8Array, previous?: number): number => {
+      summed = Math.max(summed, bytes.byteLength);
+      return crc32c(bytes, previous);
+    };
+    const worlds = await opened(2, { link: { sums: "unless-direct", checksum } });
+    expect(await failures(worlds, 20_000, 3)).toEqual(["no failure", "no failure"]);
+    expect(summed).toBeLessThan(1000); // words of the handshake
+  });
+
+  test("an end in the middle of a frame of every connection, each of which brings two whole ones: right sums", async () => {
+    expect(await collide({ direction: "down", at: 25_000, what: "end" })).toEqual(["no failure", "no failure"]);
   });
 });

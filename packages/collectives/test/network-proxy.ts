@@ -10,9 +10,20 @@ export interface Damage {
   readonly what: { readonly flip: number } | "end" | "freeze";
 }
 
+/** The end of one connection: after so many bytes of a direction, by a reset or in good order. */
+export interface Cut {
+  readonly direction: "up" | "down";
+  readonly at: number;
+  readonly how: "reset" | "end";
+}
+
 /** A cable between a rank and the port of another, which can be cut, frozen, or made to damage what it carries. */
 export class Cable {
   damage: Damage | undefined;
+  /** The first of them ends the next connection, and so on. */
+  cuts: Cut[] = [];
+  /** Connections that a cut has ended. */
+  numCut = 0;
   /** Carry everything so much later. */
   delayMilliseconds = 0;
   #frozen = false;
@@ -22,8 +33,9 @@ export class Cable {
   private constructor(target: PeerAddress) {
     this.#server = createServer({ noDelay: true }, (near) => {
       const far = connect({ host: target.host, port: target.port, noDelay: true });
-      this.#join(near, far, "up");
-      this.#join(far, near, "down");
+      const cut = this.cuts.shift();
+      this.#join(near, far, "up", cut);
+      this.#join(far, near, "down", cut);
     });
   }
 
@@ -44,9 +56,15 @@ export class Cable {
     for (const socket of this.#sockets) socket.resetAndDestroy();
   }
 
-  /** End all connections in good order, as the system does for a process that was killed. */
+  /** End all connections in good order. */
   hangUp(): void {
     for (const socket of this.#sockets) socket.end();
+  }
+
+  /** End all connections and let none in any more, as the system does for a process that was killed. */
+  sever(): void {
+    this.#server.close();
+    this.hangUp();
   }
 
   async remove(): Promise<void> {
@@ -54,7 +72,7 @@ export class Cable {
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
-  #join(from: Socket, to: Socket, direction: Damage["direction"]): void {
+  #join(from: Socket, to: Socket, direction: Damage["direction"], cut: Cut | undefined): void {
     this.#sockets.add(from);
     let carried = 0;
     let silent = false;
@@ -63,6 +81,18 @@ export class Cable {
       const { damage } = this;
       const begin = carried;
       carried += chunk.length;
+      if (cut?.direction === direction && cut.at < carried) {
+        silent = true;
+        this.numCut += 1;
+        const end = (): void => {
+          for (const socket of [from, to]) {
+            if (cut.how === "reset") socket.resetAndDestroy();
+            else socket.end();
+          }
+        };
+        to.write(chunk.subarray(0, Math.max(0, cut.at - begin)), end);
+        return;
+      }
       if (this.delayMilliseconds > 0) return void setTimeout(() => to.write(chunk), this.delayMilliseconds);
       if (damage?.direction !== direction || damage.at >= carried) {
         if (!to.write(chunk)) {

@@ -2,11 +2,13 @@ import type { Socket } from "node:net";
 import { channelBinding } from "../security/channel-binding.ts";
 import type { FrameSeal } from "../security/frame-seal.ts";
 import { HandshakeAcceptor, type Proven, unprovenBytes } from "../security/handshake.ts";
+import { isLoopback } from "../security/loopback.ts";
 import { WireError } from "../wire/errors.ts";
 import type { FrameHeader, FrameType } from "../wire/frame.ts";
 import type { Carrier } from "./carrier.ts";
 import { LinkFailedError, LinkRefusedError } from "./errors.ts";
 import { FrameSocket } from "./frame-socket.ts";
+import { remoteEnd } from "./socket-ends.ts";
 import { decodeRequest, encodeJson, judgeRequest, type LinkRequest, misfitError } from "./handshake.ts";
 import type { LinkSettings } from "./link-options.ts";
 
@@ -14,14 +16,22 @@ import type { LinkSettings } from "./link-options.ts";
 export interface AcceptedSocket {
   readonly request: LinkRequest;
   readonly frames: FrameSocket;
+  readonly remote: string;
+  /** Whether both ends are processes of this machine with nothing between them. */
+  readonly direct: boolean;
 }
+
+/** What becomes of a socket: it is a link's, which goes on where it broke if there is a number of frames; or not, for a reason. */
+export type Taken =
+  | { readonly session: string; readonly received: number | undefined; readonly answered: () => void }
+  | { readonly refused: LinkRefusedError };
 
 /** Who keeps what comes of it. */
 export interface SocketTaker {
   /** The other end knows the job's secret. */
   proven(): void;
-  /** Keep the socket, unless the same one is there already. */
-  take(accepted: AcceptedSocket): boolean;
+  /** Keep the socket, or say why not. */
+  take(accepted: AcceptedSocket): Taken;
 }
 
 /** The most bytes of a request for a link, and of the answer, with their seals. */
@@ -34,9 +44,9 @@ export const requestBytes = 32_768;
  * @returns what ends it before that.
  */
 export const acceptSocket = (socket: Socket, carrier: Carrier, settings: LinkSettings, taker: SocketTaker): (() => void) => {
-  const { identity, key, checksum, headerOnly, handshakeMilliseconds, onRefused } = settings;
-  const frames = new FrameSocket({ checksum, headerOnly });
-  const remote = `${socket.remoteAddress ?? "unknown"}:${socket.remotePort ?? 0}`;
+  const { identity, key, checksum, sums, handshakeMilliseconds, onRefused } = settings;
+  const frames = new FrameSocket({ checksum, headerOnly: sums === "header" });
+  const remote = remoteEnd(socket);
   const handshake = new HandshakeAcceptor({ audience: "data", job: identity.job, key, binding: channelBinding(socket) });
   let due: "hello" | "proof" | "join" | "nothing" = "hello";
   let seals: Proven | undefined;
@@ -82,17 +92,18 @@ export const acceptSocket = (socket: Socket, carrier: Carrier, settings: LinkSet
     const unproven = carrier.refuse(socket, request.rank);
     if (unproven !== undefined)
       return refuse(new LinkRefusedError("link-identity", `rank ${identity.rank} does not link with rank ${request.rank}: ${unproven}`));
-    if (!taker.take({ request, frames }))
-      return refuse(
-        new LinkRefusedError(
-          "link-rank-taken",
-          `rank ${identity.rank} has linked with a rank ${request.rank} already, and ${remote} says that it is rank ${request.rank} too; start each rank once`,
-        ),
-      );
+    const unmediated = request.from === remote;
+    const direct = unmediated && isLoopback(socket.remoteAddress ?? "");
+    const taken = taker.take({ request, frames, remote, direct });
+    if ("refused" in taken) return refuse(taken.refused);
     settle();
     frames.hold();
-    const welcome: LinkRequest = { ...identity, to: request.rank, socket: request.socket };
+    frames.headerOnly = sums === "header" || (sums === "unless-direct" && unmediated);
+    const { session, received } = taken;
+    const resume = received === undefined ? undefined : { session, received };
+    const welcome: LinkRequest = { ...identity, to: request.rank, socket: request.socket, direct, resume };
     writeFrame(frames, "welcome", encodeJson(welcome), seals!.sealer);
+    taken.answered();
   };
   const take = ({ type }: FrameHeader, payload: Uint8Array): void => {
     const now = due;
@@ -122,6 +133,7 @@ export const acceptSocket = (socket: Socket, carrier: Carrier, settings: LinkSet
       return type === "refuse" && due === "proof" ? unprovenBytes : 0;
     },
     target: ({ length }) => new Uint8Array(length),
+    torn: () => undefined,
     frame: (header, payload) => {
       try {
         take(header, payload);

@@ -7,7 +7,8 @@ import { requestBytes, writeFrame } from "./accept.ts";
 import type { Carrier } from "./carrier.ts";
 import { LinkFailedError, LinkRefusedError } from "./errors.ts";
 import { FrameSocket } from "./frame-socket.ts";
-import { decodeRefusal, decodeRequest, encodeJson, judgeRequest, type LinkRequest, misfitError } from "./handshake.ts";
+import { decodeRefusal, decodeRequest, encodeJson, judgeRequest, type LinkRequest, misfitError, type Resume } from "./handshake.ts";
+import { localEnd } from "./socket-ends.ts";
 import type { LinkSettings } from "./link-options.ts";
 
 /** Where a peer listens. */
@@ -23,6 +24,15 @@ const longestRestMilliseconds = 500;
 /** The peer is not there yet, or was busy: worth another try. */
 class Unreachable extends Error {}
 
+/** A socket to a peer, and what that said. */
+export interface DialledSocket {
+  readonly frames: FrameSocket;
+  readonly welcome: LinkRequest;
+}
+
+// A process that has ended refuses at once and for good; one behind something that is started again refuses for a moment.
+const refusedMilliseconds = 1500;
+
 /**
  * Connect to a peer, see that it knows the job's secret, prove that we do, and agree on who we are. Tries again, ever more slowly, while nobody listens there.
  *
@@ -35,7 +45,7 @@ export const dialPeer = async (
   settings: LinkSettings,
   deadline: number,
   signal: AbortSignal,
-): Promise<FrameSocket> => {
+): Promise<DialledSocket> => {
   for (let rest = firstRestMilliseconds; ; rest = Math.min(2 * rest, longestRestMilliseconds)) {
     try {
       return await dialOnce(peer, index, carrier, settings, signal);
@@ -48,17 +58,63 @@ export const dialPeer = async (
           { cause: error },
         );
     }
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, rest);
-      signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
-    });
+    await pause(rest, signal);
   }
 };
 
-const dialOnce = (peer: PeerAddress, index: number, carrier: Carrier, settings: LinkSettings, signal: AbortSignal): Promise<FrameSocket> =>
+const pause = (milliseconds: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    signal.addEventListener("abort", end);
+  });
+
+/**
+ * Connect to a peer again, to go on with a link whose connection broke. Tries until it answers, or nobody has listened there for a while.
+ *
+ * @param resume asked before each attempt.
+ * @throws as `dialPeer`.
+ */
+export const redialPeer = async (
+  peer: PeerAddress,
+  index: number,
+  carrier: Carrier,
+  settings: LinkSettings,
+  resume: () => Resume,
+  signal: AbortSignal,
+): Promise<DialledSocket> => {
+  let refusedSince = Infinity;
+  for (let rest = firstRestMilliseconds; ; rest = Math.min(2 * rest, longestRestMilliseconds)) {
+    try {
+      return await dialOnce(peer, index, carrier, settings, signal, resume());
+    } catch (error) {
+      if (!(error instanceof Unreachable)) throw error;
+      const refused = (error.cause as NodeJS.ErrnoException | undefined)?.code === "ECONNREFUSED";
+      refusedSince = refused ? Math.min(refusedSince, performance.now()) : Infinity;
+      if (signal.aborted || performance.now() - refusedSince > refusedMilliseconds)
+        throw new LinkFailedError("link-unreachable", `nobody listens at ${peer.host}:${peer.port} any more: its process has ended`, {
+          cause: error,
+        });
+    }
+    await pause(rest, signal);
+  }
+};
+
+const dialOnce = (
+  peer: PeerAddress,
+  index: number,
+  carrier: Carrier,
+  settings: LinkSettings,
+  signal: AbortSignal,
+  resume?: Resume,
+): Promise<DialledSocket> =>
   new Promise((resolve, reject) => {
-    const { identity, key, checksum, headerOnly, handshakeMilliseconds } = settings;
-    const frames = new FrameSocket({ checksum, headerOnly });
+    const { identity, key, checksum, handshakeMilliseconds } = settings;
+    const frames = new FrameSocket({ checksum, headerOnly: false }); // who dials sends no data
     const socket = carrier.dial(peer.host, peer.port, peer.rank, frames.readInto());
     const fail = (error: Error): void => {
       clearTimeout(timer);
@@ -82,7 +138,7 @@ const dialOnce = (peer: PeerAddress, index: number, carrier: Carrier, settings: 
       seals = answer.proven;
       due = "welcome";
       writeFrame(frames, "proof", answer.proof);
-      const request: LinkRequest = { ...identity, to: peer.rank, socket: index };
+      const request: LinkRequest = { ...identity, to: peer.rank, socket: index, from: localEnd(socket), resume };
       writeFrame(frames, "join", encodeJson(request), seals.sealer);
     };
     const judge = (payload: Uint8Array): void => {
@@ -99,7 +155,7 @@ const dialOnce = (peer: PeerAddress, index: number, carrier: Carrier, settings: 
       frames.hold();
       clearTimeout(timer);
       signal.removeEventListener("abort", abort);
-      resolve(frames);
+      resolve({ frames, welcome });
     };
     const take = (type: FrameType, payload: Uint8Array): void => {
       if (type === "refuse") {
@@ -121,6 +177,7 @@ const dialOnce = (peer: PeerAddress, index: number, carrier: Carrier, settings: 
         return due === "challenge" ? unprovenBytes : requestBytes;
       },
       target: ({ length }) => new Uint8Array(length),
+      torn: () => undefined,
       frame: ({ type }, payload) => {
         try {
           take(type, payload);
@@ -129,7 +186,7 @@ const dialOnce = (peer: PeerAddress, index: number, carrier: Carrier, settings: 
         }
       },
       closed: (error) => {
-        if (error instanceof WireError)
+        if (error instanceof WireError && error.code !== "frame-truncated")
           fail(error.code === "protocol-version" ? new LinkRefusedError("link-protocol", error.message) : noRank(error));
         else if (error instanceof PeerIdentityError) fail(error);
         else if (error !== undefined && carrier.isIdentityError(error))

@@ -19,10 +19,12 @@ const emulated = (direction: EmulatedDirection, seed = 1, ownLatencySeconds = 0)
     peer: 1,
     width: 3,
     open: () => undefined,
-    write: ({ tag, payload }, handedOver) => {
+    write: ({ tag, payload }, handedOver, freed) => {
       arrivals.push({ at: clock.now(), tag, payload: [...payload] });
       handedOver?.();
+      freed?.();
     },
+    hurry: () => undefined,
     ping: () => calls.push("ping"),
     silence: () => 0,
     forgive: () => undefined,
@@ -51,10 +53,11 @@ test("a frame arrives after latency and bytes by bandwidth, its header counted; 
   expect(arrivals).toEqual([{ at: 60, tag: 1, payload: Array.from({ length: 9968 }, () => 1) }]);
 });
 
-test("the copy of a frame is used again only when the link underneath has handed it over", () => {
+test("the copy of a frame is used again only when the link underneath lets it change", () => {
   const clock = new VirtualClock();
-  const held: { readonly payload: Uint8Array; readonly handedOver: (() => void) | undefined }[] = [];
-  const inner = { peer: 1, write: ({ payload }: OutgoingFrame, handedOver?: () => void) => void held.push({ payload, handedOver }) };
+  const held: { readonly payload: Uint8Array; readonly freed: (() => void) | undefined }[] = [];
+  const write: Link["write"] = ({ payload }, _, freed) => void held.push({ payload, freed });
+  const inner = { peer: 1, write };
   const [link] = emulatedLinks([inner as unknown as Link], { direction: () => ({ bytesPerSecond: 1_000_000 }), clock });
   const send = (tag: number): void => {
     link!.write(frame(tag, 968));
@@ -62,7 +65,7 @@ test("the copy of a frame is used again only when the link underneath has handed
   };
   send(1);
   send(2);
-  held[0]!.handedOver!();
+  held[0]!.freed!();
   send(3);
   send(4);
   expect(held[1]!.payload).toEqual(new Uint8Array(968).fill(2));

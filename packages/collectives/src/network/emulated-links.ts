@@ -2,6 +2,7 @@ import { ArgumentError } from "@skein/tensor-core";
 import { headerBytes } from "../wire/frame.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { DelayLine } from "./delay-line.ts";
+import { FrameCopies } from "./frame-copies.ts";
 import type { Link, LinkReceiver, OutgoingFrame } from "./link.ts";
 
 /** One direction of a pair: what this rank sends to one peer. */
@@ -56,23 +57,6 @@ const milliseconds = (name: string, seconds: number): number => {
   return seconds * 1000;
 };
 
-/** Copies of frames on their way, in memory that is used again: allocating half a megabyte for each makes the collector run for milliseconds. */
-class FrameCopies {
-  readonly #free: ArrayBuffer[] = [];
-
-  of(payload: Uint8Array): Uint8Array {
-    const spare = this.#free.findIndex(({ byteLength }) => byteLength >= payload.byteLength);
-    const [memory = new ArrayBuffer(payload.byteLength)] = spare < 0 ? [] : this.#free.splice(spare, 1);
-    const copy = new Uint8Array(memory, 0, payload.byteLength);
-    copy.set(payload);
-    return copy;
-  }
-
-  takeBack({ buffer }: Uint8Array): void {
-    this.#free.push(buffer as ArrayBuffer);
-  }
-}
-
 class EmulatedLink implements Link {
   readonly peer: number;
   readonly #link: Link;
@@ -115,7 +99,7 @@ class EmulatedLink implements Link {
     this.#link.open(receiver);
   }
 
-  write(frame: OutgoingFrame, handedOver?: () => void): void {
+  write(frame: OutgoingFrame, handedOver?: () => void, freed?: () => void): void {
     const bytes = headerBytes + frame.payload.byteLength;
     const now = this.#departures.now();
     const begin = frame.type === "data" ? Math.max(now, this.#busyUntil) : now;
@@ -125,7 +109,12 @@ class EmulatedLink implements Link {
     this.#departures.push(departure, () => {
       this.#send({ ...frame, payload: this.#copies.of(frame.payload) }, departure);
       handedOver?.();
+      freed?.();
     });
+  }
+
+  hurry(): void {
+    // Payloads may change as soon as they have left.
   }
 
   ping(): void {
@@ -169,7 +158,7 @@ class EmulatedLink implements Link {
       return;
     }
     this.#lastArrival = Math.max(this.#lastArrival, due);
-    this.#arrivals.push(this.#lastArrival, () => this.#link.write(frame, () => this.#copies.takeBack(frame.payload)));
+    this.#arrivals.push(this.#lastArrival, () => this.#link.write(frame, undefined, () => this.#copies.takeBack(frame.payload)));
   }
 
   // SplitMix32; Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014, with 32-bit constants.

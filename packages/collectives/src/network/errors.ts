@@ -8,6 +8,7 @@ export const refusalCodes = [
   "link-settings",
   "link-rank",
   "link-rank-taken",
+  "link-session",
   "link-secret",
   "link-identity",
 ] as const;
@@ -24,6 +25,7 @@ export class LinkRefusedError extends SkeinError {
       | "link-settings"
       | "link-rank"
       | "link-rank-taken"
+      | "link-session"
       | "link-secret"
       | "link-identity",
     message: string,

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import type { Checksum } from "../wire/crc32c.ts";
 import { encodeHeader, type FrameHeader, frameFlags, type FrameType, headerBytes } from "../wire/frame.ts";
+import { WireError } from "../wire/errors.ts";
 import { FrameReader } from "../wire/frame-reader.ts";
 import type { LinkReceiver } from "./link.ts";
 
@@ -13,7 +14,7 @@ export interface SocketFrame extends Omit<FrameHeader, "length"> {
 export interface FrameSocketOptions {
   /** For payloads. */
   readonly checksum: Checksum;
-  /** The socket protects payloads itself (TLS), or the user trusts the network's own checks: sums cover headers alone. */
+  /** The socket protects payloads itself (TLS), or the user trusts the network's own checks: sums of data cover headers alone. */
   readonly headerOnly: boolean;
 }
 
@@ -42,12 +43,18 @@ const empty = new Uint8Array(0);
  * No copy of a payload in JavaScript: a large one goes from the system into its target, and out of the sender's memory into the system.
  */
 export class FrameSocket {
+  /** What the checksums of data that is sent cover. */
+  headerOnly: boolean;
   /** When the peer was last heard. */
   heardAt: number = performance.now();
   /** Bytes given to the socket that the system has not taken. */
   outstanding = 0;
-  readonly #options: FrameSocketOptions;
+  readonly #checksum: Checksum;
   readonly #reader: FrameReader;
+  /** Whether the connection itself broke, rather than what came over it being wrong. */
+  broken = false;
+  /** Whether the peer has ended it in good order, though without a goodbye. */
+  finished = false;
   readonly #waiting: { readonly header: FrameHeader; readonly payload: Uint8Array }[] = [];
   #receiver: LinkReceiver | undefined;
   #socket: Socket | undefined;
@@ -58,7 +65,8 @@ export class FrameSocket {
   #end: { readonly error: Error | undefined } | undefined; // that nobody was told of yet
 
   constructor(options: FrameSocketOptions) {
-    this.#options = options;
+    this.#checksum = options.checksum;
+    this.headerOnly = options.headerOnly;
     this.#reader = new FrameReader(
       {
         limit: (header) => this.#limit(header),
@@ -92,10 +100,15 @@ export class FrameSocket {
     socket.setNoDelay(true);
     if (how === "accepted") socket.on("data", (chunk: Uint8Array) => this.#read(() => this.#reader.push(chunk)));
     else socket.resume();
-    socket.on("error", (error) => this.#close(error));
-    const ended = (): void => this.#close(this.#heardBye ? undefined : new Error("its connection was closed without a goodbye"));
+    const fail = (error: Error): void => {
+      this.broken ||= !this.#closed;
+      this.#close(this.#heardBye ? undefined : error);
+    };
+    socket.on("error", fail);
+    const ended = (): void => fail(new Error("its connection was closed without a goodbye"));
     socket.on("end", () => {
       this.#read(() => this.#reader.end());
+      this.finished = !this.#closed;
       ended();
     });
     socket.on("close", ended);
@@ -130,12 +143,12 @@ export class FrameSocket {
   write({ type, flags, stream, sequence, tag, payload }: SocketFrame, handedOver?: () => void): void {
     const socket = this.#socket;
     if (socket === undefined || !socket.writable) return;
-    const { checksum, headerOnly } = this.#options;
+    const headerOnly = this.headerOnly && type === "data";
     const header = encodeHeader(
       { type, flags: headerOnly ? flags | frameFlags.headerOnly : flags, stream, sequence, tag, length: payload.byteLength },
       payload,
       undefined,
-      checksum,
+      this.#checksum,
     );
     const bytes = headerBytes + payload.byteLength;
     this.outstanding += bytes;
@@ -151,10 +164,6 @@ export class FrameSocket {
     socket.write(header);
     socket.write(payload, done);
     socket.uncork();
-  }
-
-  ping(): void {
-    if (this.outstanding === 0) this.write({ type: "ping", flags: 0, stream: 0, sequence: 0, tag: 0, payload: empty });
   }
 
   /** Say goodbye and end; what was written before goes first. */
@@ -183,16 +192,22 @@ export class FrameSocket {
     this.#socket?.destroy();
   }
 
+  /** After `destroy`: the data frame whose payload was coming, if one was. */
+  abandon(): FrameHeader | undefined {
+    const header = this.#reader.abandon();
+    return header?.type === "data" ? header : undefined;
+  }
+
   #limit(header: FrameHeader): number {
-    if (header.type === "ping" || header.type === "pong" || header.type === "bye") return 0;
+    if (header.type === "ping" || header.type === "acknowledge" || header.type === "bye") return 0;
     if (this.#receiver !== undefined) return this.#receiver.limit(header);
     return header.type === "data" ? 0 : stagingBytes;
   }
 
   #frame(header: FrameHeader, payload: Uint8Array): void {
-    if (header.type === "ping" || header.type === "pong") return;
     if (header.type === "bye") this.#heardBye = true;
     else if (this.#receiver !== undefined) this.#receiver.frame(header, payload);
+    else if (header.type === "ping" || header.type === "acknowledge") return;
     else if (this.#waiting.push({ header, payload }) > waitingFrames)
       throw new Error(`it sent ${waitingFrames} frames before the link was open`);
   }
@@ -208,6 +223,7 @@ export class FrameSocket {
       take();
     } catch (error) {
       this.#socket?.pause();
+      this.broken = error instanceof WireError && error.code === "frame-truncated";
       this.#close(error as Error);
     }
   }

@@ -13,6 +13,16 @@ export interface LinkIdentity extends Flow {
   readonly job: string;
   /** Of the program; ranks of different builds might cut or order sums differently. */
   readonly build: string;
+  /** Of this listener; that of a rank which was started again is another. */
+  readonly session: string;
+}
+
+/** Goes on with a link whose connection broke. */
+export interface Resume {
+  /** Of who is spoken to. */
+  readonly session: string;
+  /** Frames that have come from there, modulo 2^32. */
+  readonly received: number;
 }
 
 /** Who asks for a link, and for which; the answer says the same of the other side. Both have proven before that they know the secret. */
@@ -20,6 +30,12 @@ export interface LinkRequest extends LinkIdentity {
   /** Whom it wants to talk to, and which of its sockets this is. */
   readonly to: number;
   readonly socket: number;
+  /** Where the connection comes from, as who dials sees it: seen otherwise by who accepts, something stands between them. */
+  readonly from?: string | undefined;
+  /** Of a welcome: the connection is between two processes of this machine and nothing else, so it ends only with one of them. */
+  readonly direct?: boolean | undefined;
+  /** Absent where the link is new. */
+  readonly resume?: Resume | undefined;
 }
 
 const count = z.int().min(0);
@@ -34,8 +50,12 @@ const requestSchema = z.object({
   earlyBytes: count,
   job: text,
   build: text,
+  session: text,
   to: count,
   socket: count,
+  from: text.optional(),
+  direct: z.boolean().optional(),
+  resume: z.object({ session: text, received: count }).optional(),
 });
 const refusalSchema = z.object({ code: z.enum(refusalCodes), message: text });
 

@@ -24,12 +24,24 @@ export interface LaneParts {
   readonly requireUsable: (route: Route) => void;
   /** Somebody begins to wait for a peer. */
   readonly waiting: (route: Route) => void;
+  /** Memory that was lent to a peer is waited for. */
+  readonly hurry: (peer: number) => void;
   /** Call what may find that a peer's bytes are wrong: then the world fails. */
   readonly attempt: <T>(route: Route, call: () => T) => T;
 }
 
 /** The transport of one lane. Bytes of its own it has none: messages lie in their targets, or in message memory. */
-export const laneTransport = ({ rank, worldSize, memory, now, routeTo, requireUsable, waiting, attempt }: LaneParts): NetworkTransport => {
+export const laneTransport = ({
+  rank,
+  worldSize,
+  memory,
+  now,
+  routeTo,
+  requireUsable,
+  waiting,
+  hurry,
+  attempt,
+}: LaneParts): NetworkTransport => {
   const begin = (peer: number, tag: number): { readonly route: Route; readonly queue: SendQueue } => {
     const found = routeTo(peer);
     found.route.tag = tag;
@@ -70,7 +82,10 @@ export const laneTransport = ({ rank, worldSize, memory, now, routeTo, requireUs
       if (route.hasReturned(count)) return;
       requireUsable(route);
       route.progress = now();
-      return route.whenReturned(count, () => waiting(route));
+      return route.whenReturned(count, () => {
+        waiting(route);
+        hurry(peer);
+      });
     },
   };
 };

@@ -6,12 +6,13 @@ import { requireSecure } from "../security/loopback.ts";
 import { checkSecret } from "../security/secret.ts";
 import { UnprovenConnections } from "../security/unproven-connections.ts";
 import { crc32cOf } from "../wire/folded-crc32c.ts";
-import { acceptSocket } from "./accept.ts";
+import { type AcceptedSocket, acceptSocket, type Taken } from "./accept.ts";
 import type { Carrier } from "./carrier.ts";
-import { dialPeer, type PeerAddress } from "./dial.ts";
-import { LinkFailedError } from "./errors.ts";
+import { dialPeer, type PeerAddress, redialPeer } from "./dial.ts";
+import { LinkFailedError, LinkRefusedError } from "./errors.ts";
 import { defaultFlow } from "./flow.ts";
-import type { FrameSocket } from "./frame-socket.ts";
+import type { Resume } from "./handshake.ts";
+import { type Redial, ResumableSocket } from "./resumable-socket.ts";
 import type { Link } from "./link.ts";
 import { linkDefaults, type LinkOptions, type LinkSettings, type Refusal } from "./link-options.ts";
 import { SocketLink } from "./socket-link.ts";
@@ -21,7 +22,8 @@ export interface LinkListener {
   readonly host: string;
   readonly port: number;
   /**
-   * Link with each of `peers`, which listen too and do the same. Then the door is shut.
+   * Link with each of `peers`, which listen too and do the same. The door stays open for peers whose connection breaks, until all
+   * links have ended.
    *
    * @throws LinkRefusedError, PeerIdentityError when a peer is not of this world; LinkFailedError when some do not come in time.
    */
@@ -47,9 +49,9 @@ const complete = (options: LinkOptions, carrier: Carrier, onRefused: (refusal: R
   const { lanes, socketsPerPair, frameBytes, earlyBytes } = merged;
   return {
     ...merged,
-    headerOnly: (options.sums ?? (carrier.encrypted ? "header" : "payload")) === "header",
+    sums: options.sums ?? (carrier.encrypted ? "header" : "payload"),
     key: jobKey(secret, job),
-    identity: { rank, worldSize, job, build, lanes, socketsPerPair, frameBytes, earlyBytes },
+    identity: { rank, worldSize, job, build, session: crypto.randomUUID(), lanes, socketsPerPair, frameBytes, earlyBytes },
     onRefused,
   };
 };
@@ -68,24 +70,39 @@ export const listenForLinks = async (carrier: Carrier, options: LinkOptions): Pr
   const { rank, worldSize, socketsPerPair } = settings.identity;
   requireSecure(`rank ${rank} would listen`, settings.host, { encrypted: carrier.encrypted, insecure: settings.insecure });
 
-  const accepted = new Map<string, FrameSocket>();
+  const accepted = new Map<string, ResumableSocket>();
   const strangers = new Set<() => void>();
   const key = (peer: number, socket: number): string => `${peer}/${socket}`;
   let whenAccepted: () => void = () => undefined;
   const expected = worldSize * socketsPerPair;
+  const take = ({ request, frames, remote, direct }: AcceptedSocket): Taken => {
+    const place = key(request.rank, request.socket);
+    const known = accepted.get(place);
+    const refused = (code: "link-rank-taken" | "link-session", what: string): Taken => ({ refused: new LinkRefusedError(code, what) });
+    if (request.resume !== undefined) {
+      const { session, received } = request.resume;
+      if (session !== settings.identity.session || known?.mayResume(request.session, received) !== true)
+        return refused(
+          "link-session",
+          `rank ${rank} has no link with rank ${request.rank} that could go on: one of them was started again, or has given the other up; the job goes on from its last checkpoint`,
+        );
+      return { session: request.session, received: known.replace(), answered: () => known.resume(frames, received) };
+    }
+    // It may not have had our welcome, and begins once more.
+    if (known?.isUntouched(request.session) === true)
+      return { session: request.session, received: undefined, answered: () => (known.replace(), known.resume(frames, 0)) };
+    if (known?.ended === false)
+      return refused(
+        "link-rank-taken",
+        `rank ${rank} has linked with a rank ${request.rank} already, and ${remote} says that it is rank ${request.rank} too; start each rank once`,
+      );
+    accepted.set(place, new ResumableSocket(frames, { session: request.session, direct, width: socketsPerPair }));
+    return { session: request.session, received: undefined, answered: () => whenAccepted() };
+  };
   const accept = (socket: Socket): void => {
     const place = placeOf(socket);
     if (place === undefined) return void socket.destroy();
-    const end = acceptSocket(socket, carrier, settings, {
-      proven: place.leave,
-      take: ({ request, frames }) => {
-        const seat = key(request.rank, request.socket);
-        if (accepted.get(seat)?.closed === false) return false;
-        accepted.set(seat, frames);
-        queueMicrotask(() => whenAccepted()); // after the welcome is written
-        return true;
-      },
-    });
+    const end = acceptSocket(socket, carrier, settings, { proven: place.leave, take });
     strangers.add(end);
     socket.once("close", () => strangers.delete(end));
   };
@@ -111,9 +128,23 @@ export const listenForLinks = async (carrier: Carrier, options: LinkOptions): Pr
     await shut();
   };
 
+  const redialBy =
+    (peer: PeerAddress, index: number): Redial =>
+    async (socket, signal) => {
+      const both = AbortSignal.any([signal, abort.signal]);
+      const resume = (): Resume => ({ session: socket.session, received: socket.received });
+      const { frames, welcome } = await redialPeer(peer, index, carrier, settings, resume, both);
+      const peerHas = welcome.resume?.received;
+      if (both.aborted || peerHas === undefined || !socket.mayResume(welcome.session, peerHas)) {
+        frames.destroy();
+        throw new LinkFailedError("link-closed", `rank ${peer.rank} answered, but does not go on with the link`);
+      }
+      socket.resume(frames, peerHas);
+    };
+
   const sockets = Array.from({ length: socketsPerPair }, (_, index) => index);
   const missing = (peers: readonly PeerAddress[]): number[] =>
-    peers.map((peer) => peer.rank).filter((peer) => sockets.some((index) => accepted.get(key(peer, index))?.closed !== false));
+    peers.map((peer) => peer.rank).filter((peer) => sockets.some((index) => accepted.get(key(peer, index))?.ended !== false));
   const allAccepted = (peers: readonly PeerAddress[], deadline: number): Promise<void> =>
     new Promise((resolve, reject) => {
       const check = (): void => {
@@ -145,15 +176,21 @@ export const listenForLinks = async (carrier: Carrier, options: LinkOptions): Pr
     close,
     connect: async (peers) => {
       const deadline = performance.now() + settings.connectMilliseconds;
-      const dialled: FrameSocket[][] = peers.map(() => []);
+      const dialled: ResumableSocket[][] = peers.map(() => []);
       try {
         await Promise.all([
           allAccepted(peers, deadline),
           ...peers.flatMap((peer, i) =>
             sockets.map(async (index) => {
-              const frames = await dialPeer(peer, index, carrier, settings, deadline, abort.signal);
-              if (abort.signal.aborted) frames.destroy(); // another one failed meanwhile
-              dialled[i]![index] = frames;
+              const { frames, welcome } = await dialPeer(peer, index, carrier, settings, deadline, abort.signal);
+              const socket = new ResumableSocket(frames, {
+                session: welcome.session,
+                direct: welcome.direct === true,
+                width: socketsPerPair,
+                redial: redialBy(peer, index),
+              });
+              if (abort.signal.aborted) socket.destroy(); // another one failed meanwhile
+              dialled[i]![index] = socket;
             }),
           ),
         ]);
@@ -162,7 +199,14 @@ export const listenForLinks = async (carrier: Carrier, options: LinkOptions): Pr
         await close();
         throw error;
       }
-      await shut();
+      server.unref();
+      const open = new Set([...accepted.values(), ...dialled.flat()]);
+      if (open.size === 0) await shut();
+      for (const socket of open)
+        socket.onEnd(() => {
+          open.delete(socket);
+          if (open.size === 0) void shut();
+        });
       return peers.map(
         ({ rank: peer }, i) =>
           new SocketLink(

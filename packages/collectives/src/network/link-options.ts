@@ -19,8 +19,11 @@ export interface LinkOptions extends Partial<Flow> {
   readonly lanes?: number;
   /** Sockets that data of one direction are spread over. */
   readonly socketsPerPair?: number;
-  /** What frames carry checksums of. Default: `payload`, over TLS `header`, since TLS protects the payload better. */
-  readonly sums?: "payload" | "header";
+  /**
+   * What the checksums of data cover. Default: `payload`, over TLS `header`, since TLS protects the payload better. `unless-direct`: the
+   * payload too where something stands between the two ends, such as a proxy or a tunnel; only for loopback, which has no cable.
+   */
+  readonly sums?: "payload" | "header" | "unless-direct";
   /** Makes the checksums. Default: `crc32cOf()`; one over the world's memory saves a copy. */
   readonly checksum?: Checksum;
   /** How long a socket may take to prove who it is. */
@@ -48,10 +51,9 @@ export const linkDefaults = {
 } as const;
 
 /** The options of a listener, complete. */
-export interface LinkSettings extends Omit<Required<LinkOptions>, "secret" | "onRefused" | "sums"> {
+export interface LinkSettings extends Omit<Required<LinkOptions>, "secret" | "onRefused"> {
   readonly identity: LinkIdentity;
   /** From `jobKey`. */
   readonly key: Uint8Array;
-  readonly headerOnly: boolean;
   readonly onRefused: (refusal: Refusal) => void;
 }

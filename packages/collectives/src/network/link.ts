@@ -16,6 +16,8 @@ export interface LinkReceiver {
   target(header: FrameHeader): Uint8Array;
   /** A frame that is whole and right. */
   frame(header: FrameHeader, payload: Uint8Array): void;
+  /** The connection broke while the payload of this frame came: what is in its target is nothing, and the frame comes again. */
+  torn(header: FrameHeader): void;
   /**
    * Nothing more will come. Without an error the peer said goodbye after all that it had to send. With one the link can still be
    * written to, if the fault was in what came; its owner destroys it.
@@ -36,9 +38,12 @@ export interface Link {
   /**
    * Hand a frame to the system.
    *
-   * @param handedOver called once its payload may change again, never before `write` returns, and not at all when the link is lost.
+   * @param handedOver called once the system has taken it, never before `write` returns, and not at all when the link is lost.
+   * @param freed called once its payload may change again, not before `handedOver`. Without it the payload never changes.
    */
-  write(frame: OutgoingFrame, handedOver?: () => void): void;
+  write(frame: OutgoingFrame, handedOver?: () => void, freed?: () => void): void;
+  /** Somebody waits until payloads may change again. */
+  hurry(): void;
   /** Give a sign of life on every carrier that nothing is waiting to leave by. */
   ping(): void;
   /** Milliseconds since the most silent carrier brought anything. */

@@ -48,6 +48,17 @@ const land = (mailbox: Mailbox, frame: OutgoingFrame, meanwhile: () => void = ()
   mailbox.frame(header);
 };
 
+/** Let a frame begin to land, and its connection break: it comes again. */
+const tear = (mailbox: Mailbox, frame: OutgoingFrame, meanwhile: () => void): void => {
+  const header = headerOf(frame);
+  mailbox
+    .target(header)
+    .subarray(0, header.length / 2)
+    .fill(0xdd);
+  meanwhile();
+  mailbox.forget(header);
+};
+
 const contents = (length: number, seed: number): Uint8Array =>
   Uint8Array.from({ length }, (_, i) => (seed % 3 === 0 ? seed : (i * 31 + seed * 17) & 255));
 
@@ -63,9 +74,12 @@ const pair = (width: number, codec?: LinkCodec) => {
     lanes: 1,
     outstandingBytes: 1e9,
     codec,
-    write: (frame, handedOver) => {
+    write: (frame, handedOver, freed) => {
       carriers[next++ % width]!.push({ ...frame, payload: frame.payload.slice() });
-      taken.push(handedOver);
+      taken.push(() => {
+        handedOver();
+        freed?.();
+      });
     },
   });
   const held = counted();
@@ -82,7 +96,7 @@ const pair = (width: number, codec?: LinkCodec) => {
   return { queue, mailbox, carriers, held, completed: () => completed };
 };
 
-describe("laws, over 1 to 3 carriers that bring frames in any order among them, with and without a codec", () => {
+describe("laws, over 1 to 3 carriers that bring frames in any order among them, some of them torn at first, with and without a codec", () => {
   test("every message arrives as it was sent, in order, whenever it is asked for; memory stays below the credit and is given back", () => {
     fc.assert(
       fc.property(
@@ -115,7 +129,12 @@ describe("laws, over 1 to 3 carriers that bring frames in any order among them, 
             if (choose() % 3 === 0 || ready.length === 0) ask();
             else {
               const before = completed();
-              const frame = ready[choose() % ready.length]!.shift()!;
+              const carrier = ready[choose() % ready.length]!;
+              if (choose() % 5 === 0 && carrier[0]!.payload.byteLength > 0) {
+                tear(mailbox, carrier[0]!, () => (choose() % 4 === 0 ? ask() : undefined));
+                continue;
+              }
+              const frame = carrier.shift()!;
               land(mailbox, frame, () => (choose() % 4 === 0 ? ask() : undefined));
               if (completed() > before) {
                 received.push(waiting!);

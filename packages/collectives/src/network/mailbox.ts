@@ -127,6 +127,19 @@ export class Mailbox {
     if (posted !== undefined && this.#finish(posted)) this.#options.complete();
   }
 
+  /** The payload of a frame that has begun to land did not come whole: it is as if it had not come at all. */
+  forget(header: FrameHeader): void {
+    const posted = this.#posted;
+    const index = (header.sequence - this.#first) >>> 0;
+    const claimed = posted !== undefined && index < posted.frames;
+    if (claimed) posted.claimed[index] = 0;
+    const kept = this.#kept.get(header.sequence);
+    if (kept === undefined) return;
+    this.#kept.delete(header.sequence);
+    this.#options.memory.give(kept.payload);
+    if (!claimed) this.#keptCharge -= this.#chargeOf(header);
+  }
+
   /** An empty payload is not asked a target for, so its place is found here. */
   #landEmpty(header: FrameHeader): void {
     const posted = this.#posted;

@@ -138,6 +138,7 @@ class World implements NetworkWorld {
           this.#stayAwake();
           if (peers.get(peer)!.left) this.#suspectLeft(peer, tag);
         },
+        hurry: (peer) => peers.get(peer)!.link.hurry(),
         attempt: (route, call) => {
           try {
             return call();
@@ -190,7 +191,7 @@ class World implements NetworkWorld {
         lanes,
         codec,
         outstandingBytes: outstandingBytes * link.width,
-        write: (frame, handedOver) => link.write(frame, handedOver),
+        write: (frame, handedOver, freed) => link.write(frame, handedOver, freed),
       }),
       routes: Array.from(
         { length: lanes },
@@ -210,6 +211,7 @@ class World implements NetworkWorld {
     link.open({
       limit: ({ type, stream }) => (stream < routes.length ? (limits[type] ?? 0) : 0),
       target: (header) => (header.type === "data" ? routes[header.stream]!.mailbox.target(header) : new Uint8Array(header.length)),
+      torn: (header) => routes[header.stream]!.mailbox.forget(header),
       frame: (header, payload) => this.#take(peer, header, payload),
       closed: (error) => {
         if (error !== undefined) return this.#broken(link.peer, error);

@@ -15,9 +15,12 @@ const blocked = (options: Partial<SendQueueOptions> = {}) => {
     frameBytes: 100,
     earlyBytes: 400,
     outstandingBytes: 200,
-    write: (frame, handedOver) => {
+    write: (frame, handedOver, freed) => {
       frames.push(frame);
-      taken.push(handedOver);
+      taken.push(() => {
+        handedOver();
+        freed?.();
+      });
     },
     ...options,
   });
@@ -82,9 +85,10 @@ test("a message that settles may begin the next one from within", () => {
     frameBytes: 10,
     earlyBytes: 1000,
     outstandingBytes: 20,
-    write: (frame, handedOver) => {
+    write: (frame, handedOver, freed) => {
       frames.push(frame);
       handedOver(); // at once, which links do not, but it must not matter
+      freed?.();
     },
   });
   queue.grant(0, 10_000);
@@ -139,7 +143,7 @@ describe("laws", () => {
           frameBytes: 100,
           earlyBytes: 400,
           outstandingBytes: 250,
-          write: ({ stream, payload }, handedOver) => {
+          write: ({ stream, payload }, handedOver, freed) => {
             expect(outstanding).toBeLessThan(250);
             const charge = Math.max(64, payload.byteLength);
             outstanding += charge;
@@ -148,6 +152,7 @@ describe("laws", () => {
             taken.push(() => {
               outstanding -= charge;
               handedOver();
+              freed?.();
             });
           },
         });

@@ -25,7 +25,8 @@ export interface SendQueueOptions extends Flow {
   /** How many bytes may be handed to the link and not yet be taken by the system: what an urgent frame may find before it. */
   readonly outstandingBytes: number;
   readonly codec?: LinkCodec | undefined;
-  readonly write: (frame: OutgoingFrame, handedOver: () => void) => void;
+  /** As that of a link. */
+  readonly write: (frame: OutgoingFrame, handedOver: () => void, freed?: () => void) => void;
 }
 
 /**
@@ -90,12 +91,20 @@ export class SendQueue {
       const { sequence } = lane;
       lane.sequence = (sequence + 1) >>> 0;
       this.#outstanding += charge;
-      write({ type: "data", flags, stream, sequence, tag: message.tag, payload: coded ?? raw }, () => {
-        this.#outstanding -= charge;
+      const freed = (): void => {
         message.unsettled -= 1;
         if (message.unsettled === 0 && message.begun === message.frames) message.settled();
+      };
+      const handedOver = (): void => {
+        this.#outstanding -= charge;
+        if (coded !== undefined) freed(); // what travels is the link's own
         this.#pump();
-      });
+      };
+      write(
+        { type: "data", flags, stream, sequence, tag: message.tag, payload: coded ?? raw },
+        handedOver,
+        coded === undefined ? freed : undefined,
+      );
       return true;
     }
     return false;

@@ -1,5 +1,5 @@
-import type { FrameSocket } from "./frame-socket.ts";
 import type { Link, LinkReceiver, OutgoingFrame } from "./link.ts";
+import type { ResumableSocket } from "./resumable-socket.ts";
 
 // A peer that has been told goodbye answers at once, if it lives and its thread is not computing.
 const goodbyeMilliseconds = 1000;
@@ -10,14 +10,14 @@ const goodbyeMilliseconds = 1000;
  */
 export class SocketLink implements Link {
   readonly peer: number;
-  readonly #accepted: readonly FrameSocket[];
-  readonly #dialled: readonly FrameSocket[];
-  readonly #all: readonly FrameSocket[];
-  readonly #open: Set<FrameSocket>;
+  readonly #accepted: readonly ResumableSocket[];
+  readonly #dialled: readonly ResumableSocket[];
+  readonly #all: readonly ResumableSocket[];
+  readonly #open: Set<ResumableSocket>;
   #failed = false;
   #whenEnded: () => void = () => undefined;
 
-  constructor(peer: number, accepted: readonly FrameSocket[], dialled: readonly FrameSocket[]) {
+  constructor(peer: number, accepted: readonly ResumableSocket[], dialled: readonly ResumableSocket[]) {
     this.peer = peer;
     this.#accepted = accepted;
     this.#dialled = dialled;
@@ -30,11 +30,11 @@ export class SocketLink implements Link {
   }
 
   open(receiver: LinkReceiver): void {
-    for (const socket of this.#all) {
-      socket.heardAt = performance.now();
+    for (const socket of this.#all)
       socket.open({
         limit: (header) => receiver.limit(header),
         target: (header) => receiver.target(header),
+        torn: (header) => receiver.torn(header),
         frame: (header, payload) => receiver.frame(header, payload),
         closed: (error) => {
           this.#open.delete(socket);
@@ -44,14 +44,17 @@ export class SocketLink implements Link {
           receiver.closed(error);
         },
       });
-    }
   }
 
-  write(frame: OutgoingFrame, handedOver?: () => void): void {
-    if (frame.type !== "data") return this.#dialled[0]!.write(frame, handedOver);
+  write(frame: OutgoingFrame, handedOver?: () => void, freed?: () => void): void {
+    if (frame.type !== "data") return this.#dialled[0]!.write(frame, handedOver, freed);
     let free = this.#accepted[0]!;
     for (const socket of this.#accepted) if (socket.outstanding < free.outstanding) free = socket;
-    free.write(frame, handedOver);
+    free.write(frame, handedOver, freed);
+  }
+
+  hurry(): void {
+    for (const socket of this.#accepted) socket.hurry();
   }
 
   ping(): void {
@@ -66,19 +69,20 @@ export class SocketLink implements Link {
   }
 
   forgive(): void {
-    for (const socket of this.#open) socket.heardAt = performance.now();
+    for (const socket of this.#open) socket.forgive();
   }
 
   async close(): Promise<void> {
-    if (this.#open.size === 0) return;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const ended = new Promise<void>((resolve) => {
-      this.#whenEnded = resolve;
-      timer = setTimeout(resolve, goodbyeMilliseconds);
-    });
-    for (const socket of this.#open) socket.bye();
-    await ended;
-    clearTimeout(timer);
+    if (this.#open.size > 0) {
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const ended = new Promise<void>((resolve) => {
+        this.#whenEnded = resolve;
+        timer = setTimeout(resolve, goodbyeMilliseconds);
+      });
+      for (const socket of this.#open) socket.bye();
+      await ended;
+      clearTimeout(timer);
+    }
     for (const socket of this.#all) socket.destroy();
   }
 

@@ -104,6 +104,14 @@ export class FrameReader {
     throw error;
   }
 
+  /** Read nothing more. Returns the header of the frame whose payload was coming, if it was. */
+  abandon(): FrameHeader | undefined {
+    this.#failure ??= { error: new InvariantError("a reader was used after it had been given up") };
+    const header = this.#header;
+    this.#header = undefined;
+    return header;
+  }
+
   #refuseAfterFailure(): void {
     if (this.#failure !== undefined) throw this.#failure.error;
   }

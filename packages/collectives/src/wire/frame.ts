@@ -10,7 +10,7 @@ export const frameTypes = {
   refuse: 3,
   data: 4,
   ping: 5,
-  pong: 6,
+  acknowledge: 6,
   bye: 7,
   control: 8,
   error: 9,

@@ -1,0 +1,24 @@
+/** Copies of frames, in memory that is used again: allocating half a megabyte for each makes the collector run for milliseconds. */
+export class FrameCopies {
+  readonly #free: ArrayBuffer[] = [];
+  #bytes = 0;
+
+  /** Bytes of the copies that are out. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  of(payload: Uint8Array): Uint8Array {
+    this.#bytes += payload.byteLength;
+    const spare = this.#free.findIndex(({ byteLength }) => byteLength >= payload.byteLength);
+    const [memory = new ArrayBuffer(payload.byteLength)] = spare < 0 ? [] : this.#free.splice(spare, 1);
+    const copy = new Uint8Array(memory, 0, payload.byteLength);
+    copy.set(payload);
+    return copy;
+  }
+
+  takeBack({ buffer, byteLength }: Uint8Array): void {
+    this.#bytes -= byteLength;
+    this.#free.push(buffer as ArrayBuffer);
+  }
+}
