@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { configDefaults, defineConfig, type ViteUserConfig } from "vitest/config";
 import { JournalReporter } from "./tooling/journal-reporter.ts";
 import { LongestFirst } from "./tooling/longest-first.ts";
@@ -28,6 +29,8 @@ const config: ViteUserConfig = defineConfig({
     env: {
       GALLIVM_PERF: process.env["GALLIVM_PERF"] ?? "nopt",
       LP_NATIVE_VECTOR_WIDTH: process.env["LP_NATIVE_VECTOR_WIDTH"] ?? "128",
+      // Processes and threads that tests start read our TypeScript ready for the machine: half of the time of a short run is to strip and compile it.
+      NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(import.meta.dirname, "node_modules/.cache/compiled"),
     },
     // Software adapters compile shaders for minutes where their cache is cold, on one core per process.
     maxWorkers: Math.max(2, availableParallelism() - 1),

@@ -4,6 +4,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 export const longest: readonly string[] = [
   "packages/gpu-kernels/test/conformance.test.ts",
   "packages/gpu-kernels/test/browser-conformance.full.test.ts",
+  "packages/gpu-kernels/test/conformance.full.test.ts",
   "packages/gpu-kernels/src/kernels/rows/rows.test.ts",
   "packages/gpu-kernels/src/kernels/rows/row-layout.test.ts",
   "packages/gpu-kernels/src/kernels/rows/row-layout.full.test.ts",

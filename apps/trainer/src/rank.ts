@@ -116,6 +116,10 @@ const run = async (input: RankInput, post: (message: RankMessage) => void): Prom
   const writer = new PartWriter((step, files) => post({ type: "saved", step, files }));
   try {
     await trainOn(input, backend, writer, post);
+  } catch (error) {
+    // A checkpoint that is being written is whole whatever became of the steps after it; what the writing fails with is not the cause.
+    await writer.idle().catch(() => undefined);
+    throw error;
   } finally {
     close();
     writer.close();

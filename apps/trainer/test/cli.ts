@@ -65,6 +65,12 @@ evaluation: { batch: 100 }
 checkpoint: { everySteps: 10, keep: 3 }
 `;
 
+/** Options with which that job compiles to more memory than ranks have: what a step computes counts, which no one knows before. */
+export const tooLarge: readonly string[] = ["model={kind: cnn}", "data.trainSamples=60000", "batch=60000"].flatMap((value) => [
+  "--set",
+  value,
+]);
+
 export interface Line {
   readonly type: string;
   readonly step: number;

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { checkpointBytes, checkpointNames, jobFolder, metricLines, skeinTrain, start, stepLosses, until } from "./cli.ts";
+import { checkpointBytes, checkpointNames, jobFolder, metricLines, skeinTrain, start, stepLosses, tooLarge, until } from "./cli.ts";
 
 let folder: string;
 let remove: () => void;
@@ -162,7 +162,7 @@ test("a non-finite loss stops before the update and names the tensor", async () 
 });
 
 test("a rank that fails ends the run, is named, and leaves nothing behind", async () => {
-  const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--set", "model.hidden=[40000, 40000]");
+  const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", ...tooLarge);
   expect(stderr).toMatch(/rank [01]: .*bytes were asked for, but the shared memory/);
   expect(code).toBe(1);
   expect(readdirSync(join(folder, "runs/tiny"))).toEqual([]);

@@ -31,7 +31,7 @@ test.runIf(process.platform === "linux")("a host that is killed leaves no key be
   await until(running, () => checkpointNames(join(folder, "run")).length > 0);
   const members = childrenOf(running.child.pid!);
   const keys = members.map((pid) =>
-    [...readFileSync(`/proc/${pid}/environ`, "utf8").matchAll(/PRIVATE KEY-----(.*?)-----END/g)].map(([, key]) => key),
+    [...readFileSync(`/proc/${pid}/environ`, "utf8").matchAll(/BEGIN [A-Z ]*PRIVATE KEY-----(.*?)-----END/g)].map(([, key]) => key),
   );
   expect(keys.map((own) => own.length)).toEqual([1, 1]);
   expect(new Set(keys.flat()).size).toBe(2);

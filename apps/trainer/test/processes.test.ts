@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { checkpointBytes, checkpointNames, childrenOf, jobFolder, skeinTrain, start, stepLosses, until } from "./cli.ts";
+import { checkpointBytes, checkpointNames, childrenOf, jobFolder, skeinTrain, start, stepLosses, tooLarge, until } from "./cli.ts";
 
 const long = ["--steps", "120", "--set", "checkpoint.keep=100"];
 const reached = (output: string, step: number) => (): boolean => checkpointNames(output).includes(`step-${String(step).padStart(8, "0")}`);
@@ -123,12 +123,7 @@ test("when the launcher is killed, its processes end too", async () => {
 });
 
 test.each([
-  [
-    "a rank that fails for its own reason",
-    ["--set", "model.hidden=[40000, 40000]"],
-    /rank [01]: .*bytes were asked for, but the shared memory/,
-    1,
-  ],
+  ["a rank that fails for its own reason", tooLarge, /rank [01]: .*bytes were asked for, but the shared memory/, 1],
   ["ranks that do not divide", ["--set", "network.ranksPerProcess=3"], /2 ranks do not divide among processes of 3; use a divisor of 2/, 2],
   [
     "links where there are none",

@@ -23,11 +23,6 @@ export function* settled<T>(value: Eventually<T>): Walk<T> {
   return value instanceof Promise ? ((yield value) as T) : value;
 }
 
-// A WebAssembly memory that another thread has grown has another buffer object over the same bytes, perhaps between two looks at one request. All
-// shared regions of a request lie in the world's one memory, so their addresses tell.
-const ofOneMemory = (a: ArrayBufferLike, b: ArrayBufferLike): boolean =>
-  a === b || (typeof SharedArrayBuffer !== "undefined" && a instanceof SharedArrayBuffer && b instanceof SharedArrayBuffer);
-
 /**
  * Walk a schedule. Pauses wherever the transport says "later", so that one walk serves threads that block, threads that carry
  * several requests at once, and networks. Before a range is written, every loan of it has come home; at the end, all have.
@@ -35,8 +30,7 @@ const ofOneMemory = (a: ArrayBufferLike, b: ArrayBufferLike): boolean =>
 export function* walk(schedule: Schedule, execution: Execution, transport: Transport, arithmetic: Arithmetic): Walk<void> {
   const { dtype, reduction = "sum", tag } = execution;
   const width = bytesPerElement[dtype];
-  const inPlace =
-    execution.input.byteOffset === execution.output.byteOffset && ofOneMemory(execution.input.buffer, execution.output.buffer);
+  const inPlace = execution.input.byteOffset === execution.output.byteOffset && execution.input.buffer === execution.output.buffer;
   const place = (range: ElementRange): Region => (inPlace && range.region === "input" ? "output" : range.region);
   const overlap = (a: ElementRange, b: ElementRange): boolean =>
     place(a) === place(b) && a.offset < b.offset + b.count && b.offset < a.offset + a.count;

@@ -116,6 +116,12 @@ const fitted = (x: Tensor, shape: readonly number[]): Tensor => {
 const prefix = (x: Tensor, k: number): Tensor =>
   x.shape[0]! > 1 ? slice(x, [0], [x.shape[0]! - 1 - (k % Math.min(3, x.shape[0]! - 1))]) : x;
 
+/** One of the numbers, whole for integers. */
+const numberFor = (a: Tensor, k: number): number => {
+  const number = numbers[k % numbers.length]!;
+  return a.dtype === "f32" ? number : Math.trunc(number);
+};
+
 const matched = (a: Tensor, b: Tensor): Tensor => cast(fitted(b, a.shape), a.dtype);
 const asF32 = (x: Tensor): Tensor => (x.dtype === "f32" ? x : cast(x, "f32"));
 const flat = (x: Tensor): Tensor => reshape(x, [elementCount(x.shape)]);
@@ -129,14 +135,14 @@ const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] 
   (a, b) => [multiply(a, matched(a, b))],
   (a, b) => [subtract(a, matched(a, b))],
   (a, b) => [maximum(a, matched(a, b))],
-  (a, _, k) => [multiply(a, numbers[k % numbers.length]!)],
-  (a, _, k) => [add(a, numbers[k % numbers.length]!)],
+  (a, _, k) => [multiply(a, numberFor(a, k))],
+  (a, _, k) => [add(a, numberFor(a, k))],
   (a) => [relu(asF32(a)), tanh(asF32(a))],
   (a) => [negate(a), absolute(asF32(a))],
   (a, b) => [where(greater(a, matched(a, b)), a, matched(a, b))],
   (a) => [identity(a)],
   (a) => [stopGradient(a)],
-  (a, _, k) => [full(a.shape, numbers[k % numbers.length]!, a.dtype)],
+  (a, _, k) => [full(a.shape, numberFor(a, k), a.dtype)],
   (a) => [cast(cast(a, "f16"), "f32")],
   (a) => [cast(a, "i32")],
   (a) => [flat(a)],

@@ -103,12 +103,13 @@ export class Lane {
   next(): PostedRequest {
     const at = this.control.requestAt(this.index, (this.done + 1) | 0);
     const word = (name: keyof typeof requestWord): number => this.control.words[at + requestWord[name]]!;
-    const region = (address: number, bytes: number): Uint8Array => {
-      const [begin, length] = [address >>> 0, bytes >>> 0];
-      // A thread may still see the buffer as it was before another thread grew the memory; growing by nothing brings it up to date.
-      if (this.memory.buffer.byteLength < begin + length) this.memory.grow(0);
-      return new Uint8Array(this.memory.buffer, begin, length);
-    };
+    const regions = ["input", "output", ...(word("capacity") === absent ? [] : (["rows", "receivedRows"] as const))] as const;
+    const ends = regions.map((name) => (word(name) >>> 0) + (word(`${name}Bytes`) >>> 0));
+    // A thread may still see the buffer as it was before another thread grew the memory; growing by nothing brings it up to date.
+    if (this.memory.buffer.byteLength < Math.max(...ends)) this.memory.grow(0);
+    // Looked at once: after another thread has grown the memory it is another object over the same bytes, and a request in place would not be seen as one.
+    const { buffer } = this.memory;
+    const region = (name: (typeof regions)[number]): Uint8Array => new Uint8Array(buffer, word(name) >>> 0, word(`${name}Bytes`) >>> 0);
     const tag = word("tag");
     const kind = kindOf(tag);
     return {
@@ -116,16 +117,16 @@ export class Lane {
       kind: kind === "agreement" ? "all-gather" : kind,
       dtype: dtypes[word("dtype")]!,
       reduction: reductions[word("reduction")]!,
-      input: region(word("input"), word("inputBytes")),
-      output: region(word("output"), word("outputBytes")),
+      input: region("input"),
+      output: region("output"),
       root: word("root"),
       ...(word("to") !== absent && { to: word("to") }),
       ...(word("from") !== absent && { from: word("from") }),
       ...(word("capacity") !== absent && {
         ragged: {
           capacity: word("capacity"),
-          rows: region(word("rows"), word("rowsBytes")),
-          receivedRows: region(word("receivedRows"), word("receivedRowsBytes")),
+          rows: region("rows"),
+          receivedRows: region("receivedRows"),
         },
       }),
     };

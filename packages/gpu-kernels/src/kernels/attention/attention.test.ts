@@ -167,10 +167,9 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
       const sizes: Sizes = [1, 2, 9, 11, width];
       const [inputs, params] = [operands(sizes, 1, "f16"), paramsOf(sizes, true)];
       const halves = { absolute: 2e-3, relative: 2e-3 };
-      for (const facts of [
-        { ...leastDevice, f16: true },
-        { ...leastDevice, f16: true, software: true },
-      ]) {
+      // Loops written out, as for a GPU, take ten times as long to compile: once, for the width that shares words.
+      for (const software of width === 5 ? [false, true] : [true]) {
+        const facts = { ...leastDevice, f16: true, software };
         await checkNode(backend, "attention", inputs, params, { facts, tolerance: halves });
         await checkNode(backend, "attention-backward", backwardOperands(inputs, params), params, { facts, tolerance: halves });
       }

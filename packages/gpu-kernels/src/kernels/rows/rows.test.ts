@@ -140,8 +140,10 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     for (const [rows, columns] of shapes) {
       const call = callOf(op, rows, columns);
       const expected = reference(call, specsOf(call).outputs);
-      for (const [name, facts] of Object.entries(factsToRun))
-        await check(call, planOf(call, facts), expected, rowTolerance, `${name} [${rows}, ${columns}]`);
+      await check(call, planOf(call, backend.facts), expected, rowTolerance, `own [${rows}, ${columns}]`);
+      // As a GPU: an odd row in registers, and one that is spread over workgroups.
+      if (columns === 2051 || columns === 50_257)
+        await check(call, planOf(call, leastDevice), expected, rowTolerance, `as a GPU [${rows}, ${columns}]`);
     }
   });
 
