@@ -12,7 +12,7 @@ import { tlsClientOptions, tlsServerOptions } from "../src/security/tls-identity
 import { FrameReader } from "../src/wire/frame-reader.ts";
 import { encodeHeader, type FrameType } from "../src/wire/frame.ts";
 import { makeAuthority } from "./network-certificates.ts";
-import { build, failureOf, host as hostIn, type Hosted, job, Opened, secret, until } from "./rendezvous-world.ts";
+import { build, closing, failureOf, host as hostIn, type Hosted, job, Opened, secret, until } from "./rendezvous-world.ts";
 
 const opened = new Opened();
 afterEach(() => opened.close());
@@ -108,7 +108,7 @@ const replay = async ({ host: name, port }: Address, chunks: readonly Buffer[]):
   );
   socket.on("data", (chunk: Buffer) => reader.push(chunk)).on("error", () => undefined);
   await once(socket, "connect");
-  const closed = once(socket, "close");
+  const closed = closing(socket);
   for (const chunk of chunks) {
     socket.write(chunk);
     await new Promise((resolve) => setTimeout(resolve, 20)); // as the first time, when answers came between
@@ -287,7 +287,7 @@ describe("more than a thousand connections that are only held", () => {
     const socket = connect(hosted.coordinator.address.port, "127.0.0.1");
     socket.on("error", () => undefined).resume();
     const drops = setInterval(() => socket.write("S"), 10);
-    await once(socket, "close");
+    await closing(socket);
     clearInterval(drops);
     await until(() => hosted.events.some(({ kind }) => kind === "dropped"));
     await hosted.join([0]);

@@ -8,7 +8,7 @@ import { HandshakeDialler, jobKey } from "../src/security/handshake.ts";
 import { FrameReader } from "../src/wire/frame-reader.ts";
 import { encodeHeader, type FrameType, headerBytes } from "../src/wire/frame.ts";
 import { startChild } from "./rendezvous-child.ts";
-import { build, failureOf, host as hostIn, type Hosted, job, nextLoss, Opened, rest, secret, until } from "./rendezvous-world.ts";
+import { build, closing, failureOf, host as hostIn, type Hosted, job, nextLoss, Opened, rest, secret, until } from "./rendezvous-world.ts";
 
 const opened = new Opened();
 afterEach(() => opened.close());
@@ -41,7 +41,7 @@ const stranger = async ({
     received = Buffer.concat([received, chunk]);
   });
   socket.on("error", () => {});
-  const closed = once(socket, "close");
+  const closed = closing(socket);
   await once(socket, "connect");
   return { socket, received: () => received, closed };
 };

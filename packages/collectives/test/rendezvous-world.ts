@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import { SkeinError } from "@skein/tensor-core";
 import { expect } from "vitest";
 import { type Coordinator, openCoordinator } from "../src/rendezvous/coordinator.ts";
@@ -77,3 +78,9 @@ export const rest = (milliseconds: number): Promise<void> => new Promise((resolv
 export const until = async (condition: () => boolean): Promise<void> => {
   while (!condition()) await rest(2);
 };
+
+/** Wait until a connection is over, by a goodbye or a reset: `once` of `node:events` takes a reset for a failure of its own. */
+export const closing = (socket: Socket): Promise<void> =>
+  new Promise((resolve) => {
+    socket.once("close", () => resolve());
+  });

@@ -1,3 +1,4 @@
-import { describeLayouts } from "../../../test/row-calls.ts";
+import { describeLayouts, rowOps } from "../../../test/row-calls.ts";
 
-describeLayouts(3, 1033);
+describeLayouts(rowOps, 5, 260);
+describeLayouts(rowOps, 3, 1033);
