@@ -27,6 +27,11 @@ class LateGroup implements Communicator {
   readonly requests: CollectiveRequest[] = [];
   readonly gate: PromiseWithResolvers<void> = Promise.withResolvers<void>();
 
+  constructor() {
+    // It may be refused before anybody waits.
+    this.gate.promise.catch(() => undefined);
+  }
+
   start(request: CollectiveRequest): { id: number } {
     return { id: this.requests.push(request) - 1 };
   }
