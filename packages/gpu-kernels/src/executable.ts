@@ -219,7 +219,7 @@ export class WebGpuExecutable implements Executable {
           gpu.queue.writeBuffer(this.buffer(step.output), step.output.offset, Int32Array.of(rankAlong(step.node, communicators)));
         } else if (step.kind === "start") {
           const exchange = this.beginExchange(recorder, step, communicators, order);
-          order = exchange.started.catch(() => undefined);
+          order = exchange.started;
           exchanges.set(index, exchange);
         } else {
           recorder.submit();
@@ -230,11 +230,10 @@ export class WebGpuExecutable implements Executable {
         }
       }
     } finally {
-      await order;
       for (const { staging, started, release } of exchanges.values()) {
-        for (const buffer of staging) this.parts.pool.release(buffer, "staging");
         // Of a request that nobody waited for, the communicator may still write the result: that memory is lost with the group.
         await started.then(({ handle }) => handle ?? release(), release);
+        for (const buffer of staging) this.parts.pool.release(buffer, "staging");
       }
     }
   }
@@ -275,7 +274,7 @@ export class WebGpuExecutable implements Executable {
     return made;
   }
 
-  /** Read the operands back and hand them to the communicator, in the order of the graph, while recording goes on. */
+  /** Read the operands back and hand them to the communicator, in the order of the graph, while recording goes on. @param order the start before. */
   private beginExchange(
     recorder: Recorder,
     step: LoweredStep & { readonly kind: "start" },
@@ -290,10 +289,11 @@ export class WebGpuExecutable implements Executable {
     const staging = step.inputs.map(({ bytes }) => pool.take(Math.max(16, bytes), "staging"));
     step.inputs.forEach((operand, i) => recorder.copy(this.buffer(operand), operand.offset, staging[i]!, 0, operand.bytes));
     recorder.submit();
-    const reads = Promise.all(inputs.map((input, i) => readBuffer(device, staging[i]!, input)));
+    const reads = inputs.map((input, i) => readBuffer(device, staging[i]!, input));
     const started = (async () => {
-      await order;
-      await reads;
+      await Promise.allSettled([order, ...reads]); // whatever fails, no read goes on in buffers that are given back
+      await order; // after one that could not start none may: a peer would take the next for it
+      await Promise.all(reads);
       const seconds = tracer?.now() ?? 0;
       return { handle: beginCollective(plan, inputs, outputs, communicators), seconds };
     })();

@@ -369,6 +369,30 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     expect((await backend.download(x)).toNumbers()).toEqual(inputs[0]!.toNumbers());
   });
 
+  test("after a collective that cannot start none is started, and the run fails with its reason", async () => {
+    const started: string[] = [];
+    const refusing: Communicator = {
+      rank: 0,
+      worldSize,
+      start: ({ kind }) => {
+        started.push(kind);
+        throw new Error(`${kind} is refused`);
+      },
+      wait: () => undefined,
+      bytesSent: () => 0,
+      members: [0, 1],
+      exchangeTexts: (text) => [text, text],
+      split,
+    };
+    const [backend] = backends as [WebGpuBackend];
+    const f = jit(overlapping, backend, { communicators: { data: refusing } });
+    const held = memories[0]!.held;
+    await expect(f(inputs[0]! as never)).rejects.toThrow("all-reduce is refused");
+    // A peer would take the second for the first.
+    expect(started).toEqual(["all-reduce"]);
+    expect(memories[0]!.held).toBe(held);
+  });
+
   test("a device that is lost while a collective is under way rejects the run", async () => {
     const backend = await openBackend();
     const gate = Promise.withResolvers<void>();

@@ -8,6 +8,26 @@ interface Group {
   readonly memory: WebAssembly.Memory;
 }
 
+/** Buffers that were found to be looks at a memory: one that grows, in whichever thread, gets another buffer over the same bytes. */
+const looks = new WeakMap<ArrayBufferLike, WebAssembly.Memory>();
+
+/**
+ * Whether a region, of a byte or more, lies in a memory. Where two threads grow a memory at once, one of them may hold two buffers of one length, so neither
+ * identity nor length tells: a bit of the region is flipped, looked for in the memory, and put back, once for each buffer.
+ */
+const liesIn = (region: Uint8Array, memory: WebAssembly.Memory): boolean => {
+  if (region.buffer === memory.buffer || looks.get(region.buffer) === memory) return true;
+  if (!(region.buffer instanceof SharedArrayBuffer) || region.byteOffset >= memory.buffer.byteLength) return false;
+  const same = new Uint8Array(memory.buffer);
+  const agree = (): boolean => Atomics.load(region, 0) === Atomics.load(same, region.byteOffset);
+  if (!agree()) return false;
+  Atomics.xor(region, 0, 1);
+  const found = agree();
+  Atomics.xor(region, 0, 1);
+  if (found) looks.set(region.buffer, memory);
+  return found;
+};
+
 /** Check a request at the door. @throws ArgumentError with the rule that it breaks. */
 export const checkRequest = (request: CollectiveRequest, { rank, worldSize, memory }: Group): void => {
   const { kind, dtype, input, output, ragged, priority = 0 } = request;
@@ -18,10 +38,7 @@ export const checkRequest = (request: CollectiveRequest, { rank, worldSize, memo
   if (!Number.isInteger(priority) || priority < 0 || priority >= laneCount)
     say(`priority ${priority} is not one of 0 to ${laneCount - 1}; the greatest goes first`);
   for (const bytes of [input, output, ...(ragged ? [ragged.rows, ragged.receivedRows] : [])]) {
-    // A memory that has grown has a new `buffer` over the same bytes, so identity alone would refuse good regions.
-    const inside =
-      bytes.buffer === memory.buffer || (bytes.buffer instanceof SharedArrayBuffer && bytes.buffer.byteLength < memory.buffer.byteLength);
-    if (bytes.byteLength > 0 && !inside)
+    if (bytes.byteLength > 0 && !liesIn(bytes, memory))
       say(
         `a region of ${bytes.byteLength} bytes lies outside the world's WebAssembly memory; allocate it there, so that peers can read it in place`,
       );

@@ -56,6 +56,32 @@ test.each<[string, Partial<CollectiveRequest>, RegExp]>([
   );
 });
 
+test("regions of before and after a growth are of one memory, also where two buffers of it have one length", () => {
+  const communicator = joinWorld(connection(1));
+  const growing = new WebAssembly.Memory({ initial: 1, maximum: 4, shared: true });
+  const own = joinWorld({ ...connection(1), memory: growing });
+  const region = (at: number): Uint8Array => new Uint8Array(growing.buffer, at, 32);
+  const request = { kind: "all-gather", dtype: "f32" } as const;
+  const regions = [region(64)];
+  // What growth in another thread leaves behind: another buffer, of the same length where this thread has grown the memory since.
+  for (const pages of [0, 1, 0]) {
+    growing.grow(pages);
+    regions.push(region(64 * (regions.length + 1)));
+  }
+  for (const input of regions)
+    for (const output of regions) if (input !== output) expect(() => own.start({ ...request, input, output })).not.toThrow();
+  // Of another memory, at a place where the same bytes lie, or the same but for the bit that is tried.
+  for (const byte of [0, 1]) {
+    const elsewhere = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
+    const input = new Uint8Array(elsewhere.buffer, 512, 32);
+    input[0] = byte;
+    expect(() => own.start({ ...request, input, output: region(64) })).toThrow(/lies outside the world's WebAssembly memory/);
+    expect(input[0]).toBe(byte);
+    expect(() => communicator.start({ ...request, input, output: region(64) })).toThrow(/lies outside/);
+  }
+  expect(regions.every((bytes) => bytes.every((value) => value === 0))).toBe(true);
+});
+
 test.each([
   [
     "a rank twice",
