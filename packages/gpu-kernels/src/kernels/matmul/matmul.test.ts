@@ -1,32 +1,11 @@
 import { leastDevice } from "../../least-device.ts";
-import { evaluate, matmul, NdArray, type Tensor } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { NdArray } from "@skein/tensor-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { DeviceFacts } from "../../kernel.ts";
-import type { WebGpuBackend } from "../../webgpu-backend.ts";
-import { hasAdapter, openBackend } from "../../../test/gpu.ts";
+import { hasAdapter } from "../../../test/gpu.ts";
+import { describeVariants, even, ForcedProducts, largeTiles, layouts, odd, operands, productOf } from "../../../test/products.ts";
 import { chooseVariant, staticChoice } from "./choose.ts";
-import type { Product } from "./product.ts";
 import { matmulVariant, matmulVariants, supportedVariants } from "./variants.ts";
-
-const layouts = [
-  [false, false],
-  [false, true],
-  [true, false],
-  [true, true],
-] as const;
-
-const productOf = (rows: number, columns: number, inner: number, rest: Partial<Product> = {}): Product => ({
-  batch: 1,
-  rows,
-  columns,
-  inner,
-  transposeA: false,
-  transposeB: false,
-  dtype: "f32",
-  resultDtype: "f32",
-  ...rest,
-});
 
 describe("plans", () => {
   const products = layouts.flatMap(([transposeA, transposeB]) =>
@@ -131,102 +110,39 @@ describe("choice", () => {
   });
 });
 
-/** A product in f64, and the sum of magnitudes that bounds what any order of f32 sums may lose. */
-const exact = (
-  a: NdArray,
-  b: NdArray,
-  { batch, rows, columns, inner, transposeA, transposeB }: Product,
-): { y: Float64Array; magnitude: Float64Array } => {
-  const [x, w] = [Float64Array.from(a.toNumbers()), Float64Array.from(b.toNumbers())];
-  const [y, magnitude] = [new Float64Array(batch * rows * columns), new Float64Array(batch * rows * columns)];
-  let at = 0;
-  for (let s = 0; s < batch; s++)
-    for (let m = 0; m < rows; m++)
-      for (let n = 0; n < columns; n++, at++)
-        for (let k = 0; k < inner; k++) {
-          const term =
-            x[s * rows * inner + (transposeA ? k * rows + m : m * inner + k)]! *
-            w[s * inner * columns + (transposeB ? n * inner + k : k * columns + n)]!;
-          y[at]! += term;
-          magnitude[at]! += Math.abs(term);
-        }
-  return { y, magnitude };
-};
+// Splits and vectors have shapes of their own below, one transpose stands for all, subgroup matrices run on no software adapter, and of the large tiles, each of
+// which takes seconds to compile there, one stands for all but in `matmul.full.test.ts`.
+describeVariants(
+  matmulVariants
+    .map(({ name }) => name)
+    .filter((name) => !/matrix|^split|^transpose-register-(64|128)|^transpose-direct-8/.test(name) && !largeTiles.includes(name)),
+);
 
-/** Normal numbers, every seventh twenty times as large, and halves that cancel the first ones. */
-const adversarial = (shape: readonly number[], dtype: "f32" | "f16", seed: number): NdArray => {
-  const values = Float32Array.from(normal(shape, seed).toNumbers(), (value, i) => (i % 7 === 3 ? 20 * value : value));
-  for (let i = 1; i < values.length; i += 5) values[i] = -values[i - 1]!;
-  return NdArray.from(values, shape, dtype);
-};
-
-const operands = ({ batch, rows, columns, inner, transposeA, transposeB, dtype }: Product): readonly [NdArray, NdArray] => [
-  adversarial([batch, ...(transposeA ? [inner, rows] : [rows, inner])], dtype, 1),
-  adversarial([batch, ...(transposeB ? [columns, inner] : [inner, columns])], dtype, 2),
-];
-
-// Software adapters take seconds to compile the large tiles.
-describe.skipIf(!hasAdapter)("numbers", { timeout: 600_000 }, () => {
-  let forced = "naive";
-  let backend: WebGpuBackend;
+describe.skipIf(!hasAdapter)("numbers", () => {
+  let products: ForcedProducts;
   beforeAll(async () => {
-    backend = await openBackend({ choices: { matmulVariant: () => forced } });
+    products = await ForcedProducts.open();
   });
-  afterAll(() => backend.close());
+  afterAll(() => products.backend.close());
 
-  const run = async (name: string, product: Product, [a, b]: readonly [NdArray, NdArray]): Promise<NdArray> => {
-    forced = name;
-    const { transposeA, transposeB, resultDtype, dtype } = product;
-    const options = { transposeA, transposeB, ...(dtype === "f16" && { resultDtype }) };
-    return (await evaluate((x: Tensor, y: Tensor) => matmul(x, y, options), backend)(a, b)) as NdArray;
-  };
-
-  const check = async (name: string, product: Product): Promise<void> => {
-    if (!matmulVariant(name)!.supports(product, backend.facts)) return;
-    const [a, b] = operands(product);
-    const { y, magnitude } = exact(a, b, product);
-    const actual = (await run(name, product, [a, b])).toNumbers();
-    const rounding = product.resultDtype === "f16" ? 2 ** -11 : 0;
-    for (const [i, expected] of y.entries()) {
-      const bound =
-        (product.inner + 2) * 2 ** -24 * magnitude[i]! * 1.01 + rounding * Math.abs(expected) * 1.01 + (rounding > 0 ? 2 ** -25 : 0);
-      if (!(Math.abs(actual[i]! - expected) <= bound))
-        throw new Error(`${name} ${JSON.stringify(product)}: element ${i} is ${actual[i]}, not ${expected} ± ${bound}`);
-    }
-  };
-
-  // No multiple of anything, and whole vectors with a tail of the inner dimension; both with a batch.
-  const odd = { batch: 2, rows: 71, columns: 45, inner: 37 };
-  const even = { batch: 2, rows: 68, columns: 132, inner: 44 };
   const whole = { batch: 1, rows: 128, columns: 64, inner: 64 };
   const long = { batch: 2, rows: 9, columns: 13, inner: 1031 };
-
-  // Splits and vectors have shapes of their own below, one transpose stands for all, and subgroup matrices run on no software adapter.
-  const names = matmulVariants
-    .map(({ name }) => name)
-    .filter((name) => !/matrix|^split|^transpose-register-(64|128)|^transpose-direct-8/.test(name));
-  test.each(names)("%s is right for all layouts, odd sizes and batches", async (name) => {
-    for (const [transposeA, transposeB] of layouts) {
-      const shape = transposeA === transposeB ? odd : even;
-      await check(name, productOf(shape.rows, shape.columns, shape.inner, { batch: shape.batch, transposeA, transposeB }));
-    }
-  });
 
   test.each(["register-32x32-4x4", "direct-4x4", "subgroup-8x4"])("%s is right for the other remainders too", async (name) => {
     for (const [transposeA, transposeB] of layouts) {
       const shape = transposeA === transposeB ? even : odd;
-      await check(name, productOf(shape.rows, shape.columns, shape.inner, { batch: shape.batch, transposeA, transposeB }));
-      await check(name, productOf(whole.rows, whole.columns, whole.inner, { transposeA, transposeB }));
+      await products.check(name, productOf(shape.rows, shape.columns, shape.inner, { batch: shape.batch, transposeA, transposeB }));
+      await products.check(name, productOf(whole.rows, whole.columns, whole.inner, { transposeA, transposeB }));
     }
   });
 
   test.each(["split-register-32x32-4x4", "split-direct-4x4"])("%s cuts long sums", async (name) => {
     for (const transposeA of [false, true]) {
       const product = productOf(long.rows, long.columns, long.inner, { batch: long.batch, transposeA });
-      expect(matmulVariant(name)!.plan(product, backend.facts).passes).toHaveLength(2);
-      await check(name, product);
+      expect(matmulVariant(name)!.plan(product, products.backend.facts).passes).toHaveLength(2);
+      await products.check(name, product);
     }
-    await check(name, productOf(32, 64, 512));
+    await products.check(name, productOf(32, 64, 512));
   });
 
   test("matrix-vector is right for rows and columns, either way they lie", async () => {
@@ -239,19 +155,19 @@ describe.skipIf(!hasAdapter)("numbers", { timeout: 600_000 }, () => {
         [1, 1, 5],
         [1, 3, 3],
       ] as const)
-        await check("matrix-vector", productOf(m, n, k, { batch: 3, transposeA, transposeB }));
+        await products.check("matrix-vector", productOf(m, n, k, { batch: 3, transposeA, transposeB }));
     }
   });
 
   test.each(["naive", "tiled-16x16", "register-32x32-4x4", "direct-4x4", "split-direct-4x4", "matrix-vector", "transpose-direct-4x4"])(
     "%s multiplies f16 with sums in f32",
     async (name) => {
-      if (!backend.facts.f16) return;
+      if (!products.backend.facts.f16) return;
       const rows = name === "matrix-vector" ? 1 : 36;
-      await check(name, productOf(rows, 40, 264, { dtype: "f16", resultDtype: "f16", transposeB: true }));
-      await check(name, productOf(rows, 40, 264, { dtype: "f16", resultDtype: "f32" }));
+      await products.check(name, productOf(rows, 40, 264, { dtype: "f16", resultDtype: "f16", transposeB: true }));
+      await products.check(name, productOf(rows, 40, 264, { dtype: "f16", resultDtype: "f32" }));
       if (!/naive|tiled|vector|^direct/.test(name)) return;
-      await check(name, productOf(Math.min(rows, 9), 39, 263, { dtype: "f16", resultDtype: "f16", transposeB: true }));
+      await products.check(name, productOf(Math.min(rows, 9), 39, 263, { dtype: "f16", resultDtype: "f16", transposeB: true }));
     },
   );
 
@@ -263,7 +179,7 @@ describe.skipIf(!hasAdapter)("numbers", { timeout: 600_000 }, () => {
       const [x, w] = [Float32Array.from(a.toNumbers()), Float32Array.from(b.toNumbers())];
       x[44 * 19 + 18] = Infinity;
       w[38 * 19 + 18] = Infinity;
-      const y = (await run(name, product, [NdArray.from(x, a.shape), NdArray.from(w, b.shape)])).toNumbers();
+      const y = (await products.run(name, product, [NdArray.from(x, a.shape), NdArray.from(w, b.shape)])).toNumbers();
       for (let m = 0; m < 45; m++)
         for (let n = 0; n < 39; n++) expect(Number.isFinite(y[m * 39 + n]!), `${m}, ${n}`).toBe(m !== 44 && n !== 38);
     },
@@ -272,10 +188,10 @@ describe.skipIf(!hasAdapter)("numbers", { timeout: 600_000 }, () => {
   test.each(["split-register-32x32-4x4", "matrix-vector", "subgroup-8x4"])("%s gives the same bits twice", async (name) => {
     const product = name === "matrix-vector" ? productOf(1, 99, 1001) : productOf(33, 65, 1001);
     const inputs = operands(product);
-    expect((await run(name, product, inputs)).toNumbers()).toEqual((await run(name, product, inputs)).toNumbers());
+    expect((await products.run(name, product, inputs)).toNumbers()).toEqual((await products.run(name, product, inputs)).toNumbers());
   });
 
   test("more workgroups than one dimension of a grid has", async () => {
-    await check("direct-4x4", productOf(2, 4, 3, { batch: 66_000 }));
+    await products.check("direct-4x4", productOf(2, 4, 3, { batch: 66_000 }));
   });
 });

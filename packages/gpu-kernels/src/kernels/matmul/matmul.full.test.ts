@@ -1,0 +1,3 @@
+import { describeVariants, largeTiles } from "../../../test/products.ts";
+
+describeVariants(largeTiles);
