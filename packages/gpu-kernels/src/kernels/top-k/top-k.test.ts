@@ -3,32 +3,12 @@ import { normal } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { leastDevice } from "../../least-device.ts";
-import { planNode, runNode } from "../../../test/run-node.ts";
+import { planNode } from "../../../test/run-node.ts";
+import { checkSelection } from "../../../test/selections.ts";
 import type { DeviceFacts } from "../../kernel.ts";
 import type { WebGpuBackend } from "../../webgpu-backend.ts";
 
 const software: DeviceFacts = { ...leastDevice, software: true };
-
-type By = "value" | "magnitude";
-
-/** Positions of the k greatest of a row, from one sort of its numbers: fast enough for ten million. */
-const bestOf = (row: Float32Array, k: number, sorted: boolean, by: By): number[] => {
-  const ranks = row.map((value) => (by === "magnitude" ? Math.abs(value) : value) + 0); // -0 becomes 0
-  // Typed arrays sort NaN to the end.
-  const threshold = ranks.slice().sort()[row.length - k]!;
-  const above: number[] = [];
-  const equal: number[] = [];
-  for (let i = 0; i < ranks.length; i++) {
-    if (Object.is(ranks[i], threshold)) equal.push(i);
-    else if (ranks[i]! > threshold || Number.isNaN(ranks[i])) above.push(i);
-  }
-  const best = [...above, ...equal.slice(0, k - above.length)];
-  const up = (i: number): number => (Number.isNaN(ranks[i]!) ? Infinity : ranks[i]!);
-  if (!sorted) return best.sort((a, b) => a - b);
-  return best.sort(
-    (a, b) => Number(Number.isNaN(ranks[b]!)) - Number(Number.isNaN(ranks[a]!)) || (up(a) === up(b) ? a - b : up(b) - up(a)),
-  );
-};
 
 const labels = (shape: Shape, k: number, sorted: boolean, facts = leastDevice): string[] =>
   planNode("top-k", [{ dtype: "f32", shape }], { k, sorted, by: "value" }, facts).passes.map(({ label }) => label);
@@ -66,28 +46,6 @@ describe.skipIf(!hasAdapter)("selections on a device", () => {
   });
   afterAll(() => backend.close());
 
-  const check = async (
-    x: NdArray,
-    k: number,
-    sorted: boolean,
-    by: By,
-    options: { facts?: DeviceFacts; runs?: 1 | 2 } = {},
-  ): Promise<void> => {
-    const [values, indices] = await runNode(backend, "top-k", [x], { k, sorted, by }, options);
-    const size = x.shape.at(-1)!;
-    const data = x.data as Float32Array;
-    for (let row = 0; row < data.length / size; row++) {
-      const best = bestOf(data.subarray(row * size, (row + 1) * size), k, sorted, by);
-      const wrong = best.findIndex(
-        (place, i) => indices!.data[row * k + i] !== place || !Object.is(values!.data[row * k + i], data[row * size + place]),
-      );
-      if (wrong >= 0)
-        throw new Error(
-          `row ${row} of [${x.shape.join()}], k = ${k}: rank ${wrong} is ${values!.data[row * k + wrong]} at ${indices!.data[row * k + wrong]}, not ${data[row * size + best[wrong]!]} at ${best[wrong]}`,
-        );
-    }
-  };
-
   /** Every hundredth twenty times as large, and some of everything that floats can be. */
   const wild = (shape: Shape): NdArray => {
     const x = normal(shape, 5);
@@ -112,9 +70,9 @@ describe.skipIf(!hasAdapter)("selections on a device", () => {
     [[2, 3000], 3000],
   ] as const)("of %j the greatest %i", async (shape, k) => {
     const x = wild(shape);
-    await check(x, k, true, "value");
-    await check(x, k, false, "magnitude");
-    await check(x, k, true, "magnitude", { facts: software });
+    await checkSelection(backend, x, k, true, "value");
+    await checkSelection(backend, x, k, false, "magnitude");
+    await checkSelection(backend, x, k, true, "magnitude", { facts: software });
   });
 
   test("of equals, those in front", async () => {
@@ -123,43 +81,16 @@ describe.skipIf(!hasAdapter)("selections on a device", () => {
       [3000, 1500],
       [50_001, 20_000],
     ] as const) {
-      if (size < 10_000) await check(new NdArray("f32", [size], new Float32Array(size)), k, true, "value");
+      if (size < 10_000) await checkSelection(backend, new NdArray("f32", [size], new Float32Array(size)), k, true, "value");
       const few = Float32Array.from({ length: size }, (_, i) => ((i * 7919) % 3) - 1);
-      await check(new NdArray("f32", [size], few), k, false, "magnitude");
+      await checkSelection(backend, new NdArray("f32", [size], few), k, false, "magnitude");
       // The cut goes through the zeros, and ones follow behind those that are left out.
-      await check(new NdArray("f32", [size], few), k, false, "value");
-      await check(new NdArray("f32", [size], new Float32Array(size).fill(NaN, 5)), k, false, "value");
+      await checkSelection(backend, new NdArray("f32", [size], few), k, false, "value");
+      await checkSelection(backend, new NdArray("f32", [size], new Float32Array(size).fill(NaN, 5)), k, false, "value");
     }
   });
 
   test("two runs give the same bits", async () => {
-    await check(wild([100_001]), 4000, true, "value", { runs: 2 });
-  });
-
-  test("of ten million, a thousandth and a hundredth", async () => {
-    const block = normal([1_000_000], 7).data as Float32Array;
-    const x = new NdArray(
-      "f32",
-      [10_000_000],
-      Float32Array.from({ length: 10_000_000 }, (_, i) => block[i % block.length]! * (1 + (i % 97) * 1e-6)),
-    );
-    await check(x, 10_000, true, "magnitude");
-    await check(x, 100_000, false, "magnitude");
-  });
-
-  test("more workgroups than one dimension of a grid takes", async () => {
-    const shape = [65_600, 129];
-    expect(planNode("top-k", [{ dtype: "f32", shape }], { k: 1, sorted: false, by: "value" }).passes[0]!.groups).toBe(65_600);
-    const block = normal([100_003], 7).data as Float32Array;
-    await check(
-      new NdArray(
-        "f32",
-        shape,
-        Float32Array.from({ length: 65_600 * 129 }, (_, i) => block[i % block.length]!),
-      ),
-      1,
-      false,
-      "value",
-    );
+    await checkSelection(backend, wild([100_001]), 4000, true, "value", { runs: 2 });
   });
 });
