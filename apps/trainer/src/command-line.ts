@@ -1,0 +1,141 @@
+import { Command, CommanderError } from "commander";
+import { addCertsCommand } from "./certificates/certs-command.ts";
+import { surveyHardware } from "./choose-backend.ts";
+import { loadJob } from "./config.ts";
+import { diagnose, formatDiagnosis } from "./doctor.ts";
+import { describeError, exitCodeOf, exitCodes, formatError } from "./errors.ts";
+import { jobJsonSchema } from "./job-schema.ts";
+import { linksCommand } from "./links/links-command.ts";
+import { addMemberCommand } from "./members/member-command.ts";
+import { addLaunchCommand } from "./launch-targets/launch-command.ts";
+import { addMpiCommand } from "./members/mpi-command.ts";
+import { prepare } from "./prepare.ts";
+import { resumeCommand, runCommand } from "./run-command.ts";
+import { type GlobalOptions, overridesOf, type RunOptions } from "./run-options.ts";
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+const validateCommand = (file: string, options: RunOptions): number => {
+  const job = loadJob(file, overridesOf(options));
+  print(options.json === true ? JSON.stringify({ valid: true, job }) : `${file}: valid`);
+  return exitCodes.ok;
+};
+
+const doctorCommand = async (file: string | undefined, options: RunOptions): Promise<number> => {
+  const prepared = file === undefined ? undefined : prepare(loadJob(file, overridesOf(options)));
+  const diagnosis = diagnose(await surveyHardware({ always: true }), prepared);
+  for (const line of options.json === true ? [JSON.stringify(diagnosis)] : formatDiagnosis(diagnosis)) print(line);
+  return exitCodes.ok;
+};
+
+/** The command line. `finish` takes the exit code of the command that ran. */
+const makeProgram = (finish: (code: number) => void): Command => {
+  const collect = (value: string, list: readonly string[]): string[] => [...list, value];
+  const program = new Command("skein-train")
+    .description("Train models with Skein.")
+    .option("--json", "print the result as one line of JSON")
+    .option("--quiet", "no progress")
+    .option("--no-color", "no colours")
+    .showHelpAfterError("(add --help for the options)")
+    .exitOverride()
+    .hook("preAction", (_, action) => {
+      if (!action.optsWithGlobals<GlobalOptions>().color) process.env["NO_COLOR"] = "1";
+    });
+  const withOverrides = (command: Command): Command =>
+    command
+      .option("--ranks <count>", "data-parallel ranks")
+      .option("--transport <name>", "how ranks reach each other: threads, tcp, tls or mpi")
+      .option("--certificates <folder>", "folder of skein-train certs init, for --transport tls")
+      .option("--insecure", "allow to speak off this machine without TLS")
+      .option("--steps <count>", "steps to train, instead of the job's epochs or steps")
+      .option("--set <key=value>", "replace a value of the job; may be repeated", collect, []);
+  const withTrace = (command: Command): Command =>
+    command
+      .option("--trace <file>", "write a Chrome trace of the first steps")
+      .option(
+        "--max-restarts <count>",
+        "how often to go on by itself after a rank, a link or the GPU device was lost, without a newer checkpoint; default: 3",
+      );
+  const does =
+    <A extends string | undefined>(action: (argument: A, options: RunOptions) => number | Promise<number>) =>
+    async (argument: A, _: unknown, command: Command) =>
+      finish(await action(argument, command.optsWithGlobals<RunOptions>()));
+
+  withTrace(
+    withOverrides(
+      program
+        .command("run")
+        .description("train as a job file says")
+        .argument("<job>", "job file, YAML or JSON")
+        .option("--output <folder>", "where results go; default: runs/<name>/<number>")
+        .option("--resume-if-possible", "go on from the newest checkpoint in --output, where there is one"),
+    ),
+  )
+    .addHelpText("after", "\nExample:\n  skein-train run jobs/mnist.yaml --ranks 2 --set optimizer.kind=sgd")
+    .action(does(runCommand));
+  withTrace(
+    withOverrides(
+      program.command("resume").description("go on from the newest checkpoint of a run").argument("<folder>", "output folder of the run"),
+    ),
+  )
+    .addHelpText("after", "\nExample:\n  skein-train resume runs/mnist/1")
+    .action(does(resumeCommand));
+  withOverrides(program.command("validate").description("check a job file").argument("<job>", "job file"))
+    .addHelpText("after", "\nExample:\n  skein-train validate jobs/mnist.yaml")
+    .action(does(validateCommand));
+  withOverrides(
+    program
+      .command("doctor")
+      .description("say what this machine computes on, how fast, and what backend: auto would choose")
+      .argument("[job]", "job file"),
+  )
+    .addHelpText("after", "\nExample:\n  skein-train doctor jobs/mnist.yaml")
+    .action(does(doctorCommand));
+  withOverrides(
+    program
+      .command("links")
+      .description("measure the links between the ranks of a job, by which algorithms are chosen")
+      .argument("<job>", "job file")
+      .option("--output <file>", "where the link file goes; default: links.json"),
+  )
+    .addHelpText("after", "\nExample:\n  skein-train links jobs/mnist.yaml --transport tcp --ranks 2")
+    .action(does(linksCommand));
+  addCertsCommand(program, finish);
+  addLaunchCommand(program, finish);
+  addMpiCommand(program, finish);
+  addMemberCommand(program, finish);
+  program
+    .command("schema")
+    .description("print the JSON Schema of job files")
+    .addHelpText("after", "\nExample:\n  skein-train schema > job.schema.json")
+    .action(() => {
+      print(JSON.stringify(jobJsonSchema(), undefined, 2));
+      finish(exitCodes.ok);
+    });
+  return program;
+};
+
+const main = async (args: readonly string[]): Promise<number> => {
+  let code: number = exitCodes.usage;
+  try {
+    await makeProgram((result) => {
+      code = result;
+    }).parseAsync(args, { from: "user" });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage; // commander has said why
+    const report = describeError(error);
+    process.stderr.write(`${formatError(report)}\n`);
+    return exitCodeOf(report);
+  }
+};
+
+// A reader that has gone, such as `head`, is no failure of the run; its results are in the output folder.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
+}
+
+// A lone "--" is what `pnpm start -- --json` leaves in front of the options.
+process.exitCode = await main(process.argv.slice(2).filter((argument) => argument !== "--"));
