@@ -5,7 +5,8 @@ import { leftOut, vitestStage } from "./stages/vitest.ts";
 
 interface Stage {
   readonly name: string;
-  run(): Promise<Check[]>;
+  /** @param passed whether a stage was run and nothing in it failed. */
+  run(passed: (stage: string) => boolean): Promise<Check[]>;
 }
 
 const command = (name: string, line: string, seconds: number): Stage => ({
@@ -24,23 +25,29 @@ const stages: readonly Stage[] = [
   command("import graph", "depcruise --config tooling/dependency-cruiser.cjs packages apps benchmarks examples tooling", 120),
   command("dead code and dependencies", "knip --no-config-hints", 120),
   command("types", "tsc --noEmit -p tsconfig.json", 300),
-  { name: "tests", run: () => vitestStage({ full }) },
+  command("build", "turbo run build --output-logs=errors-only", 600),
+  { name: "tests", run: (passed) => vitestStage({ full, built: passed("build") }) },
   { name: "README examples", run: readmeStage },
   { name: "examples", run: examplesStage },
-  command("build", "turbo run build --output-logs=errors-only", 600),
   { name: "packages", run: packagesStage },
 ];
+
+const outcomes = new Map<string, boolean>();
 
 const runStage = async ({ name, run }: Stage): Promise<readonly Check[]> => {
   console.log(`\n── ${name}`);
   const start = performance.now();
-  const checks = await run().catch((error: unknown): Check[] => [
+  const checks = await run((stage) => outcomes.get(stage) === true).catch((error: unknown): Check[] => [
     { name, status: "failed", detail: error instanceof Error ? (error.stack ?? error.message) : String(error) },
   ]);
   const counted: readonly Check[] = checks.length > 0 ? checks : [{ name, status: "failed", detail: "this stage ran nothing" }];
   for (const { name: title, status, detail } of counted) {
     if (status !== "passed") console.log(`${status}: ${title}${detail ? `\n${detail.replace(/^/gm, "    ")}` : ""}`);
   }
+  outcomes.set(
+    name,
+    counted.every(({ status }) => status !== "failed"),
+  );
   console.log(`   ${counted.length} checked in ${((performance.now() - start) / 1000).toFixed(1)} s`);
   return counted;
 };

@@ -29,13 +29,15 @@ export const leftOut = (): string[] =>
 export interface VitestStageOptions {
   /** Run the files `*.full.test.ts`, too. */
   readonly full: boolean;
+  /** Tests of the command line start the program that was built, which is what users get, instead of its source. */
+  readonly built: boolean;
 }
 
 /** Run every test file of the workspace, showing vitest's own output, then the files that took longest. */
-export const vitestStage = async ({ full }: VitestStageOptions): Promise<Check[]> => {
+export const vitestStage = async ({ full, built }: VitestStageOptions): Promise<Check[]> => {
   const folder = mkdtempSync(join(tmpdir(), "skein-vitest-"));
   const path = join(folder, "journal.jsonl");
-  const env = { SKEIN_TEST_JOURNAL: path, SKEIN_TESTS: full ? "full" : "default" };
+  const env = { SKEIN_TEST_JOURNAL: path, SKEIN_TESTS: full ? "full" : "default", SKEIN_PROGRAM: built ? "built" : "source" };
   try {
     const { code } = await run(["vitest", "run"], { seconds: limitSeconds, show: true, env });
     const journal = readJournal(existsSync(path) ? readFileSync(path, "utf8") : "");
