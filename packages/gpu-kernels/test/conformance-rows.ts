@@ -16,6 +16,31 @@ export const chosenGradients: ReadonlySet<ConformanceCase> = new Set(
   ].map((rows) => rows.reduce((most, row) => (inputElements(row) > inputElements(most) ? row : most))),
 );
 
+/** Operators that one kernel computes, with another word of WGSL in one place. */
+const families: readonly (readonly string[])[] = [
+  ["add", "equal", "bitwise-and", "subtract", "not-equal", "bitwise-or", "multiply", "less", "bitwise-xor"],
+  ["divide", "less-equal", "logical-and", "maximum", "greater", "logical-or", "minimum", "greater-equal", "logical-xor"],
+  ["sum", "reduce-max", "reduce-min"],
+];
+
+/** Rows that differ in shapes and storage types alone, which a family has under the same names. */
+const isLayout = ({ name }: ConformanceCase): boolean => /^(\[|all|first|last|middle|both|every|of nothing).*, \w+$/.test(name);
+
+/** Of each layout of a family the row of one operator; they go round, so that each operator has its turn. */
+const layoutsInTurn = families.flatMap((family) => {
+  const rows = Map.groupBy(
+    conformanceCases.filter((row) => family.includes(row.op) && isLayout(row)),
+    ({ name }) => name,
+  );
+  return [...rows.values()].map((same, turn) => same[turn % same.length]!);
+});
+
+/** Rows whose values are checked by default: all but layouts that another operator of the family is checked in. Each takes a pipeline of its own, and time to compile it. */
+export const chosenRows: ReadonlySet<ConformanceCase> = new Set([
+  ...conformanceCases.filter((row) => !families.flat().includes(row.op) || !isLayout(row)),
+  ...layoutsInTurn,
+]);
+
 export interface ConformanceChecks {
   readonly values: (row: ConformanceCase) => boolean;
   /** Asked of rows that have a gradient. */
