@@ -27,6 +27,15 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** What ends each command that runs. */
+const running = new Set<(signal: NodeJS.Signals) => void>();
+
+/** Ctrl-C reaches the terminal's group only, which no command is in. */
+const stopAll = (signal: NodeJS.Signals): never => {
+  for (const end of running) end(signal);
+  process.exit(signal === "SIGINT" ? 130 : 143);
+};
+
 /** Run a command to its end, with Node 24 and the workspace's tools on PATH. A time-out kills it and all it has started, and gives code 124. */
 export const run = (
   command: readonly string[],
@@ -55,12 +64,8 @@ export const run = (
       timedOut = true;
       endGroup("SIGKILL");
     }, seconds * 1000);
-    // Ctrl-C reaches the terminal's group only, which the command is not in.
-    const stop = (signal: NodeJS.Signals): never => {
-      endGroup(signal);
-      process.exit(signal === "SIGINT" ? 130 : 143);
-    };
-    process.once("SIGINT", stop).once("SIGTERM", stop);
+    if (running.size === 0) process.on("SIGINT", stopAll).on("SIGTERM", stopAll);
+    running.add(endGroup);
     const collect = (chunk: Buffer): void => void (output += chunk.toString());
     child.stdout?.on("data", collect);
     child.stderr?.on("data", collect);
@@ -69,7 +74,8 @@ export const run = (
     child.on("error", (error) => (output += error.message));
     child.on("close", (code) => {
       clearTimeout(timer);
-      process.off("SIGINT", stop).off("SIGTERM", stop);
+      running.delete(endGroup);
+      if (running.size === 0) process.off("SIGINT", stopAll).off("SIGTERM", stopAll);
       resolve({ code: timedOut ? 124 : (code ?? 1), output: timedOut ? `${output}\nstill running after ${seconds} s` : output });
     });
   });

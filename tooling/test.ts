@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { type Check, commandCheck } from "./check.ts";
 import { examplesStage, readmeStage } from "./stages/examples.ts";
 import { packagesStage } from "./stages/packages.ts";
@@ -18,31 +19,39 @@ const command = (name: string, line: string, seconds: number): Stage => ({
 const full = process.argv.includes("--full");
 const wanted = process.argv.slice(2).filter((word) => word !== "--full");
 
-const stages: readonly Stage[] = [
-  command("WebAssembly build", "turbo run build:wasm --output-logs=errors-only", 300),
-  command("lint", "oxlint --deny-warnings", 120),
-  command("format", "biome format .", 120),
-  command("import graph", "depcruise --config tooling/dependency-cruiser.cjs packages apps benchmarks examples tooling", 120),
-  command("dead code and dependencies", "knip --no-config-hints", 120),
-  command("types", "tsc --noEmit -p tsconfig.json", 300),
-  command("build", "turbo run build --output-logs=errors-only", 600),
-  { name: "tests", run: (passed) => vitestStage({ full, built: passed("build") }) },
-  { name: "README examples", run: readmeStage },
-  { name: "examples", run: examplesStage },
-  { name: "packages", run: packagesStage },
+// One line after the other; what stands in one line runs side by side, as many as there are cores: most of these tools use one.
+const order: readonly (readonly Stage[])[] = [
+  [command("WebAssembly build", "turbo run build:wasm --output-logs=errors-only", 300)],
+  [
+    command("build", "turbo run build --output-logs=errors-only", 600),
+    command("types", "tsc --noEmit -p tsconfig.json", 300),
+    command("import graph", "depcruise --config tooling/dependency-cruiser.cjs packages apps benchmarks examples tooling", 120),
+    command("dead code and dependencies", "knip --no-config-hints", 120),
+    command("lint", "oxlint --deny-warnings", 120),
+    command("format", "biome format .", 120),
+  ],
+  [{ name: "tests", run: (passed) => vitestStage({ full, built: passed("build") }) }],
+  [
+    { name: "README examples", run: readmeStage },
+    { name: "examples", run: examplesStage },
+    { name: "packages", run: packagesStage },
+  ],
 ];
 
 const outcomes = new Map<string, boolean>();
 
-const runStage = async ({ name, run }: Stage): Promise<readonly Check[]> => {
-  console.log(`\n── ${name}`);
+/** @param alone nothing else writes meanwhile, so the name can stand above what the stage shows as it goes. */
+const runStage = async ({ name, run }: Stage, alone: boolean): Promise<readonly Check[]> => {
+  const title = `\n── ${name}`;
+  if (alone) console.log(title);
   const start = performance.now();
   const checks = await run((stage) => outcomes.get(stage) === true).catch((error: unknown): Check[] => [
     { name, status: "failed", detail: error instanceof Error ? (error.stack ?? error.message) : String(error) },
   ]);
   const counted: readonly Check[] = checks.length > 0 ? checks : [{ name, status: "failed", detail: "this stage ran nothing" }];
-  for (const { name: title, status, detail } of counted) {
-    if (status !== "passed") console.log(`${status}: ${title}${detail ? `\n${detail.replace(/^/gm, "    ")}` : ""}`);
+  if (!alone) console.log(title);
+  for (const { name: check, status, detail } of counted) {
+    if (status !== "passed") console.log(`${status}: ${check}${detail ? `\n${detail.replace(/^/gm, "    ")}` : ""}`);
   }
   outcomes.set(
     name,
@@ -52,6 +61,7 @@ const runStage = async ({ name, run }: Stage): Promise<readonly Check[]> => {
   return counted;
 };
 
+const stages = order.flat();
 const chosen = wanted.length === 0 ? stages : stages.filter(({ name }) => wanted.includes(name));
 if (chosen.length < Math.max(wanted.length, 1)) {
   console.error(
@@ -61,7 +71,14 @@ if (chosen.length < Math.max(wanted.length, 1)) {
 }
 
 const checks: Check[] = [];
-for (const stage of chosen) checks.push(...(await runStage(stage)));
+for (const line of order) {
+  const waiting = line.filter((stage) => chosen.includes(stage));
+  const alone = waiting.length === 1;
+  const runWaiting = async (): Promise<void> => {
+    for (let stage = waiting.shift(); stage !== undefined; stage = waiting.shift()) checks.push(...(await runStage(stage, alone)));
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, runWaiting));
+}
 const left = full || !chosen.some(({ name }) => name === "tests") ? [] : leftOut();
 if (left.length > 0) {
   console.log(`\nleft out, run by "pnpm test:full" before a release: ${left.length} files\n${left.map((file) => `  ${file}`).join("\n")}`);
