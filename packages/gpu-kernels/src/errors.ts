@@ -14,7 +14,7 @@ export class DeviceLostError extends SkeinError {
   }
 }
 
-/** The device has no memory left for a buffer. */
+/** The device has no memory left for the buffers of a call, which has changed nothing, or a buffer would be larger than it allows. */
 export class DeviceMemoryError extends SkeinError {
   constructor(message: string) {
     super("environment", "device-memory", message);

@@ -16,9 +16,10 @@ import {
   rankAlong,
   type Tracer,
 } from "@skein/tensor-core";
-import type { BufferPool } from "./buffer-pool.ts";
+import type { ArrayBlock } from "./array-block.ts";
+import type { BufferPool, BufferRequest } from "./buffer-pool.ts";
 import type { Device } from "./device.ts";
-import { type HostMemory, readBuffer } from "./host-transfer.ts";
+import { type HostMemory, padded, readBuffer } from "./host-transfer.ts";
 import type { Choices } from "./kernel.ts";
 import { type DispatchStep, emptyBytes, lower, type LoweredStep, type Regions, regionsOf, workPerSubmission } from "./lower.ts";
 import type { Pipeline, PipelineCache } from "./pipeline-cache.ts";
@@ -26,7 +27,7 @@ import { Recorder } from "./recorder.ts";
 import type { Stretch } from "./resolve-bindings.ts";
 import { StepTimer } from "./step-timer.ts";
 
-export type GpuArray = OwnedArray<GPUBuffer>;
+export type GpuArray = OwnedArray<ArrayBlock>;
 
 export interface ExecutableParts {
   readonly graph: Graph;
@@ -34,7 +35,7 @@ export interface ExecutableParts {
   readonly device: Device;
   readonly pool: BufferPool;
   readonly pipelines: PipelineCache;
-  readonly ledger: ArrayLedger<GPUBuffer>;
+  readonly ledger: ArrayLedger<ArrayBlock>;
   readonly hostMemory: HostMemory;
   readonly choices: Choices;
   readonly donate: readonly number[];
@@ -52,6 +53,11 @@ interface BoundDispatch {
   /** Regions whose buffers change from run to run. */
   readonly dynamic: readonly number[];
   readonly groups: Map<string, readonly GPUBindGroup[]>;
+}
+
+/** A buffer that a run needs, and what becomes of it. */
+interface Need extends BufferRequest {
+  readonly keep: (buffer: GPUBuffer) => void;
 }
 
 const uniformAlignment = 256;
@@ -73,7 +79,6 @@ interface Begun {
 interface Exchange {
   readonly started: Promise<Begun>;
   readonly outputs: readonly Uint8Array[];
-  readonly staging: readonly GPUBuffer[];
   /** Give the host memory back, once. */
   readonly release: () => void;
 }
@@ -90,8 +95,14 @@ export class WebGpuExecutable implements Executable {
   private readonly parts: ExecutableParts;
   private readonly regions: Regions;
   private readonly buffers: (GPUBuffer | undefined)[];
-  private readonly owned: GPUBuffer[] = [];
-  private readonly uniforms: GPUBuffer | undefined;
+  /** What every run takes: its outputs, and staging for the operands of collectives. */
+  private readonly needs: readonly Need[];
+  /** What the first run takes besides, and `workspace` has from then until the release. */
+  private fixed: readonly Need[];
+  private readonly workspace: GPUBuffer[] = [];
+  private uniforms: GPUBuffer | undefined;
+  /** Of each start of a collective, while a run lasts. */
+  private readonly staging: ReadonlyMap<LoweredStep, GPUBuffer[]>;
   private readonly steps: readonly LoweredStep[];
   private readonly dispatches: ReadonlyMap<LoweredStep, BoundDispatch>;
   private readonly inFlight: Promise<unknown>[] = [];
@@ -110,18 +121,22 @@ export class WebGpuExecutable implements Executable {
     this.workspaceBytes = plan.workspaceBytes + lowered.scratchBytes + lowered.copyBytes;
 
     this.buffers = new Array<GPUBuffer | undefined>(this.regions.count).fill(undefined);
-    const place = (region: number, bytes: number): void => {
+    const fixed: Need[] = [];
+    const fix = (bytes: number, kind: Need["kind"], keep: Need["keep"]): void => {
       if (bytes === 0) return;
-      const buffer = pool.take(bytes);
-      this.owned.push(buffer);
-      this.buffers[region] = buffer;
+      const need: Need = { bytes, kind, keep };
+      pool.sizeOf(need); // what no buffer can hold is told when the graph is compiled
+      fixed.push(need);
     };
+    const place = (region: number, bytes: number): void => fix(bytes, "storage", (buffer) => void (this.buffers[region] = buffer));
     plan.slabBytes.forEach((bytes, slab) => place(slab, bytes));
     place(this.regions.scratch, lowered.scratchBytes);
-    place(this.regions.constants, lowered.constantBytes);
+    fix(lowered.constantBytes, "storage", (buffer) => {
+      this.buffers[this.regions.constants] = buffer;
+      for (const { offset, bytes } of lowered.constants) gpu.queue.writeBuffer(buffer, offset, padded(bytes));
+    });
     place(this.regions.copies, lowered.copyBytes);
     place(this.regions.empty, emptyBytes(facts));
-    for (const { offset, bytes } of lowered.constants) gpu.queue.writeBuffer(this.buffers[this.regions.constants]!, offset, padded(bytes));
 
     const uniformWords: { offset: number; words: readonly number[] }[] = [];
     const uniform = (words: readonly number[]): number => {
@@ -146,13 +161,29 @@ export class WebGpuExecutable implements Executable {
         ]),
     );
     const last = uniformWords.at(-1);
-    if (last !== undefined) {
-      this.uniforms = gpu.createBuffer({
-        size: last.offset + uniformAlignment * Math.ceil((4 * last.words.length) / uniformAlignment),
-        usage: 0x40 | 0x08,
-      }); // UNIFORM | COPY_DST
-      for (const { offset, words } of uniformWords) gpu.queue.writeBuffer(this.uniforms, offset, Uint32Array.from(words));
-    }
+    if (last !== undefined)
+      fix(last.offset + uniformAlignment * Math.ceil((4 * last.words.length) / uniformAlignment), "uniform", (buffer) => {
+        this.uniforms = buffer;
+        for (const { offset, words } of uniformWords) gpu.queue.writeBuffer(buffer, offset, Uint32Array.from(words));
+      });
+    this.fixed = fixed;
+
+    this.staging = new Map(this.steps.filter(({ kind }) => kind === "start").map((step) => [step, []]));
+    const outputs = plan.outputs.flatMap(({ region }, i): Need[] =>
+      region === "output"
+        ? [{ bytes: plan.outputBytes[i]!, kind: "storage", keep: (buffer) => void (this.buffers[this.regions.firstOutput + i] = buffer) }]
+        : [],
+    );
+    const staging = this.steps.flatMap((step): Need[] =>
+      step.kind === "start"
+        ? step.inputs.map(({ bytes }) => ({
+            bytes: Math.max(16, bytes),
+            kind: "staging",
+            keep: (buffer) => void this.staging.get(step)!.push(buffer),
+          }))
+        : [],
+    );
+    this.needs = [...outputs, ...staging];
   }
 
   get collectives(): CollectiveOrder {
@@ -193,7 +224,7 @@ export class WebGpuExecutable implements Executable {
       loan.lose();
       throw error;
     }
-    const outputs = loan.settle((index) => this.bufferOf(plan.outputs[index]!));
+    const outputs = loan.settle((index) => ({ buffer: this.bufferOf(plan.outputs[index]!) }));
     this.buffers.fill(undefined, this.regions.firstOutput); // they belong to the outputs now
     if (tracer !== undefined) await this.recordSpans(tracer, timer, began);
     const finished = device.gpu.queue.onSubmittedWorkDone().catch(() => undefined); // a lost device is told at the next call
@@ -230,11 +261,11 @@ export class WebGpuExecutable implements Executable {
         }
       }
     } finally {
-      for (const { staging, started, release } of exchanges.values()) {
+      for (const { started, release } of exchanges.values()) {
         // Of a request that nobody waited for, the communicator may still write the result: that memory is lost with the group.
         await started.then(({ handle }) => handle ?? release(), release);
-        for (const buffer of staging) this.parts.pool.release(buffer, "staging");
       }
+      for (const buffers of this.staging.values()) for (const buffer of buffers.splice(0)) this.parts.pool.release(buffer);
     }
   }
 
@@ -281,12 +312,12 @@ export class WebGpuExecutable implements Executable {
     communicators: Communicators,
     order: Promise<unknown>,
   ): Exchange {
-    const { device, pool, hostMemory, tracer } = this.parts;
+    const { device, hostMemory, tracer } = this.parts;
     const { plan } = step;
     const inPlace = plan.inputBytes[0] === plan.outputBytes[0] && (plan.request.kind === "all-reduce" || plan.request.kind === "broadcast");
     const inputs = plan.inputBytes.map((bytes) => hostMemory.allocate(bytes));
     const outputs = inPlace ? inputs : plan.outputBytes.map((bytes) => hostMemory.allocate(bytes));
-    const staging = step.inputs.map(({ bytes }) => pool.take(Math.max(16, bytes), "staging"));
+    const staging = this.staging.get(step)!;
     step.inputs.forEach((operand, i) => recorder.copy(this.buffer(operand), operand.offset, staging[i]!, 0, operand.bytes));
     recorder.submit();
     const reads = inputs.map((input, i) => readBuffer(device, staging[i]!, input));
@@ -304,7 +335,7 @@ export class WebGpuExecutable implements Executable {
       held = false;
       for (const bytes of new Set([...inputs, ...outputs])) hostMemory.release(bytes);
     };
-    return { started, outputs, staging, release };
+    return { started, outputs, release };
   }
 
   private async finishExchange(start: number, exchanges: Map<number, Exchange>, communicators: Communicators): Promise<void> {
@@ -357,17 +388,23 @@ export class WebGpuExecutable implements Executable {
     return this.buffers[place.index + (place.region === "workspace" ? 0 : place.region === "input" ? firstInput : firstOutput)]!;
   }
 
-  /** Compile what is not yet, wait for room ahead, and take buffers for outputs that have none in a donated input. After a failure the arguments are free. */
-  private async open(loan: ArgumentLoan<GPUBuffer>): Promise<void> {
-    const { plan, pool } = this.parts;
+  /**
+   * Compile what is not yet, wait for room ahead and for arguments that are still being uploaded, and take all buffers that the run needs and has not: at
+   * the first one the workspace, and for outputs that have none in a donated input. After a failure the arguments are free, and nothing was taken.
+   */
+  private async open(loan: ArgumentLoan<ArrayBlock>): Promise<void> {
+    const { pool } = this.parts;
     try {
       await this.prepare();
-      loan.memories.forEach((memory, i) => (this.buffers[this.regions.firstInput + i] = memory));
-      plan.outputs.forEach((place, i) => {
-        if (place.region === "output") this.buffers[this.regions.firstOutput + i] = pool.take(plan.outputBytes[i]!);
-      });
+      pool.age();
+      for (const [i, { buffer }] of loan.memories.entries())
+        this.buffers[this.regions.firstInput + i] = buffer instanceof Promise ? await buffer : buffer;
+      const needs = [...this.fixed, ...this.needs];
+      const buffers = await pool.take(needs);
+      needs.forEach(({ keep }, i) => keep(buffers[i]!));
+      this.workspace.push(...buffers.slice(0, this.fixed.length));
+      this.fixed = [];
     } catch (error) {
-      this.releaseOutputs();
       loan.giveBack();
       throw error;
     }
@@ -380,8 +417,7 @@ export class WebGpuExecutable implements Executable {
 
   release(): void {
     this.exclusive.release(() => {
-      for (const buffer of this.owned) this.parts.pool.release(buffer);
-      this.uniforms?.destroy();
+      for (const buffer of this.workspace) this.parts.pool.release(buffer);
     });
   }
 }
@@ -408,12 +444,4 @@ const recordCollective = (
     });
   span(`wait ${kind}`, "host", reached);
   span(kind, "communication", begun);
-};
-
-/** Bytes as `writeBuffer` wants them: a multiple of 4. */
-export const padded = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => {
-  if (bytes.byteLength % 4 === 0 && bytes.buffer instanceof ArrayBuffer) return bytes as Uint8Array<ArrayBuffer>;
-  const copy = new Uint8Array(Math.ceil(bytes.byteLength / 4) * 4);
-  copy.set(bytes);
-  return copy;
 };

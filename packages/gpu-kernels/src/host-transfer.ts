@@ -23,3 +23,11 @@ export const readBuffer = async (device: Device, staging: GPUBuffer, target: Uin
     if (staging.mapState !== "unmapped") staging.unmap(); // a failure may come after the mapping, and the buffer is used again
   }
 };
+
+/** Bytes as `writeBuffer` wants them: a multiple of 4. */
+export const padded = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => {
+  if (bytes.byteLength % 4 === 0 && bytes.buffer instanceof ArrayBuffer) return bytes as Uint8Array<ArrayBuffer>;
+  const copy = new Uint8Array(Math.ceil(bytes.byteLength / 4) * 4);
+  copy.set(bytes);
+  return copy;
+};

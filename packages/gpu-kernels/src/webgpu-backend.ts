@@ -1,7 +1,6 @@
 import {
   ArrayLedger,
   type Backend,
-  byteLength,
   type CompileOptions,
   elementCount,
   type Executable,
@@ -10,13 +9,15 @@ import {
   type InPlaceRule,
   NdArray,
   optimize,
+  type OwnedArray,
   planMemory,
   standardInPlaceRule,
   widenHalf,
 } from "@skein/tensor-core";
+import { type ArrayBlock, releaseBlock, uploadBytes } from "./array-block.ts";
 import { BufferPool } from "./buffer-pool.ts";
 import { type Device, type DeviceOptions, openDevice } from "./device.ts";
-import { padded, WebGpuExecutable } from "./executable.ts";
+import { WebGpuExecutable } from "./executable.ts";
 import { type HostMemory, plainHostMemory, readBuffer } from "./host-transfer.ts";
 import type { Choices, DeviceFacts } from "./kernel.ts";
 import { checkSupport } from "./lower.ts";
@@ -29,13 +30,19 @@ export interface WebGpuBackendOptions extends DeviceOptions {
   readonly choices?: Choices;
 }
 
-/** A WebGPU backend also tells what its device can do and what it holds. */
+/**
+ * A WebGPU backend also tells what its device can do and what it holds.
+ *
+ * A run, a copy or an upload for which the device has no room is a `DeviceMemoryError`, after idle buffers were given back and a second try; nothing has
+ * changed then, and it may be tried again later. `upload` returns before the device has answered: that error is thrown by whatever uses the array, which can
+ * only be freed. While the device makes room for a copy, `download` has the array lent, as a run has its arguments.
+ */
 export interface WebGpuBackend extends Backend {
   readonly facts: DeviceFacts;
   readonly device: Device;
-  /** Bytes of arrays and workspaces. */
+  /** Bytes of arrays, and of workspaces from their first run on. */
   bytesInUse(): number;
-  /** Bytes of buffers that are kept to be used again. */
+  /** Those, and bytes of buffers that are kept to be used again. */
   bytesReserved(): number;
   /** End the device, so that the process can exit. Arrays on it are gone. */
   close(): void;
@@ -60,8 +67,24 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
   const { gpu, facts } = device;
   const pool = new BufferPool(device);
   const pipelines = new PipelineCache(device);
-  const ledger = new ArrayLedger<GPUBuffer>((buffer) => pool.release(buffer));
+  const ledger = new ArrayLedger<ArrayBlock>((block) => releaseBlock(pool, block));
   const { hostMemory = plainHostMemory, choices = {} } = options;
+
+  /** Submit a copy of an array into a staging buffer: at once, unless the array or the buffer has to be waited for; the array is lent meanwhile. */
+  const copyOff = async (array: OwnedArray<ArrayBlock>): Promise<GPUBuffer> => {
+    const request = { bytes: array.bytes, kind: "staging" } as const;
+    const { buffer } = array.lend(false);
+    try {
+      const source = buffer instanceof Promise ? await buffer : buffer;
+      const staging = pool.takeIdle(request) ?? (await pool.take([request]))[0]!;
+      const encoder = gpu.createCommandEncoder();
+      encoder.copyBufferToBuffer(source, 0, staging, 0, Math.ceil(array.bytes / 4) * 4);
+      gpu.queue.submit([encoder.finish()]);
+      return staging;
+    } finally {
+      ledger.giveBack(array);
+    }
+  };
 
   return {
     name: "webgpu",
@@ -80,23 +103,16 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
       });
       return new WebGpuExecutable({ graph, plan, device, pool, pipelines, ledger, hostMemory, choices, donate, tracer });
     },
-    upload: (array) => {
-      const buffer = pool.take(byteLength(array));
-      if (byteLength(array) > 0) gpu.queue.writeBuffer(buffer, 0, padded(array.bytes()));
-      return ledger.open({ dtype: array.dtype, shape: array.shape }, buffer);
-    },
+    upload: (array) => ledger.open({ dtype: array.dtype, shape: array.shape }, uploadBytes(device, pool, array.bytes())),
     download: async (array) => {
-      const { memory, bytes } = ledger.own(array);
+      const owned = ledger.own(array);
+      const copy = new Uint8Array(owned.bytes);
       device.check();
-      const copy = new Uint8Array(bytes);
-      const staging = pool.take(bytes, "staging");
+      const staging = await copyOff(owned);
       try {
-        const encoder = gpu.createCommandEncoder();
-        encoder.copyBufferToBuffer(memory, 0, staging, 0, Math.ceil(bytes / 4) * 4);
-        gpu.queue.submit([encoder.finish()]);
         await readBuffer(device, staging, copy);
       } finally {
-        pool.release(staging, "staging");
+        pool.release(staging);
       }
       return new NdArray(array.dtype, array.shape, new hostArrayType[array.dtype](copy.buffer, 0, elementCount(array.shape)));
     },

@@ -25,6 +25,7 @@ import {
 } from "@skein/tensor-core";
 import { firstDifference, normal } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ArrayBlock, releaseBlock, uploadBytes } from "../src/array-block.ts";
 import { BufferPool } from "../src/buffer-pool.ts";
 import { WebGpuExecutable } from "../src/executable.ts";
 import { plainHostMemory } from "../src/host-transfer.ts";
@@ -205,7 +206,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
     const results: number[][] = [];
     for (const plan of [one, several]) {
       const pool = new BufferPool(device);
-      const ledger = new ArrayLedger<GPUBuffer>((buffer) => pool.release(buffer));
+      const ledger = new ArrayLedger<ArrayBlock>((block) => releaseBlock(pool, block));
       const pipelines = new PipelineCache(device);
       const executable = new WebGpuExecutable({
         graph,
@@ -218,15 +219,13 @@ describe.skipIf(!hasAdapter)("executable", () => {
         choices: {},
         donate: [],
       });
-      const inputs = wideInputs.map((array) => {
-        const buffer = pool.take(array.bytes().byteLength);
-        device.gpu.queue.writeBuffer(buffer, 0, array.data as Float32Array<ArrayBuffer>);
-        return ledger.open({ dtype: array.dtype, shape: array.shape }, buffer);
-      });
+      const inputs = wideInputs.map((array) =>
+        ledger.open({ dtype: array.dtype, shape: array.shape }, uploadBytes(device, pool, array.bytes())),
+      );
       const [output] = await executable.run(inputs);
       const staging = device.gpu.createBuffer({ size: 64 * 64 * 4, usage: 0x01 | 0x08 }); // MAP_READ | COPY_DST
       const encoder = device.gpu.createCommandEncoder();
-      encoder.copyBufferToBuffer(ledger.own(output!).memory, 0, staging, 0, staging.size);
+      encoder.copyBufferToBuffer(await ledger.own(output!).memory.buffer, 0, staging, 0, staging.size);
       device.gpu.queue.submit([encoder.finish()]);
       await staging.mapAsync(1); // MAP_READ
       results.push([...new Float32Array(staging.getMappedRange().slice(0))]);
@@ -265,14 +264,14 @@ describe.skipIf(!hasAdapter)("executable", () => {
   test("a run that finds no room for all of its outputs gives back those it had", async () => {
     const { device } = backend;
     const pool = new BufferPool(device);
-    const ledger = new ArrayLedger<GPUBuffer>((buffer) => pool.release(buffer));
+    const ledger = new ArrayLedger<ArrayBlock>((block) => releaseBlock(pool, block));
     const graph = optimize(trace((x: Tensor) => [add(x, 1), add(x, 2)], [{ dtype: "f32", shape: [1000] }] as never).graph);
     const plan = planMemory(graph, { alignment: 256, viewAlignment: device.facts.bindingAlignment });
     const pipelines = new PipelineCache(device);
     const parts = { graph, device, pool, pipelines, ledger, hostMemory: plainHostMemory, choices: {}, donate: [] };
     const tooLarge = { ...plan, outputBytes: [plan.outputBytes[0]!, 2 * device.facts.maxBufferBytes] };
     const executable = new WebGpuExecutable({ ...parts, plan: tooLarge });
-    const x = ledger.open({ dtype: "f32", shape: [1000] }, pool.take(4000));
+    const x = ledger.open({ dtype: "f32", shape: [1000] }, uploadBytes(device, pool, new Uint8Array(4000)));
     const held = pool.bytesInUse;
     await expect(executable.run([x])).rejects.toThrow(/maxBufferSize/);
     expect(pool.bytesInUse).toBe(held);

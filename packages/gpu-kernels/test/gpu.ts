@@ -2,12 +2,12 @@ import { createWebGpuBackend, type WebGpuBackend, type WebGpuBackendOptions } fr
 import { openNodeGpu } from "../src/node.ts";
 
 // One instance for the whole process: one that is collected too early aborts it.
-const instance: Promise<GPU> = openNodeGpu();
+export const nodeGpu: Promise<GPU> = openNodeGpu();
 
 /** Whether there is an adapter; tests that need one are skipped by name where there is none. */
 export const hasAdapter: boolean = await (async () => {
   try {
-    return (await (await instance).requestAdapter()) !== null;
+    return (await (await nodeGpu).requestAdapter()) !== null;
   } catch {
     return false;
   }
@@ -15,4 +15,4 @@ export const hasAdapter: boolean = await (async () => {
 
 /** A backend on this machine's adapter. Close it when the tests are done. */
 export const openBackend = async (options: Omit<WebGpuBackendOptions, "gpu"> = {}): Promise<WebGpuBackend> =>
-  createWebGpuBackend({ gpu: await instance, ...options });
+  createWebGpuBackend({ gpu: await nodeGpu, ...options });

@@ -1,0 +1,126 @@
+import { setImmediate } from "node:timers/promises";
+
+/** Memory of a device, as a test sees and sets it. Bytes. */
+export interface ScarceMemory {
+  budget: number;
+  /** Buffers that were made and not destroyed. */
+  readonly live: number;
+  /** When all that the device was asked has been answered. */
+  readonly quiet: () => Promise<void>;
+}
+
+class GPUOutOfMemoryError {
+  readonly message: string;
+
+  constructor(message: string) {
+    this.message = message;
+  }
+}
+
+/** What `target` is, with some members of our own. Methods of native objects want the object itself as `this`. */
+const withMembers = <T extends object>(target: T, members: Partial<Record<keyof T, unknown>>): T =>
+  new Proxy(target, {
+    get: (_, name): unknown => {
+      if (name in members) return members[name as keyof T];
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? (value as (...args: unknown[]) => unknown).bind(target) : value;
+    },
+  });
+
+/**
+ * A real WebGPU whose devices have room for `memory.budget` bytes of buffers. Beyond, as WebGPU has it, `createBuffer` returns a buffer that is broken (a real one:
+ * any use of it is refused), and the error goes to the innermost scope for it, or else to listeners. What a destroyed buffer took is there again only after
+ * submitted work was waited for.
+ */
+export const scarceGpu = (real: GPU): { readonly gpu: GPU; readonly memory: ScarceMemory } => {
+  let [live, asked] = [0, 0];
+  /** Of destroyed buffers, as long as nobody has waited for what was submitted. */
+  const dying = new Map<GPUBuffer, number>();
+  const memory = {
+    budget: Infinity,
+    get live() {
+      return live;
+    },
+    quiet: async () => {
+      for (let still = 0; still < 2; still++) {
+        if (asked > 0) still = 0;
+        await setImmediate();
+      }
+    },
+  };
+  const answering = async <T>(answer: Promise<T>): Promise<T> => {
+    asked++;
+    try {
+      return await answer;
+    } finally {
+      asked--;
+    }
+  };
+
+  const wrapDevice = (device: GPUDevice): GPUDevice => {
+    const scopes: { readonly filter: GPUErrorFilter; error: GPUOutOfMemoryError | null }[] = [];
+    const listeners: ((event: unknown) => void)[] = [];
+
+    const brokenBuffer = (descriptor: GPUBufferDescriptor): GPUBuffer => {
+      const error = new GPUOutOfMemoryError(`no room for ${descriptor.size} bytes`);
+      const scope = scopes.findLast(({ filter }) => filter === "out-of-memory");
+      if (scope !== undefined) scope.error ??= error;
+      else for (const listener of listeners) queueMicrotask(() => listener({ error }));
+      device.pushErrorScope("validation");
+      const buffer = device.createBuffer({ ...descriptor, usage: 0 });
+      void device.popErrorScope();
+      return buffer;
+    };
+    const createBuffer = (descriptor: GPUBufferDescriptor): GPUBuffer => {
+      const { size } = descriptor;
+      if ([...dying.values()].reduce((sum, bytes) => sum + bytes, live + size) > memory.budget) return brokenBuffer(descriptor);
+      const buffer = device.createBuffer(descriptor);
+      live += size;
+      let destroyed = false;
+      buffer.destroy = () => {
+        if (destroyed) return;
+        destroyed = true;
+        live -= size;
+        dying.set(buffer, size);
+        GPUBuffer.prototype.destroy.call(buffer);
+      };
+      return buffer;
+    };
+    const onSubmittedWorkDone = async (): Promise<undefined> => {
+      const freed = [...dying.keys()];
+      await answering(device.queue.onSubmittedWorkDone());
+      for (const buffer of freed) dying.delete(buffer);
+    };
+
+    return withMembers(device, {
+      createBuffer,
+      queue: withMembers(device.queue, { onSubmittedWorkDone }),
+      pushErrorScope: (filter: GPUErrorFilter) => {
+        scopes.push({ filter, error: null });
+        device.pushErrorScope(filter);
+      },
+      popErrorScope: async () => {
+        const scope = scopes.pop()!;
+        const told = await answering(device.popErrorScope());
+        return scope.error ?? told;
+      },
+      addEventListener: (type: string, listener: (event: unknown) => void) => {
+        if (type === "uncapturederror") listeners.push(listener);
+        device.addEventListener(type as "uncapturederror", listener);
+      },
+    });
+  };
+
+  const gpu = withMembers(real, {
+    requestAdapter: async (options?: GPURequestAdapterOptions) => {
+      const adapter = await real.requestAdapter(options);
+      return (
+        adapter &&
+        withMembers(adapter, {
+          requestDevice: async (descriptor?: GPUDeviceDescriptor) => wrapDevice(await adapter.requestDevice(descriptor)),
+        })
+      );
+    },
+  });
+  return { gpu, memory };
+};
