@@ -9,6 +9,13 @@ export interface PostedRequest extends CollectiveRequest {
   readonly tag: number;
 }
 
+// A region lies in a request as its address and, in the next word, its length.
+
+const endOf = (words: Int32Array, at: number): number => (words[at]! >>> 0) + (words[at + 1]! >>> 0);
+
+const regionAt = (words: Int32Array, at: number, memory: ArrayBufferLike): Uint8Array =>
+  new Uint8Array(memory, words[at]! >>> 0, words[at + 1]! >>> 0);
+
 /** Whether request `sequence` is among the first `done`; counts wrap around. */
 const covers = (done: number, sequence: number): boolean => ((done - sequence) | 0) >= 0;
 
@@ -99,37 +106,39 @@ export class Lane {
     if (this.control.companionBusy) this.control.ring(this.control.rank, "mail");
   }
 
-  /** The oldest request that is not done. Hold the lock. */
+  /** The oldest request that is not done. Hold the lock. Called for each request, some of which take microseconds: makes nothing but what it returns. */
   next(): PostedRequest {
+    const { words } = this.control;
     const at = this.control.requestAt(this.index, (this.done + 1) | 0);
-    const word = (name: keyof typeof requestWord): number => this.control.words[at + requestWord[name]]!;
-    const regions = ["input", "output", ...(word("capacity") === absent ? [] : (["rows", "receivedRows"] as const))] as const;
-    const ends = regions.map((name) => (word(name) >>> 0) + (word(`${name}Bytes`) >>> 0));
+    const capacity = words[at + requestWord.capacity]!;
+    let end = Math.max(endOf(words, at + requestWord.input), endOf(words, at + requestWord.output));
+    if (capacity !== absent) end = Math.max(end, endOf(words, at + requestWord.rows), endOf(words, at + requestWord.receivedRows));
     // A thread may still see the buffer as it was before another thread grew the memory; growing by nothing brings it up to date.
-    if (this.memory.buffer.byteLength < Math.max(...ends)) this.memory.grow(0);
+    if (this.memory.buffer.byteLength < end) this.memory.grow(0);
     // Looked at once: after another thread has grown the memory it is another object over the same bytes, and a request in place would not be seen as one.
     const { buffer } = this.memory;
-    const region = (name: (typeof regions)[number]): Uint8Array => new Uint8Array(buffer, word(name) >>> 0, word(`${name}Bytes`) >>> 0);
-    const tag = word("tag");
+    const tag = words[at + requestWord.tag]!;
     const kind = kindOf(tag);
-    return {
+    const to = words[at + requestWord.to]!;
+    const from = words[at + requestWord.from]!;
+    const request: { -readonly [key in keyof PostedRequest]: PostedRequest[key] } = {
       tag,
       kind: kind === "agreement" ? "all-gather" : kind,
-      dtype: dtypes[word("dtype")]!,
-      reduction: reductions[word("reduction")]!,
-      input: region("input"),
-      output: region("output"),
-      root: word("root"),
-      ...(word("to") !== absent && { to: word("to") }),
-      ...(word("from") !== absent && { from: word("from") }),
-      ...(word("capacity") !== absent && {
-        ragged: {
-          capacity: word("capacity"),
-          rows: region("rows"),
-          receivedRows: region("receivedRows"),
-        },
-      }),
+      dtype: dtypes[words[at + requestWord.dtype]!]!,
+      reduction: reductions[words[at + requestWord.reduction]!]!,
+      input: regionAt(words, at + requestWord.input, buffer),
+      output: regionAt(words, at + requestWord.output, buffer),
+      root: words[at + requestWord.root]!,
     };
+    if (to !== absent) request.to = to;
+    if (from !== absent) request.from = from;
+    if (capacity !== absent)
+      request.ragged = {
+        capacity,
+        rows: regionAt(words, at + requestWord.rows, buffer),
+        receivedRows: regionAt(words, at + requestWord.receivedRows, buffer),
+      };
+    return request;
   }
 
   /** The oldest request is done, after sending so many bytes. Hold the lock. */
