@@ -217,7 +217,7 @@ export const jobSchema: z.ZodType<Job> = z
           .describe("Compare digests of all parameters between ranks after each so many steps, and before each checkpoint; 0 for never."),
       })
       .prefault({})
-      .describe("Ranks hold replicas of the parameters, bit for bit; a run whose replicas differ is stopped."),
+      .describe("Ranks hold replicas of the parameters and of the optimizer's state, bit for bit; a run whose replicas differ is stopped."),
   })
   .describe("A training job of skein-train.");
 

@@ -1,10 +1,11 @@
 import { createCpuBackend } from "@skein/cpu-kernels";
-import { type Backend, type Communicator, NdArray } from "@skein/tensor-core";
+import { type Backend, type Communicator, type DeviceArray, NdArray } from "@skein/tensor-core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { hasAdapter } from "../test/adapter.ts";
 import { type BackendName, openWebGpu } from "./backend.ts";
 import { findDrift, replicaCheck } from "./replica-check.ts";
+import type { DeviceState } from "./train-state.ts";
 
 /** Ranks of one thread that meet whenever each has brought a text. */
 const meeting = (worldSize: number): Communicator[] => {
@@ -37,22 +38,32 @@ const open: { readonly [name in BackendName]: () => Promise<Backend & { close?: 
   webgpu: () => openWebGpu(),
 };
 
-/** What each rank says of states that are alike but for one bit, if any. */
+/** What each rank says of states that are alike but for one bit, if any, and what each has alone. */
 const compare = async (
   name: BackendName,
   worldSize: number,
-  flipped?: { readonly rank: number; readonly bit: number },
+  flipped?: { readonly rank: number; readonly bit: number; readonly tensor?: "weight" | "momentum" | "residual" },
 ): Promise<string[]> => {
   const backend = await open[name]();
-  const stateOf = (rank: number): { params: unknown; model: unknown } => {
-    const weight = NdArray.from(
-      Array.from({ length: 65 }, (_, i) => Math.sin(i)),
-      [13, 5],
-    );
-    if (flipped?.rank === rank) weight.bytes()[flipped.bit >> 3]! ^= 1 << (flipped.bit & 7);
+  const stateOf = (rank: number): DeviceState => {
+    const matrix = (name: "weight" | "momentum" | "residual"): DeviceArray => {
+      const array = NdArray.from(
+        Array.from({ length: 65 }, (_, i) => Math.sin(i)),
+        [13, 5],
+      );
+      if (flipped?.rank === rank && (flipped.tensor ?? "weight") === name) array.bytes()[flipped.bit >> 3]! ^= 1 << (flipped.bit & 7);
+      return backend.upload(array);
+    };
     return {
-      params: { bias: backend.upload(NdArray.from([1, 2])), weight: backend.upload(weight) },
+      params: { bias: backend.upload(NdArray.from([1, 2])), weight: matrix("weight") },
       model: { mean: backend.upload(NdArray.scalar(3)) },
+      optimizer: [{ momentum: { weight: matrix("momentum") } }],
+      lossScale: {},
+      residuals: [matrix("residual")],
+      pending: [[backend.upload(NdArray.scalar(rank))]],
+      due: backend.upload(NdArray.scalar(rank, "u32")),
+      key: backend.upload(NdArray.from([1, 2], [2], "u32")),
+      step: backend.upload(NdArray.scalar(40, "u32")),
     };
   };
   const answers = await Promise.all(
@@ -79,6 +90,13 @@ describe.each<BackendName>(["cpu", "webgpu"])("replicas on %s", (name) => {
           );
     },
   );
+});
+
+test("the optimizer's state counts; what each rank has alone does not", async () => {
+  for (const bit of [0, 65 * 32 - 1])
+    for (const answer of await compare("cpu", 3, { rank: 2, bit, tensor: "momentum" }))
+      expect(answer).toMatch(/step 40: optimizer\.0\.momentum\.weight is not on rank 2 what it is on ranks 0, 1;/);
+  expect(await compare("cpu", 2, { rank: 1, bit: 5, tensor: "residual" })).toEqual(["the same", "the same"]);
 });
 
 test("where no most agree, rank 0 is what others are compared with", async () => {

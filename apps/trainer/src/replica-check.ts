@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { type Backend, type Communicator, type DeviceArray, flattenTree, leafPaths } from "@skein/tensor-core";
+import type { Backend, Communicator } from "@skein/tensor-core";
 import { formatRanks } from "@skein/collectives";
 import { RunError } from "./errors.ts";
-import type { DeviceState } from "./train-state.ts";
+import { type DeviceState, splitLeaves } from "./train-state.ts";
 
 /** A tensor that is not the same on all ranks. */
 export interface Drift {
@@ -39,24 +39,24 @@ const describe = (drift: readonly Drift[]): string => {
 };
 
 /**
- * Make what compares parameters and running statistics between ranks, bit for bit: after each step all ranks must hold the same. Each rank reads its own
- * back from the device and digests it; only digests travel.
+ * Make what compares between ranks, bit for bit, all that rank 0 saves for everybody: parameters, running statistics, the optimizer's state. After each step
+ * all ranks must hold the same; residuals are each rank's own. Each rank reads its state back from the device and digests it; only digests travel.
  *
  * @returns a function that every rank calls after the same step. It throws a RunError that names tensors and ranks, on all ranks alike.
  */
 export const replicaCheck =
   (backend: Backend, world: Communicator) =>
-  async ({ params, model }: Pick<DeviceState, "params" | "model">, step: number): Promise<void> => {
+  async (state: DeviceState, step: number): Promise<void> => {
     if (world.worldSize === 1) return;
-    const tree = { params, model };
+    const { shared } = splitLeaves(state);
     const digests: string[] = [];
-    for (const leaf of flattenTree<DeviceArray>(tree).leaves) digests.push(digestOf((await backend.download(leaf)).bytes()));
+    for (const leaf of shared.values()) digests.push(digestOf((await backend.download(leaf)).bytes()));
     const whole = await world.exchangeTexts(digestOf(...digests));
     if (whole.every((digest) => digest === whole[0])) return;
     const all = (await world.exchangeTexts(digests.join())).map((text) => text.split(","));
     throw new RunError(
       "replicas-differ",
-      `step ${step}: ${describe(findDrift(leafPaths(tree), all))}; replicas must hold the same bits after every step. ` +
+      `step ${step}: ${describe(findDrift([...shared.keys()], all))}; replicas must hold the same bits after every step. ` +
         "The memory or processor of a host may be faulty: test it, then go on with skein-train resume from the last checkpoint, when all were the same",
     );
   };
