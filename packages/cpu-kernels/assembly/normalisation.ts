@@ -108,7 +108,8 @@ function backward(
   const partialGamma = scratch;
   const partialBeta = scratch + bytes;
   const partialBytes = centred ? 2 * bytes : bytes;
-  // One group is the total itself.
+  // One block is the row itself, and one group the total.
+  const long = bytes > BLOCK_BYTES;
   const grouped = rows > GROUP_ROWS;
   const groupGamma = grouped ? scratch + partialBytes : dGamma;
   const groupBeta = grouped ? groupGamma + bytes : dBeta;
@@ -119,13 +120,13 @@ function backward(
     const at = <usize>row << 2;
     const mean: f32 = centred ? load<f32>(means + at) : 0;
     const rstd = load<f32>(rstds + at);
+    let sumH: f32 = 0;
+    let sumHN: f32 = 0;
     let wideH: f64 = 0;
     let wideHN: f64 = 0;
     let i: usize = 0;
-    while (i < bytes) {
-      const end = min(bytes, i + BLOCK_BYTES);
-      let blockH: f32 = 0;
-      let blockHN: f32 = 0;
+    do {
+      const end = long ? min(bytes, i + BLOCK_BYTES) : bytes;
       if (ASC_FEATURE_SIMD) {
         let lanesH = f32x4.splat(0);
         let lanesHN = f32x4.splat(0);
@@ -140,25 +141,31 @@ function backward(
             lanesH = f32x4.add(lanesH, h);
           }
         }
-        blockH = sumLanes(lanesH);
-        blockHN = sumLanes(lanesHN);
+        sumH = sumLanes(lanesH);
+        sumHN = sumLanes(lanesHN);
       }
       for (; i < end; i += 4) {
         const gradient = load<f32>(g + i);
         const normal = (load<f32>(x + i) - mean) * rstd;
         const h = gradient * load<f32>(gamma + i);
         store<f32>(partialGamma + i, load<f32>(partialGamma + i) + gradient * normal);
-        blockHN += h * normal;
+        sumHN += h * normal;
         if (centred) {
           store<f32>(partialBeta + i, load<f32>(partialBeta + i) + gradient);
-          blockH += h;
+          sumH += h;
         }
       }
-      if (centred) wideH += <f64>blockH;
-      wideHN += <f64>blockHN;
+      if (long) {
+        if (centred) wideH += <f64>sumH;
+        wideHN += <f64>sumHN;
+        sumH = 0;
+        sumHN = 0;
+      }
+    } while (i < bytes);
+    if (long) {
+      sumH = <f32>wideH;
+      sumHN = <f32>wideHN;
     }
-    const sumH = <f32>wideH;
-    const sumHN = <f32>wideHN;
     // dx = h·rstd + ((x − mean)·factor + term): the sums go into two numbers per row.
     const factor = -rstd * rstd * sumHN / <f32>width;
     const term = -rstd * sumH / <f32>width;

@@ -1,5 +1,6 @@
 // Sums of f32 in two levels, so that the error stays near one rounding however many terms there are: short blocks add up in f32, the
 // blocks in f64. The order of additions depends on the shape alone.
+import { sumLanes } from "./lanes";
 
 /** Terms of a block. Each lane of a block sum adds 16 of them one after the other. */
 const BLOCK: i32 = 512;
@@ -36,29 +37,34 @@ function sumTerms(magnitudes: bool, x: usize, n: i32): f32 {
   const end = x + ((<usize>n) << 2);
   let total: f32 = 0;
   if (ASC_FEATURE_SIMD) {
-    if (n >= 16) {
+    if (n >= 4) {
       const zero = f32x4.splat(0);
-      let a = zero,
-        b = zero,
-        c = zero,
-        d = zero,
-        e = zero,
-        f = zero,
-        g = zero,
-        h = zero;
-      for (const blocks = x + ((<usize>(n & ~31)) << 2); x < blocks; x += 128) {
-        a = f32x4.add(a, terms(magnitudes, x));
-        b = f32x4.add(b, terms(magnitudes, x + 16));
-        c = f32x4.add(c, terms(magnitudes, x + 32));
-        d = f32x4.add(d, terms(magnitudes, x + 48));
-        e = f32x4.add(e, terms(magnitudes, x + 64));
-        f = f32x4.add(f, terms(magnitudes, x + 80));
-        g = f32x4.add(g, terms(magnitudes, x + 96));
-        h = f32x4.add(h, terms(magnitudes, x + 112));
+      let a = zero;
+      // Fewer terms do not fill eight vectors once.
+      if (n >= 32) {
+        let b = zero,
+          c = zero,
+          d = zero,
+          e = zero,
+          f = zero,
+          g = zero,
+          h = zero;
+        for (const blocks = x + ((<usize>(n & ~31)) << 2); x < blocks; x += 128) {
+          a = f32x4.add(a, terms(magnitudes, x));
+          b = f32x4.add(b, terms(magnitudes, x + 16));
+          c = f32x4.add(c, terms(magnitudes, x + 32));
+          d = f32x4.add(d, terms(magnitudes, x + 48));
+          e = f32x4.add(e, terms(magnitudes, x + 64));
+          f = f32x4.add(f, terms(magnitudes, x + 80));
+          g = f32x4.add(g, terms(magnitudes, x + 96));
+          h = f32x4.add(h, terms(magnitudes, x + 112));
+        }
+        for (; x + 16 <= end; x += 16) a = f32x4.add(a, terms(magnitudes, x));
+        a = f32x4.add(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)), f32x4.add(f32x4.add(e, f), f32x4.add(g, h)));
+      } else {
+        for (; x + 16 <= end; x += 16) a = f32x4.add(a, terms(magnitudes, x));
       }
-      for (; x + 16 <= end; x += 16) a = f32x4.add(a, terms(magnitudes, x));
-      a = f32x4.add(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)), f32x4.add(f32x4.add(e, f), f32x4.add(g, h)));
-      total = f32x4.extract_lane(a, 0) + f32x4.extract_lane(a, 1) + (f32x4.extract_lane(a, 2) + f32x4.extract_lane(a, 3));
+      total = sumLanes(a);
     }
     for (; x < end; x += 4) total += term(magnitudes, x);
   } else {
@@ -92,6 +98,8 @@ export function sumMagnitudesBlocks(x: usize, n: i32): f64 {
 }
 
 /** Sum of `n` neighbours. */
+// @ts-ignore: decorator
+@inline
 export function sumRow(x: usize, n: i32): f32 {
   return n <= BLOCK ? sumBlock(x, n) : <f32>sumBlocks(x, n);
 }
