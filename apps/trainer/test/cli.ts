@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -48,6 +49,37 @@ export const startWith = ({ env = {}, launcher = [] }: StartOptions, folder: str
 };
 
 export const skeinTrain = (folder: string, ...args: string[]): Promise<Ended> => start(folder, ...args).ended;
+
+/** A port of this machine that nobody listens on. */
+export const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+
+/** How one of two processes of a run is started by hand, as a launcher would on each machine. */
+export interface RankStart {
+  readonly folder: string;
+  /** Where rank 0 hosts the rendezvous. */
+  readonly port: number;
+  readonly rank: number;
+  /** After `run job.yaml`. */
+  readonly args: readonly string[];
+  readonly secret?: string | undefined;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export const startRank = ({ folder, port, rank, args, secret = "s".repeat(43), env = {} }: RankStart): Running =>
+  startWith(
+    { env: { ...env, RANK: String(rank), WORLD_SIZE: "2", SKEIN_COORDINATOR: `127.0.0.1:${port}`, SKEIN_SECRET: secret } },
+    folder,
+    "run",
+    "job.yaml",
+    ...args,
+    "--resume-if-possible",
+  );
 
 /** A folder of its own, with a tiny job in `job.yaml`: 2 ranks, 640 digits, a small MLP, top-k with error feedback. */
 export const jobFolder = (): { readonly folder: string; readonly remove: () => void } => {
@@ -121,6 +153,14 @@ export const until = async (running: Running, condition: () => boolean): Promise
     if (over) throw new Error(`the run ended before what was waited for: ${running.stderr()}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
+};
+
+/** Connections that this machine has made to a port and that stand, by Linux's table: address, port and state in hexadecimal. */
+export const connectionsTo = (port: number): number => {
+  const remote = `:${port.toString(16).toUpperCase().padStart(4, "0")} 01 `;
+  return readFileSync("/proc/net/tcp", "utf8")
+    .split("\n")
+    .filter((line) => line.includes(remote)).length;
 };
 
 /** The processes that a process has started, oldest first. Linux. */

@@ -1,9 +1,19 @@
-import { readFileSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { checkpointBytes, checkpointNames, jobFolder, type Running, skeinTrain, startWith, stepLosses, until } from "./cli.ts";
+import {
+  checkpointBytes,
+  checkpointNames,
+  freePort,
+  jobFolder,
+  type Running,
+  skeinTrain,
+  startRank,
+  startWith,
+  stepLosses,
+  until,
+} from "./cli.ts";
 
 // Processes that a launcher has started, all by one command: each finds out by its environment which rank it is.
 
@@ -17,45 +27,16 @@ let remove: () => void;
 beforeEach(() => ({ folder, remove } = jobFolder()));
 afterEach(() => remove());
 
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
-
-/** Start a rank by hand, as a machine would. */
-const startRank = (port: number, rank: number, args: readonly string[] = [], secret = "s".repeat(43)): Running =>
-  startWith(
-    { env: { RANK: String(rank), WORLD_SIZE: "2", SKEIN_COORDINATOR: `127.0.0.1:${port}`, SKEIN_SECRET: secret } },
-    folder,
-    "run",
-    "job.yaml",
-    ...long,
-    "--transport",
-    "tcp",
-    "--output",
-    "run",
-    "--resume-if-possible",
-    ...args,
-  );
-
 const launch = async (
   args: readonly string[] = [],
   secrets: readonly (string | undefined)[] = [undefined, undefined],
 ): Promise<Running[]> => {
   const port = await freePort();
-  return secrets.map((secret, rank) => startRank(port, rank, args, secret));
+  return secrets.map((secret, rank) =>
+    startRank({ folder, port, rank, args: [...long, "--transport", "tcp", "--output", "run", ...args], secret }),
+  );
 };
 
-/** Connections that this machine has made to a port and that stand, by Linux's table: address, port and state in hexadecimal. */
-const connectionsTo = (port: number): number => {
-  const remote = `:${port.toString(16).toUpperCase().padStart(4, "0")} 01 `;
-  return readFileSync("/proc/net/tcp", "utf8")
-    .split("\n")
-    .filter((line) => line.includes(remote)).length;
-};
 const reached = (): boolean => checkpointNames(join(folder, "run")).includes("step-00000030");
 const expectSame = (): void => {
   expect(checkpointBytes(join(folder, "run"), 120)).toEqual(checkpointBytes(join(reference, "threads"), 120));
@@ -131,32 +112,11 @@ test.each([1, 2, 3])("SIGTERM to all ranks, at moments %i, saves once, and all e
   expectSame();
 });
 
-// As when a machine is suspended, and its cluster starts the other rank again meanwhile.
-test("a host of the run that is paused costs a restart, and not the job", async () => {
-  const port = await freePort();
-  const [host, other] = [startRank(port, 0), startRank(port, 1)];
-  await until(host, reached);
-  host.child.kill("SIGSTOP");
-  other.child.kill("SIGKILL");
-  await other.ended;
-  const before = connectionsTo(port);
-  const again = startRank(port, 1);
-  await until(again, () => connectionsTo(port) > before);
-  host.child.kill("SIGCONT");
-  const { code, stderr } = await host.ended;
-  expect([code, stderr]).toEqual([1, expect.stringContaining("rank 1")]);
-  const ended = await Promise.all([startRank(port, 0), again].map((rank) => rank.ended));
-  expect(ended.map((rank) => [rank.code, rank.stderr.match(/^\s+at .*/m)])).toEqual([
-    [0, null],
-    [0, null],
-  ]);
-  expectSame();
-});
-
 test("a port that an earlier start still holds is told as what time can cure", async () => {
-  const port = await freePort();
-  const holder = createServer().listen(port, "127.0.0.1");
-  const { code, stderr } = await startRank(port, 0).ended;
+  const holder = createServer().listen(0, "127.0.0.1");
+  await once(holder, "listening");
+  const { port } = holder.address() as AddressInfo;
+  const { code, stderr } = await startRank({ folder, port, rank: 0, args: ["--transport", "tcp", "--output", "run"] }).ended;
   holder.close();
   expect(stderr).toContain(`port ${port} of this machine is in use, so the ranks cannot meet there; end what an earlier start has left`);
   expect(stderr).not.toMatch(/^\s+at /m);

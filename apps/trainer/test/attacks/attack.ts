@@ -1,3 +1,5 @@
+import type { SoundRun } from "./attacked-run.ts";
+
 /** How an attack went. */
 export interface Outcome {
   /** Tries, by what they were aimed at or how they ended; for people. */
@@ -6,13 +8,15 @@ export interface Outcome {
   readonly fallen: readonly string[];
 }
 
-interface AttackInput {
+export interface AttackInput {
   /** How often to try. */
   readonly count: number;
   /** What is drawn follows from it, so that a try that did harm can be made again. */
   readonly seed: string;
   /** A folder of the attack's own; it is removed afterwards. */
   readonly folder: string;
+  /** What a run must end with, whatever is done to it. */
+  readonly sound: SoundRun;
 }
 
 /** Something that the outside may do to a run. One file each, and a row in the table. */

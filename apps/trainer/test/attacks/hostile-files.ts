@@ -3,7 +3,7 @@ import { parseIdx } from "@skein/data";
 import { NdArray, readSafetensors, SkeinError, writeSafetensors } from "@skein/tensor-core";
 import { parseJob } from "../../src/config.ts";
 import type { Attack } from "./attack.ts";
-import { drawFrom, Tally } from "./draw.ts";
+import { countTries } from "./count-tries.ts";
 
 const job = `name: digits
 ranks: 2
@@ -81,12 +81,9 @@ export const hostileFiles: Attack = {
   what: "files from outside are mutated: each is read, or refused by one error of ours of bounded length",
   fewTries: 400,
   tries: 50_000,
-  run: async ({ count, seed }) => {
-    const draw = drawFrom(seed);
-    const tally = new Tally();
-    const fallen: string[] = [];
-    for (let attempt = 0; attempt < count; attempt++) {
-      const { name, sound, read } = readers[attempt % readers.length]!;
+  run: (input) =>
+    countTries(input, (number, draw) => {
+      const { name, sound, read } = readers[number % readers.length]!;
       let bytes = sound;
       const slight = draw(2) === 0; // what is nearly sound goes deepest
       for (let changes = slight ? 1 : 1 + draw(3); changes > 0; changes--) {
@@ -97,14 +94,12 @@ export const hostileFiles: Attack = {
       }
       try {
         read(bytes);
-        tally.add(`${name} read`);
+        return { counted: `${name} read` };
       } catch (error) {
-        const message = error instanceof Error ? error.message : String(error);
-        if (!(error instanceof SkeinError) || error.kind !== "user") fallen.push(`${name}, try ${attempt}: ${String(error).slice(0, 200)}`);
-        else if (message.length > mostCharacters) fallen.push(`${name}, try ${attempt}: a message of ${message.length} characters`);
-        tally.add(`${name} refused`);
+        const counted = `${name} refused`;
+        if (!(error instanceof SkeinError) || error.kind !== "user") return { counted, harm: `${name}: ${String(error).slice(0, 200)}` };
+        const { length } = error.message;
+        return { counted, harm: length > mostCharacters ? `${name}: a message of ${length} characters` : undefined };
       }
-    }
-    return { counts: tally.counts, fallen };
-  },
+    }),
 };

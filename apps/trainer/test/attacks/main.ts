@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { parseArgs } from "node:util";
+import { soundRun } from "./attacked-run.ts";
 import { formatOutcome, runAttack } from "./run-attack.ts";
 import { attacks } from "./table.ts";
 
@@ -19,9 +20,11 @@ if (unknown.length > 0 || (tries !== undefined && !(Number.isSafeInteger(tries) 
 const seed = values.seed ?? randomBytes(4).toString("hex");
 console.log(`seed ${seed}`);
 let harm = 0;
+const sound = soundRun();
+process.once("exit", () => sound.remove());
 for (const attack of attacks.filter(({ name }) => positionals.length === 0 || positionals.includes(name))) {
   console.log(`\n── ${attack.what}`);
-  const outcome = await runAttack(attack, tries ?? attack.tries, seed);
+  const outcome = await runAttack(attack, tries ?? attack.tries, seed, sound);
   console.log(formatOutcome(attack, outcome));
   harm += outcome.fallen.length;
 }

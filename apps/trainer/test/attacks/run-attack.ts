@@ -2,12 +2,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Attack, Outcome } from "./attack.ts";
+import type { SoundRun } from "./attacked-run.ts";
 
 /** Run an attack in a folder of its own. */
-export const runAttack = async (attack: Attack, count: number, seed: string): Promise<Outcome> => {
+export const runAttack = async (attack: Attack, count: number, seed: string, sound: SoundRun): Promise<Outcome> => {
   const folder = mkdtempSync(join(tmpdir(), `skein-attack-${attack.name}-`));
   try {
-    return await attack.run({ count, seed, folder });
+    return await attack.run({ count, seed, folder, sound });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -1,5 +1,5 @@
 import type { Attack } from "./attack.ts";
-import { drawFrom, Tally } from "./draw.ts";
+import { tryCases } from "./count-tries.ts";
 import { saveCheckpoints } from "./saved-checkpoints.ts";
 
 export const tear: Attack = {
@@ -7,8 +7,8 @@ export const tear: Attack = {
   what: "a checkpoint's file ends early, or its end is zeros: the checkpoint before is used, and why is said",
   fewTries: 100,
   tries: 20_000,
-  run: async ({ count, seed, folder }) => {
-    const { files, harmOf } = saveCheckpoints(folder);
+  run: (input) => {
+    const { files, harmOf } = saveCheckpoints(input.folder);
     const tears = [...files].flatMap(([name, bytes]) =>
       Array.from({ length: bytes.length }, (_, at) => [
         { name, at, how: "cut", bytes: bytes.subarray(0, at) },
@@ -17,15 +17,9 @@ export const tear: Attack = {
     );
     // Zeros where zeros were are no damage.
     const damaging = tears.filter(({ name, bytes }) => Buffer.compare(bytes, files.get(name)!) !== 0);
-    const draw = drawFrom(seed);
-    const tally = new Tally();
-    const fallen: string[] = [];
-    const chosen = count >= damaging.length ? damaging : Array.from({ length: count }, () => damaging[draw(damaging.length)]!);
-    for (const { name, at, how, bytes } of chosen) {
-      tally.add(`${name} ${how}`);
+    return tryCases(input, damaging, ({ name, at, how, bytes }) => {
       const harm = harmOf(name, bytes);
-      if (harm !== undefined) fallen.push(`${name}, ${how} from byte ${at}: ${harm}`);
-    }
-    return { counts: tally.counts, fallen };
+      return { counted: `${name} ${how}`, harm: harm && `${name}, ${how} from byte ${at}: ${harm}` };
+    });
   },
 };

@@ -1,6 +1,7 @@
 import { channelBinding } from "../security/channel-binding.ts";
 import { PeerIdentityError } from "../security/errors.ts";
 import { HandshakeDialler, type Proven, unprovenBytes } from "../security/handshake.ts";
+import { tlsReasonOf } from "../security/tls-fault.ts";
 import { WireError } from "../wire/errors.ts";
 import type { FrameType } from "../wire/frame.ts";
 import { requestBytes, writeFrame } from "./accept.ts";
@@ -192,11 +193,11 @@ const dialOnce = (
         else if (error !== undefined && carrier.isIdentityError(error))
           fail(
             new PeerIdentityError(
-              `rank ${identity.rank} and rank ${peer.rank} at ${peer.host}:${peer.port} do not trust each other's certificates: ${error.message}; use the files of one skein-train certs init on all hosts`,
+              `rank ${identity.rank} and rank ${peer.rank} at ${peer.host}:${peer.port} do not trust each other's certificates: ${tlsReasonOf(error)}; use the files of one skein-train certs init on all hosts`,
               { cause: error },
             ),
           );
-        else fail(new Unreachable(error?.message ?? "it said goodbye at once", { cause: error }));
+        else fail(new Unreachable(error === undefined ? "it said goodbye at once" : tlsReasonOf(error), { cause: error }));
       },
     });
     frames.attach(socket, "dialled");

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { type ConnectionOptions, connect, createServer, type TLSSocket } from "node:tls";
 import { identityOf, provesWhat } from "../security/certificate-names.ts";
+import { isCertificateFault } from "../security/tls-fault.ts";
 import { type TlsIdentity, tlsClientOptions, tlsServerOptions } from "../security/tls-identity.ts";
 import type { Carrier } from "./carrier.ts";
 import { type LinkListener, listenForLinks } from "./link-listener.ts";
@@ -25,7 +26,7 @@ const overTls = (identity: TlsIdentity, handshakeTimeout: number): Carrier => ({
       ? undefined
       : `its certificate proves ${provesWhat(proven)}, not to be rank ${rank}; give each process its own certificate`;
   },
-  isIdentityError: (error) => /^(ERR_SSL|ERR_TLS|CERT_|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO)/.test((error as NodeJS.ErrnoException).code ?? ""),
+  isIdentityError: isCertificateFault,
 });
 
 /**

@@ -1,6 +1,7 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { guardServer } from "../security/guard-server.ts";
+import { tlsReasonOf } from "../security/tls-fault.ts";
 import { tlsServerOptions } from "../security/tls-identity.ts";
 import { type Unproven, UnprovenConnections } from "../security/unproven-connections.ts";
 import type { CheckedRendezvousOptions } from "./coordinator-options.ts";
@@ -33,7 +34,7 @@ export class ControlListener {
         ? createServer()
         : createTlsServer({ ...tlsServerOptions(security), rejectUnauthorized: false, handshakeTimeout }, ready);
     this.#server.on("tlsClientError", (error: Error, socket: Socket) => {
-      drop(`a connection from ${socket.remoteAddress ?? "a peer that is gone"}: no TLS handshake (${error.message})`);
+      drop(`a connection from ${socket.remoteAddress ?? "a peer that is gone"}: no TLS handshake (${tlsReasonOf(error)})`);
       socket.destroy();
     });
     const placeOf = guardServer(this.#server, new UnprovenConnections({ places: worldSize + strangersAtOnce, quota: worldSize }));

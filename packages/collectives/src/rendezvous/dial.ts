@@ -1,6 +1,7 @@
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { PeerIdentityError } from "../security/errors.ts";
+import { isCertificateFault, isTlsFault, tlsReasonOf } from "../security/tls-fault.ts";
 import { tlsClientOptions, type TlsIdentity } from "../security/tls-identity.ts";
 import type { RankAddress } from "./roster.ts";
 
@@ -56,9 +57,10 @@ export const explain = (error: NodeJS.ErrnoException, where: string): Error => {
   const code = error.code ?? "";
   if (error instanceof PeerIdentityError) return error;
   if (passing.has(code)) return new PassingError(`${error.syscall ?? "connection"} ${code}`, { cause: error });
-  if (code.startsWith("ERR_SSL") || code === "EPROTO" || /CERT|SELF_SIGNED|UNABLE_TO|ERR_TLS/.test(code))
+  if (isTlsFault(error)) return new PassingError(`what came is no TLS, or was altered on its way: ${tlsReasonOf(error)}`, { cause: error });
+  if (isCertificateFault(error))
     return new PeerIdentityError(
-      `TLS with ${where} failed (${code}: ${error.message}); use the files of one skein-train certs init on all hosts, while they are valid`,
+      `TLS with ${where} failed (${code}: ${tlsReasonOf(error)}); use the files of one skein-train certs init on all hosts, while they are valid`,
       { cause: error },
     );
   return error;

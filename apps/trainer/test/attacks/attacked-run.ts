@@ -1,0 +1,211 @@
+import { randomUUID } from "node:crypto";
+import { copyFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { writeCertificates } from "../../src/certificates/certificate-folder.ts";
+import { exitCodes } from "../../src/errors.ts";
+import { checkpointBytes, freePort, jobFolder, type Running, skeinTrain, startRank, startWith, stepLosses } from "../cli.ts";
+
+/** Of the job of `jobFolder`. */
+export const totalSteps = 30;
+
+/** The run that nobody attacks. */
+export interface SoundRun {
+  /** Put its job file into `folder`. */
+  copyJob(folder: string): void;
+  /** What is wrong with the end of the run in `output`, which should have the same bits. */
+  harmTo(output: string): Promise<string | undefined>;
+  remove(): void;
+}
+
+/** The sound run for any number of attacks; it is made when it is first needed. */
+export const soundRun = (): SoundRun => {
+  const { folder, remove } = jobFolder();
+  const bitsOf = (output: string): string => JSON.stringify([stepLosses(output), checkpointBytes(output, totalSteps)]);
+  let bits: Promise<string> | undefined;
+  const run = async (): Promise<string> => {
+    const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", "sound");
+    if (code !== 0) throw new Error(`the run without an attack fails: ${stderr}`);
+    return bitsOf(join(folder, "sound"));
+  };
+  return {
+    copyJob: (to) => copyFileSync(join(folder, "job.yaml"), join(to, "job.yaml")),
+    harmTo: async (output) => {
+      const expected = await (bits ??= run());
+      try {
+        return expected === bitsOf(output) ? undefined : "other bits";
+      } catch (error) {
+        return `an end that cannot be read: ${(error as Error).message}`;
+      }
+    },
+    remove,
+  };
+};
+
+/** Steps of the run in `output` that are written down. */
+export const stepsDone = (output: string): number => {
+  try {
+    return existsSync(join(output, "metrics.jsonl")) ? stepLosses(output).length : 0;
+  } catch {
+    return 0; // its last line is being written
+  }
+};
+
+export type Transport = "tcp" | "tls";
+
+export interface AttackedRunOptions {
+  readonly folder: string;
+  readonly transport: Transport;
+  /** Of `network`, in place of those below. */
+  readonly network?: Readonly<Record<string, string | number>>;
+  /** Of its processes. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+// Links are slow, so that there is time for an attack, and patience is short, so that its end comes soon.
+const settings = {
+  emulate: "{bytesPerSecond: 100000000, latencySeconds: 0.01}",
+  joinSeconds: 20,
+  silenceSeconds: 5,
+  timeoutSeconds: 8,
+};
+
+/** How the ranks of an attacked run came to their end. */
+export interface Ending {
+  /** Whether ranks were started again, or the run went on from a checkpoint by itself. */
+  readonly restarted: boolean;
+  /** What is wrong with it. */
+  readonly harm?: string | undefined;
+}
+
+/** What takes longer hangs: all limits of a run that nobody answers are below it. */
+const longestMilliseconds = 90_000;
+/** As a launcher does not start a rank again at once. */
+const noticeMilliseconds = 1500;
+const mostRestarts = 8;
+const worthAnother = (code: number): boolean => code === exitCodes.ok || code === exitCodes.failure || code === exitCodes.temporary;
+const mark = "SKEIN_TEST_ATTACKED_RUN";
+
+/** Processes that were started by this run, directly or not, and are there. Linux. */
+const processesWith = (word: string): number[] =>
+  readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, "latin1").includes(word);
+      } catch {
+        return false; // it has ended meanwhile, or is another's
+      }
+    });
+
+/** A run of two ranks, seen to its end as a launcher does. */
+export class AttackedRun {
+  /** The processes that were started last: of each rank, or the one that starts them. */
+  readonly processes: Running[] = [];
+  readonly output: string;
+  readonly #options: AttackedRunOptions;
+  readonly #name: string;
+  readonly #id: string = randomUUID();
+  readonly #args: readonly string[];
+  #port = 0;
+  #numStarts = 0;
+
+  /** @param name of its output folder. */
+  constructor(name: string, options: AttackedRunOptions) {
+    const { folder, transport, network = {} } = options;
+    this.#options = options;
+    this.#name = name;
+    this.output = join(folder, name);
+    const sets = Object.entries({ ...settings, ...network }).flatMap(([key, value]) => ["--set", `network.${key}=${value}`]);
+    this.#args = ["--transport", transport, "--output", name, ...sets];
+  }
+
+  /** Where rank 0 hosts the rendezvous, when ranks are started by hand. */
+  get port(): number {
+    return this.#port;
+  }
+
+  get #env(): Readonly<Record<string, string>> {
+    return { ...this.#options.env, [mark]: this.#id };
+  }
+
+  /** Start one process, which starts its ranks itself. */
+  start(): void {
+    this.#numStarts++;
+    this.processes[0] = startWith({ env: this.#env }, this.#options.folder, "run", "job.yaml", ...this.#args, "--resume-if-possible");
+  }
+
+  /** Start `ranks` by hand, each its process. */
+  async startRanks(...ranks: readonly number[]): Promise<void> {
+    const { folder, transport } = this.#options;
+    if (this.#port === 0) {
+      this.#port = await freePort();
+      if (transport === "tls")
+        await writeCertificates({ folder: join(folder, `${this.#name}-certificates`), ranks: 2, hosts: ["127.0.0.1"] });
+    }
+    this.#numStarts++;
+    const certificates = transport === "tls" ? ["--certificates", `${this.#name}-certificates`] : [];
+    for (const rank of ranks)
+      this.processes[rank] = startRank({ folder, port: this.#port, rank, args: [...this.#args, ...certificates], env: this.#env });
+  }
+
+  /** See it to its end, starting each process again where what it ends with says that this is of use, and compare its bits. */
+  async finish(sound: SoundRun): Promise<Ending> {
+    const byHand = this.#port !== 0;
+    const most = this.#numStarts + mostRestarts;
+    let restarted = false;
+    const fell = (what: string): Ending => ({ restarted, harm: `${what}; it said: ${this.#words()}` });
+    for (;;) {
+      if (!(await this.#someFailed())) return fell("hangs");
+      const ended = this.processes.map(({ child }) => child.exitCode);
+      if (this.processes.some(({ stderr }) => /^\s+at /m.test(stderr()))) return fell("a stack trace");
+      restarted ||= this.processes.some(({ stderr }) => /\(restart \d+ of /.test(stderr()));
+      if (ended.every((code) => code === exitCodes.ok)) {
+        const orphans = this.#living();
+        return orphans.length > 0
+          ? fell(`leaves ${orphans.length} processes behind`)
+          : { restarted, harm: await sound.harmTo(this.output) };
+      }
+      const hopeless = this.processes.find(
+        ({ child: { exitCode, signalCode } }) => signalCode !== null || (exitCode !== null && !worthAnother(exitCode)),
+      );
+      if (hopeless !== undefined) return fell(`ends for good with ${hopeless.child.exitCode ?? hopeless.child.signalCode}`);
+      if (this.#numStarts >= most) return fell("fails again and again");
+      restarted = true;
+      const over = ended.every((code) => code !== null);
+      const again = ended.flatMap((code, process) => (over || (code !== null && code !== exitCodes.ok) ? [process] : []));
+      if (byHand) await this.startRanks(...again);
+      else this.start();
+    }
+  }
+
+  /** Kill what is left of it. */
+  kill(): void {
+    for (const pid of this.#living()) process.kill(pid, "SIGKILL");
+  }
+
+  #living(): number[] {
+    return processesWith(`${mark}=${this.#id}`);
+  }
+
+  /** Resolves when one of its processes has failed, and those that notice have ended too, or when all are done; false where it takes too long. */
+  async #someFailed(): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<false>((resolve) => {
+      timer = setTimeout(() => resolve(false), longestMilliseconds);
+    });
+    const all = Promise.all(this.processes.map(({ ended }) => ended));
+    const failed = this.processes.map(async ({ ended }) => {
+      if ((await ended).code === exitCodes.ok) await all;
+      else await Promise.race([all, new Promise((resolve) => setTimeout(resolve, noticeMilliseconds))]);
+      return true;
+    });
+    const inTime = await Promise.race([late, ...failed]);
+    clearTimeout(timer);
+    return inTime;
+  }
+
+  #words(): string {
+    return this.processes.map((running) => running.stderr().trimEnd().split("\n").slice(-3).join(" | ")).join(" || ");
+  }
+}

@@ -1,0 +1,142 @@
+import type { Attack } from "./attack.ts";
+import { AttackedRun, type Transport } from "./attacked-run.ts";
+import { countTries } from "./count-tries.ts";
+import type { Draw } from "./draw.ts";
+import { type Direction, Middle, type Passage, type Tamper } from "./middle.ts";
+
+const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+interface Deed {
+  readonly what: string;
+  /** Do it to a piece. What comes before and after is carried as it is. */
+  readonly do: (piece: Buffer, passage: Passage, draw: Draw, direction: Direction) => Promise<readonly Buffer[]>;
+}
+
+/** What may be done once, to one frame or TLS record. To exchange two takes both: see `tampered`. */
+const deeds: readonly Deed[] = [
+  {
+    what: "flip a bit",
+    do: async (piece, _, draw) => {
+      const changed = Buffer.from(piece);
+      changed[draw(piece.length)]! ^= 1 << draw(8);
+      return [changed];
+    },
+  },
+  { what: "drop", do: async () => [] },
+  { what: "repeat", do: async (piece) => [piece, piece] },
+  { what: "exchange with the next", do: async (piece) => [piece] },
+  {
+    what: "delay",
+    do: async (piece, _, draw) => {
+      await pause(50 + draw(1500));
+      return [piece];
+    },
+  },
+  {
+    what: "split",
+    do: async (piece, _, draw) => {
+      const parts: Buffer[] = [];
+      for (let at = 0; at < piece.length; ) {
+        const until = parts.length === 40 ? piece.length : at + 1 + draw(Math.ceil(piece.length / 20));
+        parts.push(piece.subarray(at, until));
+        at = until;
+      }
+      return parts; // each is written, and has left, before the next
+    },
+  },
+  {
+    what: "cut",
+    do: async (_, passage) => {
+      passage.cut();
+      return [];
+    },
+  },
+  {
+    what: "end in the middle",
+    do: async (piece, passage, draw, direction) => {
+      passage.endAfter(direction, piece.subarray(0, draw(piece.length)));
+      return [];
+    },
+  },
+  {
+    what: "carry nothing more",
+    do: async (_, passage) => {
+      passage.freeze();
+      return [];
+    },
+  },
+];
+
+/** Where it is done. */
+interface Place {
+  readonly where: "coordinator" | "rank";
+  /** Which of the connections that lead there. */
+  readonly index: number;
+  readonly direction: Direction;
+  /** Which frame or record. */
+  readonly piece: number;
+}
+
+const drawPlace = (draw: Draw): Place => ({
+  where: draw(2) === 0 ? "coordinator" : "rank",
+  index: draw(2),
+  direction: draw(2) === 0 ? "up" : "down",
+  // Half in the handshake, half behind it.
+  piece: draw(2) === 0 ? draw(4) : 4 + draw(25),
+});
+
+/** A tamper that does the deed at one piece. */
+const tampered = (deed: Deed, { piece: chosen, direction }: Place, passage: Passage, draw: Draw, done: () => void): Tamper => {
+  let number = -1;
+  let held: Buffer | undefined;
+  return async (piece) => {
+    number++;
+    if (held !== undefined) {
+      const first = held;
+      held = undefined;
+      return [piece, first];
+    }
+    if (number !== chosen) return [piece];
+    done();
+    if (deed.what !== "exchange with the next") return deed.do(piece, passage, draw, direction);
+    held = piece;
+    return [];
+  };
+};
+
+export const manInTheMiddle: Attack = {
+  name: "man-in-the-middle",
+  what: "somebody between the ranks and their coordinator changes what they say: the same bits, after a restart at most",
+  fewTries: 1,
+  tries: 60,
+  run: async ({ sound, folder, ...input }) => {
+    sound.copyJob(folder);
+    return countTries(input, async (number, draw) => {
+      const transport: Transport = number % 2 === 0 ? "tcp" : "tls";
+      const deed = deeds[draw(deeds.length)]!;
+      const place = drawPlace(draw);
+      let done = false;
+      let met = 0;
+      const middle = await Middle.open((passage) => {
+        if (middle.whichLeadTo(place.where).at(-1) !== passage || met++ !== place.index) return; // its turn has come once
+        passage.tamper(
+          place.direction,
+          tampered(deed, place, passage, draw, () => {
+            done = true;
+          }),
+        );
+      });
+      const run = new AttackedRun(`run-${number}`, { folder, transport, env: middle.env });
+      try {
+        run.start();
+        const { harm, restarted } = await run.finish(sound);
+        const counted = done ? `${deed.what} over ${transport}${restarted ? ", restarted" : ""}` : "not reached";
+        const what = `${deed.what}, ${transport}, connection ${place.index} to the ${place.where}, ${place.direction}, piece ${place.piece}`;
+        return { counted, harm: harm && `${what}: ${harm}` };
+      } finally {
+        run.kill();
+        middle.close();
+      }
+    });
+  },
+};

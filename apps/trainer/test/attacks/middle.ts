@@ -1,0 +1,129 @@
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+
+/** `up` is from who dialled to who listens. */
+export type Direction = "up" | "down";
+
+/** What is carried on in place of a piece, part by part. */
+export type Tamper = (piece: Buffer) => Promise<readonly Buffer[]>;
+
+const headerBytes = 32;
+const lengthAt = 20;
+const recordHeaderBytes = 5;
+
+/** Cuts what one side says into the frames of docs/protocol.md, or under TLS into records. */
+class Pieces {
+  #rest: Buffer = Buffer.alloc(0);
+
+  take(chunk: Buffer): Buffer[] {
+    this.#rest = Buffer.concat([this.#rest, chunk]);
+    const pieces: Buffer[] = [];
+    for (;;) {
+      const inClear = this.#rest.subarray(0, 4).toString("latin1") === "SKN1";
+      if (this.#rest.length < (inClear ? headerBytes : recordHeaderBytes)) return pieces;
+      const length = inClear ? headerBytes + Number(this.#rest.readBigUInt64LE(lengthAt)) : recordHeaderBytes + this.#rest.readUInt16BE(3);
+      if (this.#rest.length < length) return pieces;
+      pieces.push(this.#rest.subarray(0, length));
+      this.#rest = this.#rest.subarray(length);
+    }
+  }
+}
+
+/** One connection that the attacker carries. */
+export class Passage {
+  /** The port that was meant. */
+  readonly target: number;
+  /** What each side has said so far. */
+  readonly said: Readonly<Record<Direction, Buffer[]>> = { up: [], down: [] };
+  readonly #ends: Readonly<Record<Direction, Socket>>; // to whom a direction leads
+  readonly #tampers: Partial<Record<Direction, Tamper>> = {};
+
+  constructor(near: Socket, target: number) {
+    this.target = target;
+    this.#ends = { up: connect({ host: "127.0.0.1", port: target, noDelay: true }), down: near };
+    this.#carry("up", near);
+    this.#carry("down", this.#ends.up);
+  }
+
+  /** Let what goes in `direction` from now on go through the attacker's hands, piece by piece. */
+  tamper(direction: Direction, tamper: Tamper): void {
+    this.#tampers[direction] = tamper;
+  }
+
+  /** Reset both ends. */
+  cut(): void {
+    for (const end of Object.values(this.#ends)) end.resetAndDestroy();
+  }
+
+  /** Carry nothing more, either way, and tell nobody. */
+  freeze(): void {
+    for (const end of Object.values(this.#ends)) end.pause();
+  }
+
+  /** End it in good order behind the beginning of a piece, which goes in `direction`. */
+  endAfter(direction: Direction, beginning: Buffer): void {
+    this.#ends[direction].end(beginning);
+  }
+
+  #carry(direction: Direction, from: Socket): void {
+    const to = this.#ends[direction];
+    const pieces = new Pieces();
+    let turn: Promise<void> = Promise.resolve();
+    from.on("data", (chunk: Buffer) => {
+      this.said[direction].push(chunk);
+      const tamper = this.#tampers[direction];
+      if (tamper === undefined) return void to.write(chunk);
+      for (const piece of pieces.take(chunk))
+        turn = turn.then(async () => {
+          for (const part of await tamper(piece)) if (to.writable) await new Promise((resolve) => to.write(part, resolve));
+        });
+    });
+    from.on("error", () => void turn.then(() => to.destroy()));
+    from.on("end", () => void turn.then(() => to.end()));
+    from.on("close", () => void turn.then(() => to.destroy()));
+  }
+}
+
+const detour = new URL("detour.ts", import.meta.url).href;
+
+/** Somebody in the middle: all connections of the processes that are started with `env` go through its hands. */
+export class Middle {
+  readonly passages: Passage[] = [];
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  /** @param meet is told of each connection before anything is carried. */
+  private constructor(meet: (passage: Passage) => void) {
+    this.#server = createServer({ noDelay: true }, (near) => {
+      this.#sockets.add(near.once("close", () => this.#sockets.delete(near)));
+      // See detour.ts.
+      const [network, high, low] = near.localAddress!.split(".").map(Number);
+      if (network !== 127) return void near.destroy();
+      const passage = new Passage(near, high! * 256 + low!);
+      this.passages.push(passage);
+      meet(passage);
+    });
+  }
+
+  static async open(meet: (passage: Passage) => void = () => undefined): Promise<Middle> {
+    const middle = new Middle(meet);
+    await new Promise<void>((resolve) => middle.#server.listen(0, "0.0.0.0", resolve)); // for every address of this machine's own network
+    return middle;
+  }
+
+  /** What leads a process here. */
+  get env(): Readonly<Record<string, string>> {
+    const { port } = this.#server.address() as AddressInfo;
+    return { SKEIN_TEST_DETOUR: String(port), NODE_OPTIONS: `--import=${detour}` };
+  }
+
+  /** Connections of either end to the coordinator, which come first, or to a rank. */
+  whichLeadTo(where: "coordinator" | "rank"): readonly Passage[] {
+    const coordinator = this.passages[0]?.target;
+    return this.passages.filter(({ target }) => (target === coordinator) === (where === "coordinator"));
+  }
+
+  close(): void {
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}
