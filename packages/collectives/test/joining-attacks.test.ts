@@ -125,6 +125,21 @@ describe("what an eavesdropper has recorded", () => {
   });
 });
 
+test.each(["ping", "bye", "control"] as const)("nobody on the way can put in a %s of his own", async (type) => {
+  const silent = { intervalMilliseconds: 60_000, lossMilliseconds: 600_000, stuckMilliseconds: 600_000 }; // the next frame is ours
+  const hosted = await host(1, { heartbeat: silent });
+  const lost: string[] = [];
+  hosted.coordinator.onLost(({ reason }) => lost.push(reason));
+  const wire = await tap(hosted.coordinator.address);
+  await hosted.join([0], { address: wire });
+  const payload = new Uint8Array(type === "bye" ? 0 : 4);
+  // Behind hello, proof and join.
+  const header = encodeHeader({ type, flags: 0, stream: 0, sequence: 3, tag: 0, length: payload.byteLength }, payload);
+  wire.inject(0, Buffer.concat([header, payload]));
+  await until(() => lost.length === 1);
+  expect(lost[0]).toContain("does not carry the seal that is due");
+});
+
 describe("somebody in the middle", () => {
   // In the clear they can carry all that is said, read it, and cut it off: docs/protocol.md. What they cannot do is change it.
   test("may not change one bit of a join, of its answer, or of a message", async () => {

@@ -1,3 +1,4 @@
+import { createHash, createHmac, hkdfSync } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { agreeMinor } from "../wire/version.ts";
@@ -95,6 +96,45 @@ describe("a handshake", () => {
   });
 });
 
+/** The handshake once more, from the formulas of docs/protocol.md and no code of ours: what travels is a promise to other versions. */
+const byThePage = (hello: Uint8Array, challenge: Uint8Array): ((label: string) => Buffer) => {
+  const hmac = (key: Uint8Array, text: Uint8Array | string): Buffer => createHmac("sha256", key).update(text).digest();
+  const behindLength = (part: Uint8Array): Buffer => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(part.byteLength);
+    return Buffer.concat([length, part]);
+  };
+  const parts = [Buffer.from(place.audience), place.binding, hello, challenge].map(behindLength);
+  const transcript = createHash("sha256")
+    .update(Buffer.concat([Buffer.from("skein handshake 2\0"), ...parts]))
+    .digest();
+  const session = hmac(new Uint8Array(hkdfSync("sha256", secret, "", `skein job ${job}`, 32)), transcript);
+  return (label) => hmac(session, label);
+};
+
+test("proofs and seals are those of the page on the protocol", () => {
+  const [dialler, acceptor] = [new HandshakeDialler(place), new HandshakeAcceptor(place)];
+  const challenged = acceptor.challenge(dialler.hello());
+  if ("what" in challenged) throw new Error("refused");
+  const [proof, body] = [challenged.challenge.subarray(0, 32), challenged.challenge.subarray(32)];
+  const derive = byThePage(dialler.hello(), body);
+  expect(Buffer.from(proof)).toEqual(derive("who accepts knows the secret"));
+  const answer = dialler.answer(challenged.challenge);
+  if ("what" in answer) throw new Error("refused");
+  expect(Buffer.from(answer.proof)).toEqual(derive("who dials knows the secret"));
+  const proven = acceptor.prove(answer.proof)!;
+  for (const [sealer, label] of [
+    [answer.proven.sealer, "frames of who dials"],
+    [proven.sealer, "frames of who accepts"],
+  ] as const) {
+    for (let number = 0; number < 3; number++) {
+      const place = Buffer.from([number, 0, 0, 0, 0, 0, 0, 0, 12]); // 12: join
+      const sealed = createHmac("sha256", derive(label)).update(place).update("payload").digest();
+      expect(Buffer.from(sealer.seal("join", Buffer.from("payload")))).toEqual(sealed.subarray(0, 16));
+    }
+  }
+});
+
 describe("minor versions", () => {
   test("neighbours speak the lower one, all others part", () => {
     expect([0, 1, 2, 3].map((peer) => agreeMinor(1, peer))).toEqual([0, 1, 1, undefined]);
@@ -110,6 +150,18 @@ describe("minor versions", () => {
     [6, 4, "acceptor turned away"],
   ])("%d meets %d", (dialling, accepting, outcome) => {
     expect(shake({ ...place, minor: dialling }, { ...place, minor: accepting })).toBe(outcome);
+  });
+
+  test("who dials judges for itself, whatever the other side takes", () => {
+    const dialler = new HandshakeDialler({ ...place, minor: 4 });
+    for (const [minor, taken] of [
+      [5, true],
+      [6, false],
+    ] as const) {
+      const body = Buffer.from(JSON.stringify({ minor, nonce: "0".repeat(64) }));
+      const challenge = Buffer.concat([byThePage(dialler.hello(), body)("who accepts knows the secret"), body]);
+      expect(dialler.answer(challenge)).toMatchObject(taken ? { proven: { minor: 4 } } : { what: "minor", own: "2.4", peer: "2.6" });
+    }
   });
 
   test("a neighbour may say more than we know", () => {
