@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Files, nodeFiles } from "./files.ts";
-import { leaveMark, removeMarks, requireMark } from "./output-mark.ts";
+import { leaveMark, removeMark, removeMarks, requireMark } from "./output-mark.ts";
 
 let here: string;
 let there: string;
@@ -24,6 +24,16 @@ test("one that sees another folder of the same name is refused, also where that 
   await expect(requireMark(nodeFiles, there, leaveMark(nodeFiles, here), [2, 3])).rejects.toThrow(
     /--output .*: the process of rank 2, 3 on .* does not see the folder that the host of the run has made; name one on a disk that all machines share/,
   );
+});
+
+test("a start that fails late, as after a pause, leaves the mark of the next one; who is done clears all", async () => {
+  const [paused, next] = [leaveMark(nodeFiles, here), leaveMark(nodeFiles, here)];
+  removeMark(nodeFiles, here, paused);
+  await requireMark(nodeFiles, here, next, [0]);
+  expect(readdirSync(here)).toEqual([next]);
+  leaveMark(nodeFiles, here); // of one that was killed
+  removeMarks(nodeFiles, here);
+  expect(readdirSync(here)).toEqual([]);
 });
 
 test("one that may not write there hears it before the first step", async () => {

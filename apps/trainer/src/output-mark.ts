@@ -13,7 +13,13 @@ export const leaveMark = (files: Files, output: string): string => {
   return mark;
 };
 
-/** Take marks away: this start's, and those of starts that were killed. */
+/**
+ * Take a start's own mark away when it has failed. Another start may have left one meanwhile: as where this host was paused, and its cluster
+ * has started the job again.
+ */
+export const removeMark = (files: Files, output: string, mark: string): void => files.remove(join(output, mark));
+
+/** Take all marks away when the run is done, those of starts that were killed too. */
 export const removeMarks = (files: Files, output: string): void => {
   for (const name of files.list(output)) if (name.startsWith(prefix)) files.remove(join(output, name));
 };
@@ -46,7 +52,7 @@ export const requireMark = async (files: Files, output: string, mark: string, ra
 
 const seesMark = (files: Files, path: string, mark: string): boolean => {
   try {
-    return new TextDecoder().decode(files.read(path)) === mark;
+    return new TextDecoder().decode(files.read(path, mark.length)) === mark;
   } catch {
     return false;
   }

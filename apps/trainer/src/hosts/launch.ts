@@ -6,7 +6,7 @@ import { nodeFiles, replaceDurably } from "../files.ts";
 import type { Interruption } from "./interruption.ts";
 import { Ledger, type LedgerInput } from "./ledger.ts";
 import type { Assignment, Trouble } from "../messages.ts";
-import { leaveMark, removeMarks } from "../output-mark.ts";
+import { leaveMark, removeMark, removeMarks } from "../output-mark.ts";
 import type { RankHost } from "./rank-host.ts";
 import { RestartBudget } from "./restart-budget.ts";
 import type { Summary } from "../summary.ts";
@@ -86,15 +86,17 @@ const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
     trouble,
   };
   discardPartial(nodeFiles, output); // what a killed run left
+  let mark: string | undefined;
   try {
-    const marked = { ...assignment, mark: leaveMark(nodeFiles, output) };
+    mark = leaveMark(nodeFiles, output);
     await input.host.run({
       prepared,
       interruption: input.interruption,
-      assignment: marked,
+      assignment: { ...assignment, mark },
       ledger,
       note: (line) => input.progress.note(line),
     });
+    removeMarks(nodeFiles, output);
     if (tracePath !== undefined) writeChromeTrace(tracePath, ledger.spans);
     const finished = ledger.step >= prepared.totalSteps && ledger.evaluation !== undefined;
     if (!finished) return { step: ledger.step, checkpoint: ledger.checkpoint };
@@ -103,8 +105,7 @@ const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
     return { step: ledger.step, summary, checkpoint: ledger.checkpoint };
   } catch (error) {
     discardPartial(nodeFiles, output);
+    if (mark !== undefined) removeMark(nodeFiles, output, mark);
     throw explainDiskFull(error, output, ledger.checkpoint);
-  } finally {
-    removeMarks(nodeFiles, output);
   }
 };
