@@ -271,6 +271,17 @@ describe("the batch script", () => {
     expect(lines("asked")).toHaveLength(2);
   });
 
+  test("has as many restarts as it takes while each brings a newer checkpoint, and so many from one that brings none", async () => {
+    // Each turn that `turns` names saves a step and fails; steps 8, 9, 10: as words, 10 would come first.
+    await fakeSlurm('next=$(head -n 1 turns); sed -i 1d turns; mkdir -p "runs/tiny/4711/checkpoints/$next"; exit 9');
+    const turns = ["step-00000008", "step-00000009", "step-00000010", "step-00000010", ".writing-step-00000011"];
+    writeFileSync(join(folder, "turns"), turns.map((turn) => `${turn}\n`).join(""));
+    const restarts: string[] = [];
+    for (const _ of turns) restarts.push((await run().ended).stderr);
+    const queued = (restart: number): string => `a rank failed with code 9; queued again (restart ${restart} of 2)\n`;
+    expect(restarts).toEqual([queued(1), queued(1), queued(1), queued(2), expect.stringContaining("all restarts (2) are used up")]);
+  });
+
   test.each([0, 2, 130, 143])("ends with the code of a step that ended with %i, and is not queued again", async (code) => {
     await fakeSlurm(`exit ${code}`);
     expect((await run().ended).code).toBe(code);

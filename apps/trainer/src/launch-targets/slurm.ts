@@ -83,12 +83,16 @@ case $code in
 ${exitCodes.ok} | ${exitCodes.usage} | ${exitCodes.interrupted} | ${exitCodes.terminated}) exit "$code" ;; # done, wrong use, or stopped by hand; all else another try may cure
 esac
 
-failures=$(($(cat "$counter" 2>/dev/null || echo 0) + 1))
+# As many as it takes while each brings a newer checkpoint, and so many without.
+step=$(find "$output/checkpoints" -maxdepth 1 -name 'step-*' 2>/dev/null | sed 's/.*-0*\\([0-9]\\)/\\1/' | sort -n | tail -n 1)
+read -r failures reached < <(cat "$counter" 2>/dev/null || echo 0 0)
+((\${step:-0} > \${reached:-0})) && failures=0
+failures=$((failures + 1))
 if ((failures > ${plan.maxRestarts})); then
   echo "a rank failed with code $code, and all restarts (${plan.maxRestarts}) are used up; continue with: sbatch, after looking into the log" >&2
   exit "$code"
 fi
-echo "$failures" >"$counter"
+echo "$failures \${step:-0}" >"$counter"
 echo "a rank failed with code $code; queued again (restart $failures of ${plan.maxRestarts})" >&2
 scontrol requeue "$SLURM_JOB_ID"
 `;
@@ -96,7 +100,7 @@ scontrol requeue "$SLURM_JOB_ID"
 
 /**
  * A batch script for Slurm. A failed attempt and one that ran out of time are queued again under the same number, up to `maxRestarts`
- * failures; running out of time costs none.
+ * failures without a newer checkpoint; running out of time costs none.
  */
 export const slurm = (plan: LaunchPlan): Launch => {
   const text = script(plan);
