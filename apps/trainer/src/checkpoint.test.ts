@@ -6,6 +6,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -87,7 +88,23 @@ test("keeps the newest, by number and not by spelling", () => {
 describe("a damaged checkpoint is passed over, with the reason", () => {
   test.each<[string, (folder: string) => void, string]>([
     ["torn", (folder) => truncateSync(join(folder, sharedFile), 50), "shared.safetensors has 50 bytes, but its manifest says"],
-    ["grown", (folder) => appendFileSync(join(folder, rankFile(0)), "x"), "rank-0.safetensors has"],
+    ["grown", (folder) => appendFileSync(join(folder, rankFile(0)), "x"), "bytes of its manifest: it has"],
+    [
+      "with a part without an end",
+      (folder) => {
+        rmSync(join(folder, sharedFile));
+        symlinkSync("/dev/zero", join(folder, sharedFile));
+      },
+      "bytes of its manifest: it is no regular file",
+    ],
+    [
+      "with a manifest without an end",
+      (folder) => {
+        rmSync(join(folder, "manifest.json"));
+        symlinkSync("/dev/zero", join(folder, "manifest.json"));
+      },
+      "manifest.json is missing or damaged",
+    ],
     [
       "altered",
       (folder) => {
@@ -141,8 +158,8 @@ describe("a flipped bit is passed over with one line, and the checkpoint before 
   /** The run's files, one bit of one of them flipped when it is read. */
   const flipping = (path: string, bit: number): Files => ({
     ...nodeFiles,
-    read: (asked) => {
-      const bytes = new Uint8Array(nodeFiles.read(asked));
+    read: (asked, mostBytes) => {
+      const bytes = new Uint8Array(nodeFiles.read(asked, mostBytes));
       if (asked === path) bytes[bit >> 3]! ^= 1 << (bit & 7);
       return bytes;
     },

@@ -19,6 +19,8 @@ export const rankFile = (rank: number): string => `rank-${rank}.safetensors`;
 /** Before the name of a checkpoint that another of the same step is taking the place of. */
 const replacedPrefix = ".replaced-";
 const manifestName = "manifest.json";
+/** Room for the names and hashes of the files of 100,000 ranks, and for a plan of as many buckets. */
+const mostManifestBytes = 64 * 2 ** 20;
 
 /** What the file says, as a stable text: hash it to tell one model from another. */
 export const specsText = (specs: ReadonlyMap<string, TensorSpec>): string =>
@@ -120,9 +122,11 @@ export const readPart = (files: Files, folder: string, { name, bytes, sha256: ex
   const path = join(folder, name);
   let content: Uint8Array;
   try {
-    content = files.read(path);
+    content = files.read(path, bytes);
   } catch (cause) {
-    throw new DamagedCheckpointError(`${path} cannot be read`, { cause });
+    throw new DamagedCheckpointError(`${path} cannot be read as the ${bytes} bytes of its manifest: ${(cause as Error).message}`, {
+      cause,
+    });
   }
   if (content.length !== bytes)
     throw new DamagedCheckpointError(`${path} has ${content.length} bytes, but its manifest says ${bytes}: it is torn`);
@@ -132,7 +136,7 @@ export const readPart = (files: Files, folder: string, { name, bytes, sha256: ex
 
 const readManifest = (files: Files, path: string, secret: string | undefined): Manifest => {
   try {
-    return decodeManifest(files.read(path), secret);
+    return decodeManifest(files.read(path, mostManifestBytes), secret);
   } catch (cause) {
     throw new DamagedCheckpointError(`${path} ${cause instanceof ManifestFault ? cause.message : "is missing or damaged"}`, { cause });
   }

@@ -34,10 +34,20 @@ export class DiskFullError extends SkeinError {
   }
 }
 
+/**
+ * A loss or gradient that is not finite. Settings of the job lead there, and the same steps from the same checkpoint lead there again, bit for
+ * bit: so it is the user's turn, and no launcher starts the job again.
+ */
+export class NonFiniteError extends SkeinError {
+  constructor(message: string) {
+    super("user", "non-finite", message);
+  }
+}
+
 /** A run that ended early for a reason that lies in the run: not our bug, and not bad input. */
 export class RunError extends SkeinError {
   constructor(
-    code: "non-finite" | "rank-failed" | "process-lost" | "port-in-use" | "interrupted" | "replicas-differ",
+    code: "rank-failed" | "process-lost" | "port-in-use" | "interrupted" | "replicas-differ",
     message: string,
     options?: ErrorOptions,
   ) {
@@ -90,7 +100,14 @@ export const explainDiskFull = (error: unknown, output: string, checkpoint: stri
 };
 
 /** What may be otherwise in a minute, although nobody changes the job: room on a disk, a place that an earlier start still holds. */
-const temporary: ReadonlySet<string> = new Set(["checkpoint-damaged", "disk-full", "join-late", "join-rank-taken", "port-in-use"]);
+const temporary: ReadonlySet<string> = new Set([
+  "checkpoint-damaged",
+  "disk-full",
+  "join-late",
+  "join-rank-taken",
+  "link-rank-taken",
+  "port-in-use",
+]);
 
 export const exitCodeOf = ({ kind, code }: Pick<ErrorReport, "kind" | "code">): number => {
   if (kind === "user") return exitCodes.usage;

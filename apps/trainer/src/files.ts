@@ -1,17 +1,6 @@
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, existsSync, fstatSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { readBoundedFile } from "@skein/collectives/node";
 
 /** The few file operations that checkpoints need; injected, so that tests can let them fail. */
 export interface Files {
@@ -22,7 +11,8 @@ export interface Files {
   syncFolder(path: string): void;
   rename(from: string, to: string): void;
   remove(path: string): void;
-  read(path: string): Uint8Array;
+  /** Read a regular file. @param mostBytes that it may have; a longer one is refused unread. */
+  read(path: string, mostBytes: number): Uint8Array;
   /** Bytes of a file, once it is opened: so it can be read. */
   size(path: string): number;
   /** Names in a folder; none when it does not exist. */
@@ -50,7 +40,7 @@ export const nodeFiles: Files = {
   },
   rename: renameSync,
   remove: (path) => rmSync(path, { recursive: true, force: true }),
-  read: readFileSync,
+  read: (path, mostBytes) => readBoundedFile(path, mostBytes).bytes,
   size: (path) => {
     const file = openSync(path, "r");
     try {

@@ -1,5 +1,6 @@
-import { closeSync, existsSync, openSync, readFileSync, renameSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, existsSync, openSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { copyLines } from "./copy-lines.ts";
 import { EventFile } from "./tensorboard.ts";
 
 /** One measured moment of a run: a line of `metrics.jsonl`. Numbers with their units in their names. */
@@ -22,15 +23,13 @@ export interface MetricSink {
 /** Remove what a run wrote after the checkpoint that it is resumed from; those steps will be done again. */
 const keepUpTo = (path: string, step: number): void => {
   if (!existsSync(path)) return;
-  const lines = readFileSync(path, "utf8").split("\n");
-  const kept = lines.filter((line) => {
+  copyLines(path, `${path}.tmp`, (line) => {
     try {
       return (JSON.parse(line) as Measurement).step <= step;
     } catch {
       return false; // the last line of a killed run may be cut
     }
   });
-  writeFileSync(`${path}.tmp`, kept.map((line) => `${line}\n`).join(""));
   renameSync(`${path}.tmp`, path);
 };
 

@@ -3,7 +3,7 @@ import { Prefetcher } from "@skein/data/node";
 import type { Backend, Communicators, DeviceArray, Tracer } from "@skein/tensor-core";
 import { firstTunedBytes, sizedBuckets } from "./build-exchange.ts";
 import { CompiledSteps } from "./compiled-steps.ts";
-import { RunError } from "./errors.ts";
+import { NonFiniteError } from "./errors.ts";
 import type { EvaluationSums } from "./evaluate.ts";
 import type { Job } from "./job.ts";
 import { type Agree, agreement } from "./planning/agree.ts";
@@ -59,7 +59,7 @@ const makeTuner = ({ buckets, ranks }: Job, agree: Agree): BucketTuner | undefin
  * was where it began.
  *
  * @returns the steps done.
- * @throws RunError for a non-finite loss or gradient, naming the tensor; the state is then that of the step before. RunError where ranks hold different
+ * @throws NonFiniteError for a non-finite loss or gradient, naming the tensor; the state is then that of the step before. RunError where ranks hold different
  * parameters.
  */
 export const trainLoop = async (initial: DeviceState, input: LoopInput, events: LoopEvents): Promise<number> => {
@@ -134,8 +134,7 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
       const [[loss], finite, [skipped]] = await Promise.all([read(result.loss), read(result.finite), read(result.skipped)]);
       const bad = finite.indexOf(0);
       if (bad >= 0) {
-        throw new RunError(
-          "non-finite",
+        throw new NonFiniteError(
           `step ${done + 1}: ${names[bad]} is not finite (loss ${loss}); the update was not made. Lower learningRate.peak, lengthen the warm-up, or set clipNorm`,
         );
       }

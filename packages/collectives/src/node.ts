@@ -16,6 +16,7 @@ export type { JoinOptions, Member } from "./rendezvous/member.ts";
 export { processesOf, type RankAddress, type Roster, type RosterEntry } from "./rendezvous/roster.ts";
 export { coordinatorUri, rankUri } from "./security/certificate-names.ts";
 export { CertificateError, InsecureError, PeerIdentityError } from "./security/errors.ts";
+export { readBoundedFile } from "./security/read-bounded-file.ts";
 export { readTextFile } from "./security/read-text-file.ts";
 export { readTlsIdentity, type TlsFiles, type TlsIdentity } from "./security/tls-identity.ts";
 export { isLoopback } from "./security/loopback.ts";

@@ -65,7 +65,7 @@ describe("two ranks that do not belong together are both told why", () => {
     const impostor = await listen({ rank: 1, worldSize: 3, connectMilliseconds: 1000 });
     const linking = first.connect([addressOf(0, listener)]).catch((error: { code: string }) => error.code);
     await new Promise((resolve) => setTimeout(resolve, 100));
-    await expect(impostor.connect([addressOf(0, listener)])).rejects.toMatchObject({ code: "link-rank-taken" });
+    await expect(impostor.connect([addressOf(0, listener)])).rejects.toMatchObject({ code: "link-rank-taken", kind: "environment" });
     expect(refusals.map(({ error }) => (error as unknown as { code: string }).code)).toEqual(["link-rank-taken"]);
     await first.close();
     expect(await linking).toBe("link-closed");

@@ -1,9 +1,9 @@
-import { writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { fitLink, formatLinkFile, type LinkFile, type LinkFit, type LinkSample } from "@skein/collectives";
 import { loadJob } from "../config.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
 import type { Failures } from "../hosts/failures.ts";
+import { nodeFiles, replaceDurably } from "../files.ts";
 import { Interruption } from "../hosts/interruption.ts";
 import type { Job } from "../job.ts";
 import { localHost } from "../hosts/local-host.ts";
@@ -81,7 +81,7 @@ export const linksCommand = async (file: string, options: RunOptions): Promise<n
     progress.close();
   }
   const links = linkFileOf(job, ledger.parts);
-  writeFileSync(output, formatLinkFile(links));
+  replaceDurably(nodeFiles, output, formatLinkFile(links)); // runs may be reading the one before
   const words =
     options.json === true ? [JSON.stringify(links)] : [...lines(links), `written to ${output}; use it with --set network.links=${output}`];
   for (const text of words) process.stdout.write(`${text}\n`);

@@ -50,7 +50,7 @@ export const saveCheckpoints = (output: string): SavedCheckpoint => {
     files: new Map(readdirSync(folder).map((name) => [name, new Uint8Array(readFileSync(join(folder, name)))])),
     harmOf: (name, bytes) => {
       // The trainer's own reader, of a disk on which one file is another.
-      const altered: Files = { ...nodeFiles, read: (path) => (path === join(folder, name) ? bytes : nodeFiles.read(path)) };
+      const altered: Files = { ...nodeFiles, read: (path, most) => (path === join(folder, name) ? bytes : nodeFiles.read(path, most)) };
       try {
         const { checkpoint, reasons } = newest(altered, output);
         if (checkpoint.manifest.step !== steps[0]) return "it was trained on";

@@ -6,7 +6,7 @@ import { isLoopback } from "../security/loopback.ts";
 import { WireError } from "../wire/errors.ts";
 import type { FrameHeader, FrameType } from "../wire/frame.ts";
 import type { Carrier } from "./carrier.ts";
-import { LinkFailedError, LinkRefusedError } from "./errors.ts";
+import { LinkFailedError, type LinkPlaceError, LinkRefusedError } from "./errors.ts";
 import { FrameSocket } from "./frame-socket.ts";
 import { remoteEnd } from "./socket-ends.ts";
 import { decodeRequest, encodeJson, judgeRequest, type LinkRequest, misfitError } from "./handshake.ts";
@@ -24,7 +24,7 @@ export interface AcceptedSocket {
 /** What becomes of a socket: it is a link's, which goes on where it broke if there is a number of frames; or not, for a reason. */
 export type Taken =
   | { readonly session: string; readonly received: number | undefined; readonly answered: () => void }
-  | { readonly refused: LinkRefusedError };
+  | { readonly refused: LinkPlaceError };
 
 /** Who keeps what comes of it. */
 export interface SocketTaker {
@@ -62,7 +62,7 @@ export const acceptSocket = (socket: Socket, carrier: Carrier, settings: LinkSet
     frames.destroy();
     onRefused({ remote, error });
   };
-  const refuse = (error: LinkRefusedError): void => {
+  const refuse = (error: LinkRefusedError | LinkPlaceError): void => {
     if (!settle()) return;
     writeFrame(frames, "refuse", encodeJson({ code: error.code, message: error.message }), seals?.sealer);
     frames.leave();

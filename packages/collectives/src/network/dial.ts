@@ -6,7 +6,7 @@ import { WireError } from "../wire/errors.ts";
 import type { FrameType } from "../wire/frame.ts";
 import { requestBytes, writeFrame } from "./accept.ts";
 import type { Carrier } from "./carrier.ts";
-import { LinkFailedError, LinkRefusedError } from "./errors.ts";
+import { LinkFailedError, LinkRefusedError, refusalError } from "./errors.ts";
 import { FrameSocket } from "./frame-socket.ts";
 import { decodeRefusal, decodeRequest, encodeJson, judgeRequest, type LinkRequest, misfitError, type Resume } from "./handshake.ts";
 import { localEnd } from "./socket-ends.ts";
@@ -37,7 +37,7 @@ const refusedMilliseconds = 1500;
 /**
  * Connect to a peer, see that it knows the job's secret, prove that we do, and agree on who we are. Tries again, ever more slowly, while nobody listens there.
  *
- * @throws LinkRefusedError, PeerIdentityError when one of us does not belong; LinkFailedError when nobody, or no rank, answers before `deadline`.
+ * @throws LinkRefusedError, LinkPlaceError, PeerIdentityError when one of us does not belong; LinkFailedError when nobody, or no rank, answers before `deadline`.
  */
 export const dialPeer = async (
   peer: PeerAddress,
@@ -161,7 +161,7 @@ const dialOnce = (
     const take = (type: FrameType, payload: Uint8Array): void => {
       if (type === "refuse") {
         const { code, message } = decodeRefusal(seals === undefined ? payload : seals.opener.open(type, payload));
-        fail(new LinkRefusedError(code, message));
+        fail(refusalError(code, message));
       } else if (type !== due) fail(noRank(new Error(`it answered with a ${type} frame`)));
       else if (type === "challenge") prove(payload);
       else judge(seals!.opener.open(type, payload));

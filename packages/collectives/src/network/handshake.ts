@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Misfit } from "../security/handshake.ts";
 import type { Flow } from "./flow.ts";
-import { LinkRefusedError, type RefusalCode, refusalCodes } from "./errors.ts";
+import { LinkRefusedError, type MisfitCode, type RefusalCode, refusalCodes } from "./errors.ts";
 
 /** What ranks must have in common, and who this one is. */
 export interface LinkIdentity extends Flow {
@@ -75,7 +75,7 @@ const otherJob = (own: string, peer: string): string => `it belongs to job ${pee
 
 /** Why the rank `own` will not talk to who sends `request`, or undefined. Secrets and certificates are judged elsewhere. */
 export const judgeRequest = (own: LinkIdentity, request: LinkRequest): LinkRefusedError | undefined => {
-  const refuse = (code: RefusalCode, what: string): LinkRefusedError =>
+  const refuse = (code: MisfitCode, what: string): LinkRefusedError =>
     new LinkRefusedError(code, `rank ${own.rank} does not link with rank ${request.rank}: ${what}`);
   if (request.job !== own.job) return refuse("link-job", otherJob(own.job, request.job));
   if (request.build !== own.build)

@@ -9,7 +9,7 @@ import { crc32cOf } from "../wire/folded-crc32c.ts";
 import { type AcceptedSocket, acceptSocket, type Taken } from "./accept.ts";
 import type { Carrier } from "./carrier.ts";
 import { dialPeer, type PeerAddress, redialPeer } from "./dial.ts";
-import { LinkFailedError, LinkRefusedError } from "./errors.ts";
+import { LinkFailedError, LinkPlaceError } from "./errors.ts";
 import { defaultFlow } from "./flow.ts";
 import type { Resume } from "./handshake.ts";
 import { type Redial, ResumableSocket } from "./resumable-socket.ts";
@@ -25,7 +25,7 @@ export interface LinkListener {
    * Link with each of `peers`, which listen too and do the same. The door stays open for peers whose connection breaks, until all
    * links have ended.
    *
-   * @throws LinkRefusedError, PeerIdentityError when a peer is not of this world; LinkFailedError when some do not come in time.
+   * @throws LinkRefusedError, LinkPlaceError, PeerIdentityError when a peer is not of this world; LinkFailedError when some do not come in time.
    */
   connect(peers: readonly PeerAddress[]): Promise<readonly Link[]>;
   /** Shut the door, and give up what is not linked yet. */
@@ -78,7 +78,7 @@ export const listenForLinks = async (carrier: Carrier, options: LinkOptions): Pr
   const take = ({ request, frames, remote, direct }: AcceptedSocket): Taken => {
     const place = key(request.rank, request.socket);
     const known = accepted.get(place);
-    const refused = (code: "link-rank-taken" | "link-session", what: string): Taken => ({ refused: new LinkRefusedError(code, what) });
+    const refused = (code: "link-rank-taken" | "link-session", what: string): Taken => ({ refused: new LinkPlaceError(code, what) });
     if (request.resume !== undefined) {
       const { session, received } = request.resume;
       if (session !== settings.identity.session || known?.mayResume(request.session, received) !== true)

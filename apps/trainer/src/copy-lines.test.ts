@@ -1,0 +1,37 @@
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, expect, test } from "vitest";
+import { copyLines } from "./copy-lines.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "skein-lines-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const [from, to] = [join(folder, "from"), join(folder, "to")];
+
+test("lines that are wanted are copied whole, wherever a piece ends; those longer than a piece are left out", () => {
+  const line = fc.oneof(fc.string({ unit: fc.constantFrom("a", "b", "é", "𝛼") }), fc.constant(""));
+  fc.assert(
+    fc.property(fc.array(line), fc.integer({ min: 1, max: 40 }), fc.boolean(), (lines, pieceBytes, ended) => {
+      writeFileSync(from, lines.join("\n") + (ended && lines.length > 0 ? "\n" : ""));
+      const asked: string[] = [];
+      const wanted = (text: string): boolean => !text.startsWith("b");
+      copyLines(from, to, (text) => (asked.push(text), wanted(text)), pieceBytes);
+      const whole = ended ? lines : lines.at(-1) === "" ? lines.slice(0, -1) : lines; // behind the last line end there is no empty line
+      const short = whole.filter((text) => Buffer.byteLength(text) <= pieceBytes);
+      expect(asked).toEqual(short);
+      expect(readFileSync(to, "utf8")).toBe(
+        short
+          .filter(wanted)
+          .map((text) => `${text}\n`)
+          .join(""),
+      );
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test.runIf(process.platform === "linux")("a file without an end is refused", () => {
+  symlinkSync("/dev/zero", join(folder, "endless"));
+  expect(() => copyLines(join(folder, "endless"), to, () => true)).toThrow("is no regular file; remove it");
+});

@@ -1,0 +1,42 @@
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
+
+/** What a file held, and what the system says of it. */
+export interface BoundedFile {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly stats: Stats;
+}
+
+/** The most that one call of the system reads. */
+const mostAtOnce = 2 ** 30;
+
+/**
+ * Read a file that others may have put there: a regular one (a device never ends, a pipe never begins), of bounded size.
+ *
+ * @param mostBytes that such a file may have.
+ * @throws the system's error, or an Error that says in a few words what the file is instead.
+ * Cost: makes room for what the file is said to hold, never for more than `mostBytes`.
+ */
+export const readBoundedFile = (path: string, mostBytes: number): BoundedFile => {
+  // Opening a pipe waits for its writer, unless told not to; on regular files the flag means nothing.
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    const stats = fstatSync(file);
+    if (!stats.isFile()) throw new Error("it is no regular file");
+    if (stats.size > mostBytes) throw new Error(`it has ${stats.size} bytes, at most ${mostBytes} are allowed`);
+    let bytes = new Uint8Array(stats.size + 1); // one more, to see the end
+    let length = 0;
+    for (;;) {
+      const read = readSync(file, bytes, length, Math.min(bytes.length - length, mostAtOnce), null);
+      length += read;
+      if (length > mostBytes) throw new Error(`it grew beyond ${mostBytes} bytes while it was read`);
+      if (read === 0) return { bytes: bytes.subarray(0, length), stats };
+      if (length < bytes.length) continue;
+      // A file of /proc says that it is empty, and one that is written to grows.
+      const larger = new Uint8Array(Math.min(mostBytes + 1, Math.max(2 * length, 65_536)));
+      larger.set(bytes);
+      bytes = larger;
+    }
+  } finally {
+    closeSync(file);
+  }
+};
