@@ -3,17 +3,36 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { connect as connectTls, createServer as createTlsServer } from "node:tls";
-import { afterEach, describe, expect, test } from "vitest";
-import { tlsClientOptions, tlsServerOptions } from "../src/security/tls-identity.ts";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import type { LinkListener } from "../src/network/link-listener.ts";
+import type { LinkOptions } from "../src/network/link-options.ts";
+import { listenByTcp } from "../src/network/tcp.ts";
+import { listenByTls } from "../src/network/tls.ts";
+import { HandshakeDialler, jobKey } from "../src/security/handshake.ts";
+import { type TlsIdentity, tlsClientOptions, tlsServerOptions } from "../src/security/tls-identity.ts";
 import { FrameReader } from "../src/wire/frame-reader.ts";
 import { encodeHeader, type FrameType } from "../src/wire/frame.ts";
 import { makeAuthority } from "./network-certificates.ts";
-import { closing, failureOf, host as hostIn, type Hosted, Opened, until } from "./rendezvous-world.ts";
+import { build, closing, failureOf, host as hostIn, type Hosted, job, Opened, secret, until } from "./rendezvous-world.ts";
 
 const opened = new Opened();
 afterEach(() => opened.close());
 const host = (...args: Parameters<typeof hostIn> extends [Opened, ...infer Rest] ? Rest : never): Promise<Hosted> =>
   hostIn(opened, ...args);
+
+/** A rank's listener for links, and why it sent others away. */
+const listen = async (
+  rank: number,
+  different: Partial<LinkOptions> = {},
+  tls?: TlsIdentity,
+): Promise<LinkListener & { readonly refused: string[] }> => {
+  const refused: string[] = [];
+  const onRefused = ({ error }: { readonly error: Error }): void => void refused.push(error.message);
+  const options = { rank, worldSize: 2, job, build, secret, connectMilliseconds: 1000, onRefused, ...different };
+  const listener = await (tls === undefined ? listenByTcp(options) : listenByTls({ ...options, tls }));
+  opened.add(() => listener.close());
+  return { ...listener, refused };
+};
 
 interface Address {
   readonly host: string;
@@ -196,4 +215,96 @@ test("a stranger is sent away at the deadline, however slowly it goes on talking
   clearInterval(drops);
   await until(() => hosted.events.some(({ kind }) => kind === "dropped"));
   await hosted.join([0]);
+});
+
+describe("somebody in the middle of a link", () => {
+  // As above: what is changed has a sum that fits. What data are changed to, nobody sees in the clear: docs/protocol.md.
+  test.each([
+    ["up", "join", {}],
+    ["down", "welcome", {}],
+    ["down", "refuse", { build: "another" }],
+  ] as const)("may not change one bit of what goes %s as its %s", async (direction, which, different) => {
+    const [zero, one] = [await listen(0), await listen(1, different)];
+    let changed = 0;
+    const wire = await tap(zero, direction, (bytes) =>
+      rewrite(bytes, (type, payload) => {
+        if (type !== which) return payload;
+        changed++;
+        const copy = Uint8Array.from(payload);
+        copy[copy.length - 20]! ^= 1;
+        return copy;
+      }),
+    );
+    const error = await failureOf(one.connect([{ rank: 0, ...wire }]));
+    expect(changed).toBeGreaterThan(0);
+    expect([...zero.refused, error.message].join("\n")).toContain("does not carry the seal that is due");
+  });
+
+  test("of TLS is seen, although both its certificates are good", async () => {
+    const authority = makeAuthority();
+    const [zeroIdentity, oneIdentity] = [authority.issue(["skein:rank:0"]), authority.issue(["skein:rank:1"])];
+    const [zero, one] = [await listen(0, {}, zeroIdentity), await listen(1, {}, oneIdentity)];
+    const middle = createTlsServer({ ...tlsServerOptions(zeroIdentity) }, (near) => {
+      const far = connectTls({ ...tlsClientOptions(oneIdentity, { rank: 0 }), host: zero.host, port: zero.port });
+      near.pipe(far).pipe(near);
+      for (const socket of [near, far]) socket.on("error", () => undefined);
+    }).listen(0, "127.0.0.1");
+    opened.add(() => middle.close());
+    await once(middle, "listening");
+    const { port } = middle.address() as AddressInfo;
+    expect((await failureOf(one.connect([{ rank: 0, host: "127.0.0.1", port }]))).code).toBe("link-secret");
+  });
+
+  test("may not make a link of what was meant for the coordinator, nor the other way round", async () => {
+    const [hosted, zero, one] = [await host(1), await listen(0), await listen(1)];
+    await failureOf(hosted.join([0], { address: zero, joinTimeoutMilliseconds: 100 }));
+    expect(zero.refused[0]).toContain("asks for a control connection, and this is the place for data connections");
+    await failureOf(one.connect([{ rank: 0, ...hosted.coordinator.address }]));
+    await hosted.coordinator.close(); // its log is told whole
+    expect(hosted.events.filter(({ message }) => message.includes("began with what is no hello"))).not.toEqual([]);
+  });
+});
+
+describe("when more strangers come than there are places", () => {
+  const places = 1024 + 2;
+  const hello = (): Buffer => {
+    const payload = new HandshakeDialler({ audience: "control", job, key: jobKey(secret, job), binding: new Uint8Array(0) }).hello();
+    return Buffer.concat([
+      encodeHeader({ type: "hello", flags: 0, stream: 0, sequence: 0, tag: 0, length: payload.byteLength }, payload),
+      payload,
+    ]);
+  };
+  /** Connect, say `words`, and wait for an answer where there were any. */
+  const stranger = async ({ host: name, port }: Address, words?: Buffer): Promise<Socket> => {
+    const socket = connect(port, name);
+    opened.add(() => socket.destroy());
+    socket.on("error", () => undefined);
+    if (words !== undefined) socket.write(words);
+    const event = words === undefined ? "connect" : "data";
+    await Promise.race([new Promise((resolve) => socket.once(event, resolve)), closing(socket)]);
+    socket.resume();
+    return socket;
+  };
+
+  test("those that are silent go before one that has said hello, which was there before them", async () => {
+    const hosted = await host(2, { handshakeTimeoutMilliseconds: 60_000 });
+    const spoken = await stranger(hosted.coordinator.address, hello());
+    const silent: Socket[] = [];
+    for (let i = 0; i < places; i++) silent.push(await stranger(hosted.coordinator.address));
+    await until(() => silent.some(({ destroyed }) => destroyed));
+    expect(spoken.destroyed).toBe(false);
+  });
+
+  test("a process that has proven itself is none of them", async () => {
+    const hosted = await host(2, { handshakeTimeoutMilliseconds: 60_000 });
+    vi.spyOn(Math, "random").mockReturnValue(0); // of those that have spoken, the oldest would go
+    opened.add(() => vi.restoreAllMocks());
+    const first = hosted.join([0]);
+    await until(() => hosted.events.some(({ kind }) => kind === "joined"));
+    const crowd: Socket[] = [];
+    for (let i = 0; i <= places; i++) crowd.push(await stranger(hosted.coordinator.address, hello()));
+    await until(() => crowd.some(({ destroyed }) => destroyed));
+    await Promise.all([first, hosted.join([1])]);
+    expect(hosted.events.filter(({ kind }) => kind === "left")).toEqual([]);
+  });
 });

@@ -88,6 +88,7 @@ describe("strangers at the door disturb nobody", () => {
     ["random bytes", Buffer.from(Array.from({ length: 500 }, (_, i) => (i * 89 + 7) & 255)), "link-garbage"],
     ["2^63 bytes announced", frame("hello", new Uint8Array(0), announce(2n ** 63n)), "link-garbage"],
     ["2^40 bytes announced", frame("hello", new Uint8Array(0), announce(2n ** 40n)), "link-garbage"],
+    ["more bytes announced than a stranger may send", frame("hello", new Uint8Array(0), announce(2n ** 11n)), "link-garbage"],
     ["a hello that is not JSON", frame("hello", Buffer.from("hello")), "link-garbage"],
     ["a hello without its parts", frame("hello", Buffer.from("{}")), "link-garbage"],
     ["data before a hello", frame("data", Buffer.from("data")), "link-garbage"],

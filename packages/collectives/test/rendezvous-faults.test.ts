@@ -294,6 +294,15 @@ describe("a stranger", () => {
     await Promise.all([hosted.join([0]), hosted.join([1])]);
   });
 
+  test("that has a seat says nothing before all have joined", async () => {
+    const hosted = await host(2);
+    const { socket, received, closed } = await joiningByHand(hosted, joinCodec.encode(requestOf(1, 2)));
+    await until(() => framesIn(received()).some(({ type }) => type === "welcome"));
+    socket.write(frame("control", Buffer.alloc(40), 3));
+    await closed;
+    await until(() => hosted.events.some(({ kind, message }) => kind === "left" && message.includes("control frame")));
+  });
+
   test("that joins and leaves again without a word is named at the deadline, with what became of it", async () => {
     const hosted = await host(2, { joinTimeoutMilliseconds: 3000 });
     const { socket, received } = await joiningByHand(hosted, joinCodec.encode(requestOf(1, 2)));
