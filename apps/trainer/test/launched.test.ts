@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { existsSync, readdirSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -121,6 +122,22 @@ test("a port that an earlier start still holds is told as what time can cure", a
   expect(stderr).toContain(`port ${port} of this machine is in use, so the ranks cannot meet there; end what an earlier start has left`);
   expect(stderr).not.toMatch(/^\s+at /m);
   expect(code).toBe(75);
+});
+
+test("an output folder that the machines do not share is refused before the first step", async () => {
+  const elsewhere = jobFolder();
+  const port = await freePort();
+  const args = [...long, "--transport", "tcp", "--output", "run"];
+  const ranks = [folder, elsewhere.folder].map((own, rank) => startRank({ folder: own, port, rank, args }));
+  const [host, other] = await Promise.all(ranks.map((rank) => rank.ended));
+  const left = [folder, elsewhere.folder].map((own) => (existsSync(join(own, "run")) ? readdirSync(join(own, "run")) : []));
+  elsewhere.remove();
+  expect(host!.stderr).toMatch(
+    /^rank 1: --output run: the process of rank 1 on .* does not see the folder that the host of the run has made;/m,
+  );
+  expect([host!.code, other!.code]).toEqual([2, 1]);
+  expect(left.flat().filter((name) => name.startsWith(".mark-") || name === "checkpoints")).toEqual([]);
+  expect(existsSync(join(folder, "run", "metrics.jsonl")) ? stepLosses(join(folder, "run")) : []).toEqual([]);
 });
 
 test("a process with another secret is turned away, and says so", async () => {

@@ -1,4 +1,6 @@
+import { linkSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseLinkFile } from "@skein/collectives";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { checkpointBytes, checkpointNames, childrenOf, jobFolder, skeinTrain, start, stepLosses, tooLarge, until } from "./cli.ts";
 
@@ -102,6 +104,16 @@ test.each(["SIGINT", "SIGTERM"] as const)(
     expectSame("cut", 4);
   },
 );
+
+test("links are measured, and their file is replaced whole: who has opened the one before reads on in it", async () => {
+  const [path, before] = [join(folder, "links.json"), join(folder, "before.json")];
+  writeFileSync(path, "an earlier one");
+  linkSync(path, before);
+  const { code, stderr } = await skeinTrain(folder, "links", "job.yaml", "--transport", "tcp");
+  expect([code, stderr.match(/^\s+at .*/m)]).toEqual([0, null]);
+  expect(readFileSync(before, "utf8")).toBe("an earlier one");
+  expect(parseLinkFile(readFileSync(path, "utf8"), path).pairs).not.toEqual([]);
+});
 
 test("when the launcher is killed, its processes end too", async () => {
   const running = start(folder, "run", "job.yaml", "--steps", "100000", "--transport", "tcp", "--output", "cut");
