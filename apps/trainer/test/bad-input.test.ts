@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Ended, jobFolder, skeinTrain } from "./cli.ts";
+import { expectTold } from "./run-ends.ts";
 
 const { folder, remove } = jobFolder();
 afterAll(remove);
@@ -23,12 +24,10 @@ beforeAll(() => {
   writeFileSync(join(folder, "bomb.yaml"), `${Array.from({ length: 30 }, (_, i) => `a${i}: 1`).join("\n")}\n? *b0\n`);
 });
 
-const expectOneLine = ({ code, stdout, stderr }: Ended, text: string): void => {
-  expect(stderr).toContain(text);
-  expect(stderr.trimEnd().split("\n")).toHaveLength(1);
-  expect(stderr).not.toMatch(/^\s+at /m);
-  expect(stdout).toBe("");
-  expect(code).toBe(2);
+const expectOneLine = (ended: Ended, text: string): void => {
+  expectTold(ended, text, 2);
+  expect(ended.stderr.trimEnd().split("\n")).toHaveLength(1);
+  expect(ended.stdout).toBe("");
   expect(existsSync(join(folder, "runs"))).toBe(false);
 };
 

@@ -3,18 +3,8 @@ import { existsSync, readdirSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import {
-  checkpointBytes,
-  checkpointNames,
-  freePort,
-  jobFolder,
-  type Running,
-  skeinTrain,
-  startRank,
-  startWith,
-  stepLosses,
-  until,
-} from "./cli.ts";
+import { checkpointNames, freePort, jobFolder, type Running, skeinTrain, startRank, startWith, stepLosses, until } from "./cli.ts";
+import { expectDone, expectSameEnd, expectTold } from "./run-ends.ts";
 
 // Processes that a launcher has started, all by one command: each finds out by its environment which rank it is.
 
@@ -39,10 +29,7 @@ const launch = async (
 };
 
 const reached = (): boolean => checkpointNames(join(folder, "run")).includes("step-00000030");
-const expectSame = (): void => {
-  expect(checkpointBytes(join(folder, "run"), 120)).toEqual(checkpointBytes(join(reference, "threads"), 120));
-  expect(stepLosses(join(folder, "run"))).toEqual(stepLosses(join(reference, "threads")));
-};
+const expectSame = (): void => expectSameEnd(join(folder, "run"), join(reference, "threads"), 120);
 
 test("two processes train together, and only that of rank 0 speaks", async () => {
   const ranks = await launch();
@@ -64,10 +51,7 @@ test.each([0, 1])(
     expect(survivor.stderr).toContain(killed === 1 ? "rank 1" : "the host of the run is gone");
     expect(survivor.stderr).not.toMatch(/^\s+at /m);
     const again = await Promise.all((await launch()).map((rank) => rank.ended));
-    expect(again.map(({ code, stderr }) => [code, code === 0 ? "" : stderr])).toEqual([
-      [0, ""],
-      [0, ""],
-    ]);
+    expectDone(again);
     expect(again[0]!.stderr).toContain("going on from run/checkpoints/step-");
     expectSame();
   },
@@ -81,10 +65,7 @@ test.each([0, 1])("SIGTERM to rank %i alone saves on all, and all exit with 143"
   expect(ended.map(({ code }) => code)).toEqual([143, 143]);
   expect(ended[0]!.stderr).toMatch(/stopped after step \d+ of 120; saved run\/checkpoints\//);
   const again = await Promise.all((await launch()).map((rank) => rank.ended));
-  expect(again.map(({ code, stderr }) => [code, code === 0 ? "" : stderr])).toEqual([
-    [0, ""],
-    [0, ""],
-  ]);
+  expectDone(again);
   expectSame();
 });
 
@@ -106,10 +87,7 @@ test.each([1, 2, 3])("SIGTERM to all ranks, at moments %i, saves once, and all e
   const step = /stopped after step (\d+) of 120; saved run\/checkpoints\//.exec(ended[0]!.stderr)![1]!;
   expect(checkpointNames(join(folder, "run")).at(-1)).toBe(`step-${step.padStart(8, "0")}`);
   const again = await Promise.all((await launch()).map((rank) => rank.ended));
-  expect(again.map(({ code, stderr }) => [code, code === 0 ? "" : stderr])).toEqual([
-    [0, ""],
-    [0, ""],
-  ]);
+  expectDone(again);
   expectSame();
 });
 
@@ -117,11 +95,9 @@ test("a port that an earlier start still holds is told as what time can cure", a
   const holder = createServer().listen(0, "127.0.0.1");
   await once(holder, "listening");
   const { port } = holder.address() as AddressInfo;
-  const { code, stderr } = await startRank({ folder, port, rank: 0, args: ["--transport", "tcp", "--output", "run"] }).ended;
+  const ended = await startRank({ folder, port, rank: 0, args: ["--transport", "tcp", "--output", "run"] }).ended;
   holder.close();
-  expect(stderr).toContain(`port ${port} of this machine is in use, so the ranks cannot meet there; end what an earlier start has left`);
-  expect(stderr).not.toMatch(/^\s+at /m);
-  expect(code).toBe(75);
+  expectTold(ended, `port ${port} of this machine is in use, so the ranks cannot meet there; end what an earlier start has left`, 75);
 });
 
 test("an output folder that the machines do not share is refused before the first step", async () => {

@@ -1,0 +1,20 @@
+import { expect } from "vitest";
+import { checkpointBytes, type Ended, stepLosses } from "./cli.ts";
+
+/** Expect the run in one output folder to have ended as that in another: the same bits after `step`, and the same losses on the way. */
+export const expectSameEnd = (output: string, reference: string, step: number): void => {
+  expect(checkpointBytes(output, step)).toEqual(checkpointBytes(reference, step));
+  expect(stepLosses(output)).toEqual(stepLosses(reference));
+};
+
+/** Expect processes to be done; what one that is not has said is shown. */
+export const expectDone = (processes: readonly Ended[]): void =>
+  expect(processes.map(({ code, stderr }) => [code, code === 0 ? "" : stderr])).toEqual(processes.map(() => [0, ""]));
+
+/** Expect a process to have ended with `code`, and to have said why in words, without a stack trace. */
+export const expectTold = (ended: Ended, why: RegExp | string, code: number): void => {
+  if (typeof why === "string") expect(ended.stderr).toContain(why);
+  else expect(ended.stderr).toMatch(why);
+  expect(ended.stderr).not.toMatch(/^\s+at /m);
+  expect(ended.code).toBe(code);
+};
