@@ -3,7 +3,9 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { joinCodec, type JoinRequest } from "../src/rendezvous/handshake-messages.ts";
+import { reportCodec } from "../src/rendezvous/control-messages.ts";
 import { openMember } from "../src/rendezvous/member.ts";
+import type { FrameSeal } from "../src/security/frame-seal.ts";
 import { HandshakeDialler, jobKey } from "../src/security/handshake.ts";
 import { FrameReader } from "../src/wire/frame-reader.ts";
 import { encodeHeader, type FrameType, headerBytes } from "../src/wire/frame.ts";
@@ -58,7 +60,10 @@ const framesIn = (bytes: Buffer): { readonly type: FrameType; readonly payload: 
 };
 
 /** The frames by which somebody who knows the secret joins, up to the request, which may be anything. */
-const joiningByHand = async (hosted: Hosted, request: Uint8Array): Promise<Awaited<ReturnType<typeof stranger>>> => {
+const joiningByHand = async (
+  hosted: Hosted,
+  request: Uint8Array,
+): Promise<Awaited<ReturnType<typeof stranger>> & { readonly sealer: FrameSeal }> => {
   const visitor = await stranger(hosted);
   const handshake = dialler();
   visitor.socket.write(frame("hello", handshake.hello()));
@@ -67,7 +72,7 @@ const joiningByHand = async (hosted: Hosted, request: Uint8Array): Promise<Await
   if ("what" in answer) throw new Error("the coordinator does not know the secret");
   visitor.socket.write(frame("proof", answer.proof, 1));
   visitor.socket.write(frame("join", answer.proven.sealer.sealed("join", request), 2));
-  return visitor;
+  return { ...visitor, sealer: answer.proven.sealer };
 };
 
 describe("a loss", () => {
@@ -296,11 +301,13 @@ describe("a stranger", () => {
 
   test("that has a seat says nothing before all have joined", async () => {
     const hosted = await host(2);
-    const { socket, received, closed } = await joiningByHand(hosted, joinCodec.encode(requestOf(1, 2)));
+    const { socket, received, closed, sealer } = await joiningByHand(hosted, joinCodec.encode(requestOf(1, 2)));
     await until(() => framesIn(received()).some(({ type }) => type === "welcome"));
-    socket.write(frame("control", Buffer.alloc(40), 3));
+    const report = reportCodec.encode({ kind: "lost", rank: 0, reason: "it says so" });
+    socket.write(frame("control", sealer.sealed("control", report), 3));
     await closed;
-    await until(() => hosted.events.some(({ kind, message }) => kind === "left" && message.includes("control frame")));
+    await Promise.all([hosted.join([0]), hosted.join([1])]);
+    expect(hosted.events.filter(({ kind }) => kind === "left")).toHaveLength(1);
   });
 
   test("that joins and leaves again without a word is named at the deadline, with what became of it", async () => {
