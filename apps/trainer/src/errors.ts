@@ -55,6 +55,18 @@ export class RunError extends SkeinError {
   }
 }
 
+/** A process was cut off from a run, because its certificate was revoked. */
+export class RevokedError extends SkeinError {
+  constructor(ranks: readonly number[], reason: string) {
+    const who = ranks.length === 0 ? "" : `rank ${ranks.join(", ")}: `;
+    super(
+      "user",
+      "peer-revoked",
+      `${who}${reason}; make new files with skein-train certs renew, put them on hosts that you trust, and start the run again, which goes on from its last checkpoint`,
+    );
+  }
+}
+
 /** An error as it crosses from a worker. */
 export interface ErrorReport {
   readonly kind: ErrorKind;

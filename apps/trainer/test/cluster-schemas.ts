@@ -59,10 +59,17 @@ const volume = z.union([
   z.strictObject({ name: label, configMap: z.strictObject({ name: label }) }),
   z.strictObject({
     name: label,
-    secret: z.strictObject({
-      secretName: z.string(),
+    projected: z.strictObject({
       defaultMode: z.int().min(0).max(0o777),
-      items: z.array(z.strictObject({ key: z.string().regex(/^[-._a-zA-Z0-9]+$/), path: z.string().regex(/^(?!\/)(?!.*\.\.).+$/) })),
+      sources: z.array(
+        z.strictObject({
+          secret: z.strictObject({
+            name: z.string(),
+            items: z.array(z.strictObject({ key: z.string().regex(/^[-._a-zA-Z0-9]+$/), path: z.string().regex(/^(?!\/)(?!.*\.\.).+$/) })),
+            optional: z.boolean().optional(),
+          }),
+        }),
+      ),
     }),
   }),
   z.strictObject({ name: label, persistentVolumeClaim: z.strictObject({ claimName: z.string() }) }),

@@ -67,19 +67,24 @@ test.each([
   const [pod] = podsOf(objects);
   const mount = pod!.spec.containers[0]!.volumeMounts.find(({ name }) => name === "certificates");
   expect(mount).toMatchObject({ readOnly: true, subPathExpr: "$(JOB_COMPLETION_INDEX)" });
-  const volume = pod!.spec.volumes.find((candidate) => "secret" in candidate)!;
-  if (!("secret" in volume)) return expect.unreachable();
-  expect(volume.secret.defaultMode & 0o007).toBe(0);
-  const filesOf = (index: string): string[] =>
-    volume.secret.items
+  const volume = pod!.spec.volumes.find((candidate) => "projected" in candidate)!;
+  if (!("projected" in volume)) return expect.unreachable();
+  const { defaultMode, sources } = volume.projected;
+  expect(defaultMode & 0o007).toBe(0);
+  const filesOf = (index: string, optional: boolean): string[] =>
+    sources
+      .flatMap(({ secret: source }) =>
+        source.name === cluster.certificates && (source.optional ?? false) === optional ? source.items : [],
+      )
       .filter(({ path }) => path.split("/")[0] === index)
       .map(({ key, path }) => {
         expect(path).toBe(`${index}/${key}`);
         return key;
       });
-  expect(filesOf("0").sort()).toEqual(["authority.pem", "coordinator.key.pem", "coordinator.pem", "rank-0.key.pem", "rank-0.pem"]);
-  expect(filesOf("1").sort()).toEqual(["authority.pem", "rank-2.key.pem", "rank-2.pem"]);
-  expect(volume.secret.items).toHaveLength(8);
+  expect(filesOf("0", false).sort()).toEqual(["authority.pem", "coordinator.key.pem", "coordinator.pem", "rank-0.key.pem", "rank-0.pem"]);
+  expect(filesOf("1", false).sort()).toEqual(["authority.pem", "rank-2.key.pem", "rank-2.pem"]);
+  for (const index of ["0", "1"]) expect(filesOf(index, true)).toEqual(["revoked.pem"]); // which need not be there
+  expect(sources.flatMap(({ secret: { items } }) => items)).toHaveLength(10);
 });
 
 const full = { ranks: "4", namespace: "ml", queue: "gpu-queue", gpus: "1", cpus: "3", memory: "6Gi", time: "01:00:00", maxRestarts: "5" };

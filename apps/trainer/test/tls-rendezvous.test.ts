@@ -128,8 +128,8 @@ describe("a rendezvous over TLS", () => {
 
   test("holds to the host names of the coordinator's certificate", async () => {
     const authority = await makeAuthority("test", 1);
-    const issued = await issueCertificate(authority, { role: "coordinator", hosts: ["node-9.cluster"] });
-    const rank = await issueCertificate(authority, { role: "rank", ranks: [0], hosts: [] });
+    const issued = await issueCertificate(authority, { role: "coordinator", days: 1, hosts: ["node-9.cluster"] });
+    const rank = await issueCertificate(authority, { role: "rank", days: 1, ranks: [0], hosts: [] });
     const text = authority.certificate.toString("pem");
     const { coordinator } = await host({ security: { ...issued, authority: text } });
     const error = await failureOf(joinRendezvous(joining(coordinator, [0], { ...rank, authority: text })));

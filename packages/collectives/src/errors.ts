@@ -53,6 +53,26 @@ export class PeerLostError extends CollectiveError {
   }
 }
 
+/** Whether a rank is just gone, or was cut off because its certificate was revoked. */
+export type LossKind = "lost" | "revoked";
+
+/** A rank was cut off, because its certificate was revoked: who shows it may have stolen it. A person has to see to that. */
+export class PeerRevokedError extends CollectiveError {
+  readonly reason: string;
+
+  constructor(place: CollectivePlace, reason: string) {
+    const who = place.peer === place.rank ? "this rank was" : `rank ${place.peer} was`;
+    super(
+      "user",
+      "peer-revoked",
+      place,
+      `rank ${place.rank}: ${who} cut off during ${place.collective}: ${reason}; the group is unusable now: make that rank new files with skein-train certs renew, put them on a host that you trust, ` +
+        "and start the run again, which goes on from its last checkpoint",
+    );
+    this.reason = reason;
+  }
+}
+
 /** Two ranks started different collectives. */
 export class RanksDisagreeError extends CollectiveError {
   readonly difference: string;

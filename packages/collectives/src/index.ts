@@ -31,7 +31,9 @@ export {
   type CollectivePlace,
   CollectiveTimeoutError,
   GroupClosedError,
+  type LossKind,
   PeerLostError,
+  PeerRevokedError,
   RanksDifferError,
   RanksDisagreeError,
 } from "./errors.ts";

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { ErrorKind } from "@skein/tensor-core";
+import type { LossKind } from "./errors.ts";
 import { wasmMessageMemory } from "./message-memory.ts";
 import { openFineClock } from "./network/fine-clock.ts";
 import { codesThatPay, frameCodec } from "./network/frame-codec.ts";
@@ -26,13 +27,13 @@ const post = (news: CompanionNews): void => parentPort!.postMessage(news);
 
 /** Orders, one after the other, and those that may come at any time. */
 const orders = (
-  onLost: (rank: number, reason: string) => void,
+  onLost: (rank: number, reason: string, kind: LossKind) => void,
   onEnd: () => void,
 ): Promise<Extract<CompanionOrder, { type: "connect" }> | undefined> =>
   new Promise((resolve) => {
     parentPort!.on("message", (order: CompanionOrder) => {
       if (order.type === "connect") resolve(order);
-      else if (order.type === "lost") onLost(order.rank, order.reason);
+      else if (order.type === "lost") onLost(order.rank, order.reason, order.kind);
       else {
         onEnd();
         resolve(undefined);
@@ -60,6 +61,7 @@ const run = async (input: CompanionInput): Promise<void> => {
     job,
     build,
     tls: tls!,
+    onNote: (line: string) => post({ type: "note", line }),
     secret,
     checksum: crc32cOf(kernels),
     lanes: laneCount,
@@ -72,7 +74,7 @@ const run = async (input: CompanionInput): Promise<void> => {
   });
   const linked: { world?: NetworkWorld } = {};
   const ordered = orders(
-    (lost, reason) => linked.world?.reportLost(lost, reason),
+    (lost, reason, kind) => linked.world?.reportLost(lost, reason, kind),
     () => control.close(),
   );
   post({ type: "listening", address: { host: listener.host, port: listener.port } });

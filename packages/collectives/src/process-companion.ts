@@ -1,4 +1,5 @@
 import type { ErrorKind } from "@skein/tensor-core";
+import type { LossKind } from "./errors.ts";
 import type { EmulatedDirection } from "./network/emulated-links.ts";
 import type { Heartbeat } from "./rendezvous/handshake-messages.ts";
 import type { RankAddress, RosterEntry } from "./rendezvous/roster.ts";
@@ -13,7 +14,7 @@ export interface CompanionInput {
   readonly build: string;
   /** Of the job: each rank proves to each other that it knows it. */
   readonly secret: string;
-  /** Speak TLS in the name of this identity; else TCP. */
+  /** Speak TLS in the name of this identity; else TCP. What its files hold later is used for later connections. */
   readonly tls?: TlsIdentity;
   /** Address to listen on. Default: 127.0.0.1. */
   readonly listen?: string;
@@ -31,11 +32,13 @@ export interface CompanionInput {
 /** What the process tells a companion. */
 export type CompanionOrder =
   | { readonly type: "connect"; readonly peers: readonly RosterEntry[]; readonly preference: Preference }
-  | { readonly type: "lost"; readonly rank: number; readonly reason: string }
+  | { readonly type: "lost"; readonly rank: number; readonly reason: string; readonly kind: LossKind }
   | { readonly type: "end" };
 
 /** What a companion tells its process. */
 export type CompanionNews =
   | { readonly type: "listening"; readonly address: RankAddress }
   | { readonly type: "connected" }
+  /** A line for people. */
+  | { readonly type: "note"; readonly line: string }
   | { readonly type: "failed"; readonly kind: ErrorKind; readonly code: string; readonly message: string };

@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
+import type { LossKind } from "./errors.ts";
 import { ownFlags } from "./own-flags.ts";
 import type { Facts } from "./facts.ts";
 import type { CompanionInput, CompanionNews, CompanionOrder } from "./process-companion.ts";
@@ -25,6 +26,8 @@ export interface ProcessWorldOptions
   readonly preference?: Omit<Preference, "hosts">;
   /** What else must be the same on all ranks of all processes; they compare it when they join. */
   readonly facts?: Facts;
+  /** Told, in a line, of what people should see to: renewed certificates that cannot be used. */
+  readonly onNote?: (line: string) => void;
 }
 
 /** The ranks that one process holds, in a world of several processes. */
@@ -39,7 +42,7 @@ export interface ProcessWorld {
   /** Fail the world at once when `worker`, the compute thread of `rank`, ends with an error. */
   watch(rank: number, worker: Worker): void;
   /** Tell everyone that a rank, of this process or another, is gone. */
-  reportLost(rank: number, reason: string): void;
+  reportLost(rank: number, reason: string, kind?: LossKind): void;
   /** Say goodbye to all peers and end the companions. Call when every rank of this process has finished. */
   close(): Promise<void>;
 }
@@ -59,7 +62,7 @@ class Companion {
   }[] = [];
   private failure: Error | undefined;
 
-  constructor(input: CompanionInput, onFailure: (error: Error) => void) {
+  constructor(input: CompanionInput, onFailure: (error: Error) => void, onNote: (line: string) => void) {
     this.worker = new Worker(companionFile, { workerData: input, ...ownFlags(), name: `companion ${input.connection.rank}` });
     this.listening = this.next("listening").then((news) => (news as Extract<CompanionNews, { type: "listening" }>).address);
     this.listening.catch(() => undefined); // `connect` or `createProcessWorld` tells
@@ -69,6 +72,7 @@ class Companion {
       onFailure(error);
     };
     this.worker.on("message", (news: CompanionNews) => {
+      if (news.type === "note") return onNote(news.line);
       if (news.type === "failed") return fail(new SkeinError(news.kind, news.code, news.message));
       const at = this.waiting.findIndex(({ type }) => type === news.type);
       if (at >= 0) this.waiting.splice(at, 1)[0]!.resolve(news);
@@ -114,7 +118,17 @@ const closingMilliseconds = 5000;
  * @throws ArgumentError when the memory is not shared or the module lacks a reduction; InsecureError off loopback without TLS.
  */
 export const createProcessWorld = async (options: ProcessWorldOptions): Promise<ProcessWorld> => {
-  const { worldSize, ranks, memory, kernels, timeoutMilliseconds = 60_000, preference = {}, facts, ...links } = options;
+  const {
+    worldSize,
+    ranks,
+    memory,
+    kernels,
+    timeoutMilliseconds = 60_000,
+    preference = {},
+    facts,
+    onNote = () => undefined,
+    ...links
+  } = options;
   if (!(memory.buffer instanceof SharedArrayBuffer))
     throw new ArgumentError("ranks of a process need a shared WebAssembly.Memory; create it with { shared: true }");
   if (ranks.length === 0 || ranks.some((rank) => !Number.isInteger(rank) || rank < 0 || rank >= worldSize))
@@ -139,11 +153,13 @@ export const createProcessWorld = async (options: ProcessWorldOptions): Promise<
     };
   };
   const own = new Control(connection(ranks[0]!));
-  const reportLost = (rank: number, reason: string): void => {
-    own.failLost(rank, 0, reason);
-    for (const companion of companions) companion.tell({ type: "lost", rank, reason });
+  const reportLost = (rank: number, reason: string, kind: LossKind = "lost"): void => {
+    own.failLost(rank, 0, reason, kind);
+    for (const companion of companions) companion.tell({ type: "lost", rank, reason, kind });
   };
-  const companions = ranks.map((rank) => new Companion({ ...links, connection: connection(rank) }, (error) => own.failWith(error, 0)));
+  const companions = ranks.map(
+    (rank) => new Companion({ ...links, connection: connection(rank) }, (error) => own.failWith(error, 0), onNote),
+  );
   const endAll = async (): Promise<void> => {
     own.close();
     await Promise.all(companions.map((companion) => companion.end(closingMilliseconds)));

@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from "node:crypto";
 import type { TlsIdentity } from "../src/security/tls-identity.ts";
 
 // The little of X.509 (RFC 5280) that certificates for tests need, in DER: tag, length, contents.
@@ -21,6 +21,7 @@ const utcTime = (date: Date): Buffer => text(0x17, `${date.toISOString().replace
 const day = 86_400_000;
 
 interface Request {
+  readonly days: number;
   readonly subject: string;
   readonly issuer: string;
   readonly publicKey: KeyObject;
@@ -28,27 +29,65 @@ interface Request {
   readonly extensions: readonly Buffer[];
 }
 
-const certificate = ({ subject, issuer, publicKey, issuerKey, extensions }: Request): string => {
+const certificate = ({ subject, issuer, publicKey, issuerKey, extensions, days }: Request): string => {
   const serial = Buffer.concat([Buffer.from([1]), randomBytes(8)]);
   const body = sequence(
     der(0xa0, der(0x02, Buffer.from([2]))), // version 3
     der(0x02, serial),
     ecdsaWithSha256,
     commonName(issuer),
-    sequence(utcTime(new Date(Date.now() - day)), utcTime(new Date(Date.now() + day))),
+    sequence(utcTime(new Date(Date.now() - day)), utcTime(new Date(Date.now() + days * day))),
     commonName(subject),
     publicKey.export({ type: "spki", format: "der" }),
     der(0xa3, sequence(...extensions)),
   );
   const whole = sequence(body, ecdsaWithSha256, der(0x03, Buffer.from([0]), sign("sha256", body, issuerKey)));
-  return `-----BEGIN CERTIFICATE-----\n${whole.toString("base64").replace(/.{1,64}/g, "$&\n")}-----END CERTIFICATE-----\n`;
+  return pem("CERTIFICATE", whole);
 };
+
+/** What a list of revoked certificates says; what is left out is as it should be. */
+export interface ListWishes {
+  readonly number?: number | undefined;
+  readonly thisUpdate?: Date;
+  readonly nextUpdate?: Date;
+  /** Further extensions of the list. */
+  readonly extensions?: readonly Buffer[];
+}
 
 /** Signs certificates for tests. */
 export interface Authority {
-  /** A new key and a certificate with these URIs. */
-  issue(uris: readonly string[]): TlsIdentity;
+  /** A new key and a certificate with these URIs. @param days that it is valid, from yesterday on; default 1. */
+  issue(uris: readonly string[], days?: number): TlsIdentity;
+  /** A list of revoked certificates. */
+  revoke(certificates: readonly string[], wishes?: ListWishes): string;
 }
+
+/** An extension that no reader understands, and that none may pass over. */
+export const strangeExtension: Buffer = extension("551d1c", true, sequence());
+
+const pem = (label: string, bytes: Buffer): string =>
+  `-----BEGIN ${label}-----\n${bytes.toString("base64").replace(/.{1,64}/g, "$&\n")}-----END ${label}-----\n`;
+
+interface ListRequest extends ListWishes {
+  readonly issuer: string;
+  readonly issuerKey: KeyObject;
+  readonly serials: readonly string[];
+}
+
+const list = ({ issuer, issuerKey, serials, number, thisUpdate, nextUpdate, extensions = [] }: ListRequest): string => {
+  const entries = serials.map((serial) => sequence(der(0x02, Buffer.from(serial, "hex")), utcTime(new Date())));
+  const numbered = number === undefined ? [] : [extension("551d14", false, der(0x02, Buffer.from([number])))];
+  const body = sequence(
+    der(0x02, Buffer.from([1])), // version 2
+    ecdsaWithSha256,
+    commonName(issuer),
+    utcTime(thisUpdate ?? new Date(Date.now() - day)),
+    utcTime(nextUpdate ?? new Date(Date.now() + day)),
+    ...(entries.length === 0 ? [] : [sequence(...entries)]),
+    der(0xa0, sequence(...numbered, ...extensions)),
+  );
+  return pem("X509 CRL", sequence(body, ecdsaWithSha256, der(0x03, Buffer.from([0]), sign("sha256", body, issuerKey))));
+};
 
 /** An authority with a key of its own; two of them do not trust each other. */
 export const makeAuthority = (): Authority => {
@@ -58,14 +97,29 @@ export const makeAuthority = (): Authority => {
     .digest("hex")
     .slice(0, 8)}`;
   const constraints = extension("551d13", true, sequence(der(0x01, Buffer.from([0xff]))));
-  const keyUsage = extension("551d0f", true, der(0x03, Buffer.from([2, 0x04])));
-  const root = certificate({ subject: name, issuer: name, publicKey, issuerKey: privateKey, extensions: [constraints, keyUsage] });
+  const keyUsage = extension("551d0f", true, der(0x03, Buffer.from([1, 0x06]))); // signs certificates and lists
+  const root = certificate({ subject: name, issuer: name, publicKey, issuerKey: privateKey, extensions: [constraints, keyUsage], days: 1 });
   return {
-    issue: (uris) => {
+    revoke: (certificates, wishes = {}) =>
+      list({
+        issuer: name,
+        issuerKey: privateKey,
+        serials: certificates.map((text) => new X509Certificate(text).serialNumber),
+        number: 1,
+        ...wishes,
+      }),
+    issue: (uris, days = 1) => {
       const own = generateKeyPairSync("ec", { namedCurve: "P-256" });
       const names = extension("551d11", false, sequence(...uris.map((uri) => text(0x86, uri))));
       return {
-        certificate: certificate({ subject: "rank", issuer: name, publicKey: own.publicKey, issuerKey: privateKey, extensions: [names] }),
+        certificate: certificate({
+          subject: "rank",
+          issuer: name,
+          publicKey: own.publicKey,
+          issuerKey: privateKey,
+          extensions: [names],
+          days,
+        }),
         key: own.privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
         authority: root,
       };

@@ -24,6 +24,10 @@ export class Cable {
   cuts: Cut[] = [];
   /** Connections that a cut has ended. */
   numCut = 0;
+  /** Turn away whoever dials. */
+  down = false;
+  /** Whom that has met. */
+  numTurnedAway = 0;
   /** Carry everything so much later. */
   delayMilliseconds = 0;
   #frozen = false;
@@ -32,6 +36,11 @@ export class Cable {
 
   private constructor(target: PeerAddress) {
     this.#server = createServer({ noDelay: true }, (near) => {
+      if (this.down) {
+        this.numTurnedAway += 1;
+        near.resetAndDestroy();
+        return;
+      }
       const far = connect({ host: target.host, port: target.port, noDelay: true });
       const cut = this.cuts.shift();
       this.#join(near, far, "up", cut);

@@ -3,7 +3,7 @@ import type { Link } from "../src/network/link.ts";
 import type { LinkOptions } from "../src/network/link-options.ts";
 import { type NetworkWorld, type NetworkWorldOptions, networkWorld } from "../src/network/network-transport.ts";
 import { listenByTcp } from "../src/network/tcp.ts";
-import { listenByTls } from "../src/network/tls.ts";
+import { listenByTls, type TlsLinkOptions } from "../src/network/tls.ts";
 import { crc32c } from "../src/wire/crc32c.ts";
 import type { PeerAddress } from "../src/network/dial.ts";
 import type { TlsIdentity } from "../src/security/tls-identity.ts";
@@ -12,6 +12,8 @@ import { type Authority, makeAuthority } from "./network-certificates.ts";
 export interface TestWorldOptions extends Partial<Omit<NetworkWorldOptions, "rank" | "worldSize" | "links">> {
   readonly over?: "tcp" | "tls";
   readonly link?: Partial<LinkOptions>;
+  /** Of a rank, over TLS. Default: a certificate that nothing renews. */
+  readonly tlsOf?: (rank: number) => Partial<TlsLinkOptions> & Pick<TlsLinkOptions, "tls">;
   /** Where `from` dials `to`, if not where it listens: through a proxy. */
   readonly route?: (from: number, to: PeerAddress) => PeerAddress | Promise<PeerAddress>;
   readonly wrap?: (links: readonly Link[], rank: number) => Iterable<Link>;
@@ -32,6 +34,7 @@ export const openWorlds = async (
   {
     over = "tcp",
     link = {},
+    tlsOf = (rank) => ({ tls: identityOf(rank) }),
     route = (_, to) => to,
     wrap = (links) => links,
     memoryOf = heapMessageMemory,
@@ -52,7 +55,7 @@ export const openWorlds = async (
         checksum: crc32c,
         ...link,
       };
-      return over === "tcp" ? listenByTcp(own) : listenByTls({ ...own, tls: identityOf(rank) });
+      return over === "tcp" ? listenByTcp(own) : listenByTls({ ...own, ...tlsOf(rank) });
     }),
   );
   return Promise.all(

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { Worker } from "node:worker_threads";
-import { checkKernels, Control, controlBytes, type Facts, type Preference, type WorldConnection } from "@skein/collectives";
+import { checkKernels, Control, controlBytes, type Facts, type LossKind, type Preference, type WorldConnection } from "@skein/collectives";
 import { hasOwnCore, ownFlags, type RankAddress, spinsOnOwnCore } from "@skein/collectives/node";
 import { ArgumentError, InvariantError, SkeinError } from "@skein/tensor-core";
 import { type CompanionInput, type CompanionNews, threadsOfRank } from "./companion.ts";
@@ -45,7 +45,7 @@ export interface MpiProcessWorld {
   /** Fail the world at once when `worker`, the compute thread, ends with an error. */
   watch(rank: number, worker: Worker): void;
   /** Tell this process that a rank is gone. */
-  reportLost(rank: number, reason?: string): void;
+  reportLost(rank: number, reason?: string, kind?: LossKind): void;
   /**
    * End the companion and close MPI. Every rank calls it when it has finished. After a failure MPI stays open: the launcher takes a process
    * that ends so for a failed one, and ends the others.
@@ -167,7 +167,7 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
         if (code !== 0) own.failLost(watched, 0, "its thread ended");
       });
     },
-    reportLost: (lost, reason = "its thread ended") => own.failLost(lost, 0, reason),
+    reportLost: (lost, reason = "its thread ended", kind = "lost") => own.failLost(lost, 0, reason, kind),
     close: async () => {
       const failed = own.failure() !== undefined;
       own.close();

@@ -6,6 +6,7 @@ import {
   ExtendedKeyUsage,
   ExtendedKeyUsageExtension,
   type JsonGeneralNames,
+  type JsonName,
   KeyUsageFlags,
   KeyUsagesExtension,
   SubjectAlternativeNameExtension,
@@ -17,14 +18,14 @@ import { coordinatorUri, rankUri } from "@skein/collectives/node";
 import { ConfigError } from "../errors.ts";
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
-const clockToleranceMilliseconds = 5 * 60_000; // a certificate is to be valid at once on a machine whose clock is late
+/** How late a clock may be that is to find new things valid at once. */
+export const clockToleranceMilliseconds: number = 5 * 60_000;
 const dayMilliseconds = 86_400_000;
 
-/** What signs certificates. Its key lives in this process only. */
+/** What signs certificates. */
 export interface Authority {
   readonly certificate: X509Certificate;
   readonly keys: CryptoKeyPair;
-  readonly days: number;
 }
 
 /** A certificate and its private key, as PEM text. */
@@ -34,12 +35,16 @@ export interface IssuedCertificate {
 }
 
 export interface IssueOptions {
+  readonly days: number;
   readonly role: "rank" | "coordinator";
   /** Ranks that it speaks for, where it is for a rank: all that are threads of one process. */
   readonly ranks?: readonly number[];
   /** Names and addresses under which it is reached; none: on any host. */
   readonly hosts: readonly string[];
 }
+
+/** How certificates are signed and keys are made: ECDSA on P-256. */
+export const signingAlgorithm: typeof algorithm = algorithm;
 
 const newKeys = (): Promise<CryptoKeyPair> => crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
 
@@ -70,7 +75,7 @@ export const makeAuthority = async (name: string, days: number): Promise<Authori
       await SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
-  return { certificate, keys, days };
+  return { certificate, keys };
 };
 
 const hostNames = (hosts: readonly string[]): JsonGeneralNames =>
@@ -87,14 +92,35 @@ const hostNames = (hosts: readonly string[]): JsonGeneralNames =>
  * Issue a certificate to a rank's process or to the coordinator. What it proves stands in its URIs, `skein:rank:<n>` or
  * `skein:coordinator`; it serves both ends of a connection.
  */
-export const issueCertificate = async (authority: Authority, { role, ranks = [], hosts }: IssueOptions): Promise<IssuedCertificate> => {
-  const keys = await newKeys();
+export const issueCertificate = (authority: Authority, { role, ranks = [], hosts, days }: IssueOptions): Promise<IssuedCertificate> => {
   const uris = role === "coordinator" ? [coordinatorUri] : ranks.map(rankUri);
+  return sign(
+    authority,
+    [{ CN: [role === "coordinator" ? "skein coordinator" : `skein rank ${ranks.join(" ")}`.slice(0, 64)] }],
+    new SubjectAlternativeNameExtension([...uris.map((value) => ({ type: "url" as const, value })), ...hostNames(hosts)]),
+    days,
+  );
+};
+
+/** Issue a certificate with a key of its own that proves the same as `before`, on the same hosts. */
+export const reissueCertificate = (authority: Authority, before: X509Certificate, days: number): Promise<IssuedCertificate> => {
+  const names = before.getExtension(SubjectAlternativeNameExtension);
+  if (names === null) throw new ConfigError(["a certificate without names cannot be renewed; make the folder anew with certs init"]);
+  return sign(authority, before.subjectName.toJSON(), names, days);
+};
+
+const sign = async (
+  authority: Authority,
+  subject: JsonName,
+  names: SubjectAlternativeNameExtension,
+  days: number,
+): Promise<IssuedCertificate> => {
+  const keys = await newKeys();
   const certificate = await X509CertificateGenerator.create({
     serialNumber: newSerial(),
-    subject: [{ CN: [role === "coordinator" ? "skein coordinator" : `skein rank ${ranks.join(" ")}`.slice(0, 64)] }],
+    subject,
     issuer: authority.certificate.subjectName,
-    ...validity(authority.days),
+    ...validity(days),
     signingAlgorithm: algorithm,
     publicKey: keys.publicKey,
     signingKey: authority.keys.privateKey,
@@ -102,14 +128,22 @@ export const issueCertificate = async (authority: Authority, { role, ranks = [],
       new BasicConstraintsExtension(false, undefined, true),
       new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
       new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth, ExtendedKeyUsage.clientAuth]),
-      new SubjectAlternativeNameExtension([...uris.map((value) => ({ type: "url" as const, value })), ...hostNames(hosts)]),
+      names,
       await SubjectKeyIdentifierExtension.create(keys.publicKey),
       await AuthorityKeyIdentifierExtension.create(authority.keys.publicKey),
     ],
   });
-  const key = Buffer.from(await crypto.subtle.exportKey("pkcs8", keys.privateKey)).toString("base64");
-  return {
-    certificate: `${certificate.toString("pem")}\n`,
-    key: `-----BEGIN PRIVATE KEY-----\n${key.match(/.{1,64}/g)!.join("\n")}\n-----END PRIVATE KEY-----\n`,
-  };
+  return { certificate: `${certificate.toString("pem")}\n`, key: await pemOfKey(keys.privateKey) };
+};
+
+/** A private key as PEM text. */
+export const pemOfKey = async (key: CryptoKey): Promise<string> =>
+  pem("PRIVATE KEY", Buffer.from(await crypto.subtle.exportKey("pkcs8", key)));
+
+/** Bytes as PEM text. */
+export const pem = (label: string, bytes: Uint8Array): string => {
+  const lines = Buffer.from(bytes)
+    .toString("base64")
+    .match(/.{1,64}/g)!;
+  return `-----BEGIN ${label}-----\n${lines.join("\n")}\n-----END ${label}-----\n`;
 };

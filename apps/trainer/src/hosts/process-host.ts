@@ -1,6 +1,6 @@
 import { type Coordinator, hostRendezvous, newSecret, type RendezvousOptions } from "@skein/collectives/node";
 import type { Ending, HostMessage, MemberMessage } from "./control-messages.ts";
-import { type ErrorReport, RunError } from "../errors.ts";
+import { type ErrorReport, RevokedError, RunError } from "../errors.ts";
 import { Failures } from "./failures.ts";
 import { worldOf } from "../members/job-world.ts";
 import { patienceOf } from "../members/patience.ts";
@@ -69,7 +69,7 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
       ...patienceOf(job),
       secret,
       onEvent: ({ kind, message }) => {
-        if ((kind !== "refused" && kind !== "dropped") || message === toldLast) return;
+        if ((kind !== "refused" && kind !== "dropped" && kind !== "certificates") || message === toldLast) return;
         toldLast = message;
         note(message);
       },
@@ -104,7 +104,8 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
         leastStep: (assignment.resume?.step ?? 0) + 1,
         tell,
       });
-      coordinator.onLost(({ ranks, reason }) => {
+      coordinator.onLost(({ ranks, reason, revoked }) => {
+        if (revoked === true && !ended) return failures.addOwn(new RevokedError(ranks, reason));
         // Whoever started the process knows better how it ended.
         setTimeout(() => {
           if (!ended) failures.addOwn(new RunError("process-lost", `rank ${ranks.join(", ")}: ${reason}`));

@@ -35,13 +35,19 @@ export interface Container {
   }[];
 }
 
+/** Files of a Secret, and where they lie. One that is optional need not be there, nor any of its files. */
+export interface SecretFiles {
+  readonly name: string;
+  readonly items: readonly { readonly key: string; readonly path: string }[];
+  readonly optional?: boolean;
+}
+
 export type Volume = { readonly name: string } & (
   | { readonly configMap: { readonly name: string } }
   | {
-      readonly secret: {
-        readonly secretName: string;
+      readonly projected: {
         readonly defaultMode: number;
-        readonly items: readonly { readonly key: string; readonly path: string }[];
+        readonly sources: readonly { readonly secret: SecretFiles }[];
       };
     }
   | { readonly persistentVolumeClaim: { readonly claimName: string } }

@@ -70,19 +70,34 @@ export const volumeMounts = (plan: LaunchPlan): Container["volumeMounts"] => [
  */
 const filesOfPods = (plan: LaunchPlan): { readonly key: string; readonly path: string }[] =>
   Array.from({ length: plan.processes }, (_, index) =>
-    [
-      ...Object.values(rankFiles("", (index * plan.ranks) / plan.processes)),
-      ...(index === 0 ? [coordinatorFiles("").certificate, coordinatorFiles("").key] : []),
-    ].map((file) => ({ key: file, path: `${index}/${file}` })),
+    fileNames(plan, index).map((file) => ({ key: file, path: `${index}/${file}` })),
   ).flat();
+
+const fileNames = (plan: LaunchPlan, index: number): string[] => {
+  const { certificate, key, authority } = rankFiles("", (index * plan.ranks) / plan.processes);
+  const coordinator = coordinatorFiles("");
+  return [certificate, key, authority, ...(index === 0 ? [coordinator.certificate, coordinator.key] : [])];
+};
+
+/** The list of revoked certificates, for each pod: there only once something was revoked. */
+const revokedOfPods = (plan: LaunchPlan): { readonly key: string; readonly path: string }[] => {
+  const { revoked } = coordinatorFiles("");
+  return Array.from({ length: plan.processes }, (_, index) => ({ key: revoked, path: `${index}/${revoked}` }));
+};
+
+const certificateVolume = (name: string, plan: LaunchPlan): Volume => ({
+  name: "certificates",
+  projected: {
+    defaultMode: 0o440,
+    sources: [{ secret: { name, items: filesOfPods(plan) } }, { secret: { name, items: revokedOfPods(plan), optional: true } }],
+  },
+});
 
 const volumes = (plan: LaunchPlan): Volume[] => [
   { name: "job", configMap: { name: `${runName(plan)}-job` } },
   { name: "output", persistentVolumeClaim: { claimName: plan.claim! } },
   { name: "tmp", emptyDir: {} },
-  ...(plan.certificates === undefined
-    ? []
-    : [{ name: "certificates", secret: { secretName: plan.certificates, defaultMode: 0o440, items: filesOfPods(plan) } } satisfies Volume]),
+  ...(plan.certificates === undefined ? [] : [certificateVolume(plan.certificates, plan)]),
 ];
 
 /** Where a rank's pod finds things. */

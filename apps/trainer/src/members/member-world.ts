@@ -21,4 +21,6 @@ export type OpenMemberWorld = (place: {
   readonly kernels: WebAssembly.Module;
   /** Which build of the kernels that is. */
   readonly build: WasmBuild;
+  /** Told, in a line, of what people should see to. */
+  readonly onNote: (line: string) => void;
 }) => Promise<MemberWorld>;

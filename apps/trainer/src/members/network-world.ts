@@ -41,7 +41,7 @@ export interface NetworkPlace {
 /** The world of a process whose ranks reach the others by TCP or TLS. */
 export const openNetworkWorld =
   ({ secret, identity, onOneMachine }: NetworkPlace): OpenMemberWorld =>
-  ({ job, ranks, memory, kernels, build }) => {
+  ({ job, ranks, memory, kernels, build, onNote }) => {
     const { listen, insecure, timeoutSeconds, socketsPerPair, checksum, codec, emulate } = job.network;
     const { heartbeat } = patienceOf(job);
     return createProcessWorld({
@@ -51,6 +51,7 @@ export const openNetworkWorld =
       memory,
       kernels,
       secret,
+      onNote,
       ...(identity !== undefined && { tls: identity }),
       listen: listen ?? (onOneMachine ? "127.0.0.1" : "0.0.0.0"),
       insecure,

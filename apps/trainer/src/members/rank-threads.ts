@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import type { LossKind } from "@skein/collectives";
 import type { WorldConnection } from "@skein/collectives/node";
 import type { BackendName } from "../backend.ts";
 import { describeError, type ErrorReport } from "../errors.ts";
@@ -12,7 +13,7 @@ export interface LocalWorld {
   /** Fail the group at once when the thread of `rank` ends with an error. */
   watch(rank: number, worker: Worker): void;
   /** Tell everyone that a rank is gone. */
-  reportLost(rank: number, reason?: string): void;
+  reportLost(rank: number, reason?: string, kind?: LossKind): void;
 }
 
 export interface RankThreadsInput {

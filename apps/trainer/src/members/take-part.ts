@@ -3,7 +3,7 @@ import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels
 import type { Ending, HostMessage, MemberMessage } from "../hosts/control-messages.ts";
 import type { Interruption } from "../hosts/interruption.ts";
 import type { Job } from "../job.ts";
-import { describeError, RunError } from "../errors.ts";
+import { describeError, RevokedError, RunError } from "../errors.ts";
 import { nodeFiles } from "../files.ts";
 import type { Assignment } from "../messages.ts";
 import { requireMark } from "../output-mark.ts";
@@ -47,7 +47,15 @@ export const takePart = async ({
 }: MemberOptions): Promise<Ending> => {
   const build = await detectBuild();
   const module = await compileWasm(build);
-  const world = await openWorld({ job, ranks, memory: createSharedMemory(), kernels: module, build });
+  // Each thread with connections looks at the certificates' files; people are told once.
+  const noted = new Set<string>();
+  let tellNote: ((line: string) => void) | undefined;
+  const onNote = (line: string): void => {
+    if (noted.has(line)) return;
+    noted.add(line);
+    tellNote?.(line);
+  };
+  const world = await openWorld({ job, ranks, memory: createSharedMemory(), kernels: module, build, onNote });
   let threads: RankThreads | undefined;
   let over = false;
   const alive = setInterval(() => undefined, 2 ** 30); // the sockets of a member do not keep its process alive
@@ -59,11 +67,14 @@ export const takePart = async ({
       joinTimeoutMilliseconds,
       ranks,
       addresses: world.addresses,
+      onNote,
     });
     const tell = (message: MemberMessage): void => void member.send(message);
+    tellNote = (text) => tell({ type: "rank", rank: ranks[0]!, message: { type: "remark", text } });
+    for (const line of noted) tellNote(line);
     try {
-      member.onLost(({ ranks: lost, reason }) => {
-        for (const rank of lost) world.reportLost(rank, reason);
+      member.onLost(({ ranks: lost, reason, revoked }) => {
+        for (const rank of lost) world.reportLost(rank, reason, revoked === true ? "revoked" : "lost");
       });
       interruption?.listen(() => tell({ type: "interrupt" }));
       await world.connect(member.roster);
@@ -85,9 +96,11 @@ export const takePart = async ({
         });
       const ending = await new Promise<Ending>((resolve, reject) => {
         let stop: StopSignal | undefined;
-        member.onLost(({ ranks: lost, reason }) => {
-          // The coordinator is gone with the host: nobody is left to say "end".
-          if (lost.length > 0 && !hostRanks.some((rank) => lost.includes(rank))) return;
+        member.onLost(({ ranks: lost, reason, revoked }) => {
+          const cutOff = revoked === true && ranks.some((rank) => lost.includes(rank));
+          // The coordinator is gone with the host, or hears this process no more: nobody is left to say "end".
+          if (!cutOff && lost.length > 0 && !hostRanks.some((rank) => lost.includes(rank))) return;
+          if (revoked === true) return reject(new RevokedError(lost, reason));
           const who = lost.length === 0 ? "" : `rank ${lost.join(", ")} was lost, and `;
           reject(new RunError("process-lost", `${who}the host of the run is gone: ${reason}`));
         });

@@ -15,4 +15,6 @@ export interface Carrier {
   refuse(socket: Socket, rank: number): string | undefined;
   /** Whether an error on a dialled socket says that the peer refuses who we are, or is not who it should be. */
   isIdentityError(error: Error): boolean;
+  /** Called when no more sockets will be made. */
+  close(): void;
 }

@@ -1,5 +1,5 @@
 import { channelBinding } from "../security/channel-binding.ts";
-import { PeerIdentityError } from "../security/errors.ts";
+import { PeerIdentityError, RevokedPeerError } from "../security/errors.ts";
 import { HandshakeDialler, type Proven, unprovenBytes } from "../security/handshake.ts";
 import { tlsReasonOf } from "../security/tls-fault.ts";
 import { WireError } from "../wire/errors.ts";
@@ -190,6 +190,12 @@ const dialOnce = (
         if (error instanceof WireError && error.code !== "frame-truncated")
           fail(error.code === "protocol-version" ? new LinkRefusedError("link-protocol", error.message) : noRank(error));
         else if (error instanceof PeerIdentityError) fail(error);
+        else if ((error as NodeJS.ErrnoException | undefined)?.code === "CERT_REVOKED")
+          fail(
+            new RevokedPeerError(
+              `rank ${identity.rank} does not link with rank ${peer.rank} at ${peer.host}:${peer.port}: its certificate was revoked`,
+            ),
+          );
         else if (error !== undefined && carrier.isIdentityError(error))
           fail(
             new PeerIdentityError(
@@ -202,6 +208,7 @@ const dialOnce = (
     });
     frames.attach(socket, "dialled");
     socket.once(carrier.ready, () => {
+      if (socket.destroyed) return; // its peer's certificate was revoked meanwhile
       handshake = new HandshakeDialler({ audience: "data", job: identity.job, key, binding: channelBinding(socket) });
       writeFrame(frames, "hello", handshake.hello());
     });

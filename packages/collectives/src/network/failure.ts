@@ -3,8 +3,11 @@ import type { Clock } from "./clock.ts";
 
 /** What a rank says to the others when it gives a world up, and of whom. */
 export interface Word {
-  /** `lost`: gone or cut off. `timeout`: it did not take part in time. `disagree`: it sent another collective than was expected. */
-  readonly kind: "lost" | "timeout" | "disagree";
+  /**
+   * `lost`: gone or cut off. `timeout`: it did not take part in time. `disagree`: it sent another collective than was expected.
+   * `revoked`: its certificate was.
+   */
+  readonly kind: "lost" | "timeout" | "disagree" | "revoked";
   readonly rank: number;
   readonly tag: number;
   readonly reason: string;
@@ -19,7 +22,7 @@ const longestReason = 2000;
 /** Of a word as bytes: every character of the reason may take six. */
 export const longestWord = 16_384;
 const wordSchema = z.strictObject({
-  kind: z.enum(["lost", "timeout", "disagree"]),
+  kind: z.enum(["lost", "timeout", "disagree", "revoked"]),
   rank: z.int().min(0),
   tag: z.int().min(0),
   reason: z.string().max(longestReason),
@@ -43,6 +46,9 @@ export interface FailureOptions {
   /** Called once, with the outcome. */
   readonly settle: (verdict: Verdict) => void;
 }
+
+/** Whether others' words change nothing: who is right of two that disagree cannot be known, and a list that is signed is right. */
+const isCertain = ({ kind }: Word): boolean => kind === "disagree" || kind === "revoked";
 
 /**
  * Finds out which rank a world failed of. When one rank dies, those that wait for it give up, and those that wait for these see them go:
@@ -79,7 +85,7 @@ export class Failure {
   hear(from: number, word: Word): void {
     if (this.#settled || this.#words.has(from)) return;
     this.#words.set(from, word);
-    if (word.kind === "disagree") return this.#settle({ ...word, reporter: from });
+    if (isCertain(word)) return this.#settle({ ...word, reporter: from });
     if (this.begun) return;
     this.#begin({ ...word, reporter: from });
     const waiting = this.#options.waiting();
@@ -105,7 +111,7 @@ export class Failure {
 
   #begin(verdict: Verdict): void {
     this.#start = verdict;
-    if (verdict.kind === "disagree") return this.#settle(verdict); // it is certain, and who is right cannot be known
+    if (isCertain(verdict)) return this.#settle(verdict);
     this.#cancel = this.#options.clock.after(this.#options.graceMilliseconds, () => this.#settle(this.#follow(verdict)));
   }
 

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import type { Checksum } from "../wire/crc32c.ts";
 import { encodeHeader, type FrameHeader, frameFlags, type FrameType, headerBytes } from "../wire/frame.ts";
+import { RevokedPeerError } from "../security/errors.ts";
 import { WireError } from "../wire/errors.ts";
 import { FrameReader } from "../wire/frame-reader.ts";
 import type { LinkReceiver } from "./link.ts";
@@ -101,7 +102,7 @@ export class FrameSocket {
     if (how === "accepted") socket.on("data", (chunk: Uint8Array) => this.#read(() => this.#reader.push(chunk)));
     else socket.resume();
     const fail = (error: Error): void => {
-      this.broken ||= !this.#closed;
+      this.broken ||= !this.#closed && !(error instanceof RevokedPeerError); // that one was ended, and is not to be made again
       this.#close(this.#heardBye ? undefined : error);
     };
     socket.on("error", fail);

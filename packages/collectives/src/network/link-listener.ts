@@ -120,6 +120,7 @@ export const listenForLinks = async (carrier: Carrier, options: LinkOptions): Pr
   const abort = new AbortController();
   const shut = async (): Promise<void> => {
     for (const end of strangers) end();
+    carrier.close();
     if (server.listening) await new Promise<void>((resolve) => (server.close(), resolve()));
   };
   const close = async (): Promise<void> => {

@@ -1,7 +1,16 @@
 import { ArgumentError, InvariantError } from "@skein/tensor-core";
-import { type CollectiveError, CollectiveTimeoutError, GroupClosedError, PeerLostError, RanksDisagreeError } from "../errors.ts";
+import {
+  type CollectiveError,
+  CollectiveTimeoutError,
+  GroupClosedError,
+  type LossKind,
+  PeerLostError,
+  PeerRevokedError,
+  RanksDisagreeError,
+} from "../errors.ts";
 import type { MessageMemory } from "../message-memory.ts";
 import type { FrameHeader } from "../wire/frame.ts";
+import { RevokedPeerError } from "../security/errors.ts";
 import { defaultHeartbeat } from "../rendezvous/liveness.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { decodeWord, encodeWord, Failure, longestWord, type Verdict, type Word } from "./failure.ts";
@@ -52,7 +61,7 @@ export interface NetworkWorld {
   /** Called when the world fails, for who is not waiting at that moment. */
   onFailure(call: (error: CollectiveError) => void): void;
   /** Who watches the processes knows that a rank is gone. */
-  reportLost(rank: number, reason: string): void;
+  reportLost(rank: number, reason: string, kind?: LossKind): void;
   /** Say goodbye to all peers, and end the links. Call when this rank has finished. */
   close(): Promise<void>;
 }
@@ -164,8 +173,8 @@ class World implements NetworkWorld {
     else call(failed);
   }
 
-  reportLost(rank: number, reason: string): void {
-    this.#failure.rule({ kind: "lost", rank, tag: 0, reason });
+  reportLost(rank: number, reason: string, kind: LossKind = "lost"): void {
+    this.#failure.rule({ kind, rank, tag: 0, reason });
   }
 
   async close(): Promise<void> {
@@ -239,7 +248,8 @@ class World implements NetworkWorld {
   #broken(peer: number, error: Error): void {
     if (this.#closed) return;
     const tag = this.#peers.get(peer)?.routes.find(({ waits }) => waits)?.tag ?? 0;
-    this.#failure.suspect({ kind: error instanceof RanksDisagreeError ? "disagree" : "lost", rank: peer, tag, reason: error.message });
+    const kind = error instanceof RanksDisagreeError ? "disagree" : error instanceof RevokedPeerError ? "revoked" : "lost";
+    this.#failure.suspect({ kind, rank: peer, tag, reason: error.message });
   }
 
   #suspectLeft(peer: number, tag: number): void {
@@ -312,6 +322,7 @@ class World implements NetworkWorld {
 
   #errorOf({ kind, rank, reason, reporter }: Verdict, collective: string): CollectiveError {
     const own = this.#options.rank;
+    if (kind === "revoked") return new PeerRevokedError({ rank: own, peer: rank, collective }, reason);
     // A rank that others blame knows that it lives: for it, they are lost.
     const place = { rank: own, peer: rank === own && kind !== "timeout" ? reporter : rank, collective };
     if (kind === "timeout") return new CollectiveTimeoutError(place, this.#options.timeoutMilliseconds, reporter);

@@ -1,3 +1,4 @@
+import { RevokedPeerError } from "../security/errors.ts";
 import { WireError } from "../wire/errors.ts";
 import { type FrameHeader, frameFlags } from "../wire/frame.ts";
 import type { FrameSocket } from "./frame-socket.ts";
@@ -272,7 +273,8 @@ export class ResumableSocket {
       if (this.#ended) return;
       this.#end();
       const why = reason instanceof Error ? reason.message : String(reason);
-      this.#receiver!.closed(reason instanceof WireError ? reason : new Error(`${error.message}, and ${why}`, { cause: reason }));
+      const known = reason instanceof WireError || reason instanceof RevokedPeerError;
+      this.#receiver!.closed(known ? reason : new Error(`${error.message}, and ${why}`, { cause: reason }));
     });
   }
 }

@@ -10,6 +10,7 @@ const tcp: Carrier = {
   ready: "connect",
   refuse: () => undefined,
   isIdentityError: () => false,
+  close: () => undefined,
 };
 
 /**

@@ -1,24 +1,37 @@
 import type { Socket } from "node:net";
 import { type ConnectionOptions, connect, createServer, type TLSSocket } from "node:tls";
 import { identityOf, provesWhat } from "../security/certificate-names.ts";
+import { RenewableIdentity, type RenewalOptions } from "../security/renewable-identity.ts";
 import { isCertificateFault } from "../security/tls-fault.ts";
 import { type TlsIdentity, tlsClientOptions, tlsServerOptions } from "../security/tls-identity.ts";
 import type { Carrier } from "./carrier.ts";
 import { type LinkListener, listenForLinks } from "./link-listener.ts";
 import { linkDefaults, type LinkOptions } from "./link-options.ts";
+import { remoteEnd } from "./socket-ends.ts";
 
-const overTls = (identity: TlsIdentity, handshakeTimeout: number): Carrier => ({
+const overTls = (identity: RenewableIdentity, handshakeTimeout: number): Carrier => ({
   encrypted: true,
   serve: (accept, fault) => {
-    const server = createServer({ ...tlsServerOptions(identity), handshakeTimeout, noDelay: true }, accept);
-    server.on("tlsClientError", (error: Error, socket: Socket) =>
-      fault(error, `${socket.remoteAddress ?? "unknown"}:${socket.remotePort ?? 0}`),
-    );
+    const server = createServer({ ...tlsServerOptions(identity.current()), handshakeTimeout, noDelay: true }, (socket) => {
+      const remote = remoteEnd(socket);
+      identity.guard(socket, (error) => {
+        fault(error, remote);
+        socket.destroy(error);
+      });
+      if (socket.destroyed)
+        socket.on("error", () => undefined); // nobody else hears what was told already
+      else accept(socket);
+    });
+    identity.renew(server);
+    server.on("tlsClientError", (error: Error, socket: Socket) => fault(error, remoteEnd(socket)));
     return server;
   },
-  dial: (host, port, rank, onread) =>
+  dial: (host, port, rank, onread) => {
     // The types leave `onread` out, which Node takes here as for any socket.
-    connect({ ...tlsClientOptions(identity, { rank }), host, port, onread } as ConnectionOptions),
+    const socket = connect({ ...tlsClientOptions(identity.current(), { rank }), host, port, onread } as ConnectionOptions);
+    socket.once("secureConnect", () => identity.guard(socket, (error) => socket.destroy(error)));
+    return socket;
+  },
   ready: "secureConnect",
   refuse: (socket, rank) => {
     const proven = identityOf((socket as TLSSocket).getPeerCertificate().subjectaltname);
@@ -27,12 +40,24 @@ const overTls = (identity: TlsIdentity, handshakeTimeout: number): Carrier => ({
       : `its certificate proves ${provesWhat(proven)}, not to be rank ${rank}; give each process its own certificate`;
   },
   isIdentityError: isCertificateFault,
+  close: () => identity.close(),
 });
 
+export interface TlsLinkOptions extends LinkOptions, RenewalOptions {
+  readonly tls: TlsIdentity;
+}
+
 /**
- * Listen for the peers of a rank by TLS 1.3. Both ends prove by certificates of one authority which rank they are.
+ * Listen for the peers of a rank by TLS 1.3. Both ends prove by certificates of one authority which rank they are. Where the identity was
+ * read from files, what is put there later is used for later connections, and a peer whose certificate is revoked is cut off.
  *
  * Checksums cover headers alone by default: TLS protects the payload.
  */
-export const listenByTls = (options: LinkOptions & { readonly tls: TlsIdentity }): Promise<LinkListener> =>
-  listenForLinks(overTls(options.tls, options.handshakeMilliseconds ?? linkDefaults.handshakeMilliseconds), options);
+export const listenByTls = ({ lookMilliseconds, onNote, ...options }: TlsLinkOptions): Promise<LinkListener> =>
+  listenForLinks(
+    overTls(
+      new RenewableIdentity(options.tls, { ...(lookMilliseconds !== undefined && { lookMilliseconds }), ...(onNote && { onNote }) }),
+      options.handshakeMilliseconds ?? linkDefaults.handshakeMilliseconds,
+    ),
+    options,
+  );

@@ -12,12 +12,17 @@ import { formatRanks } from "./ranks.ts";
 
 const useOneSet = "use the files of one skein-train certs init on all hosts";
 
+/** Node has the reason as a text, whatever its types say. */
+const isRevoked = (socket: TLSSocket): boolean => String(socket.authorizationError).includes("CERT_REVOKED");
+
 /** Why TLS does not trust the process; undefined where there is no TLS, or it does. */
 const distrust = (socket: Socket): Refusal | undefined =>
   socket instanceof TLSSocket && !socket.authorized
     ? {
         code: "peer-identity",
-        message: `the process shows no certificate of the coordinator's authority (${String(socket.authorizationError)}); ${useOneSet}`,
+        message: isRevoked(socket)
+          ? "the certificate of the process was revoked; issue a new one with skein-train certs renew, and give it to that process alone"
+          : `the process shows no certificate of the coordinator's authority (${String(socket.authorizationError)}); ${useOneSet}`,
       }
     : undefined;
 

@@ -147,6 +147,14 @@ export class ControlConnection {
     this.#socket.destroy();
   }
 
+  /** Take nothing more, and end the connection once what was written has left. */
+  expel(reason: string, error: unknown): void {
+    if (this.over) return;
+    this.#broken ??= { reason, error };
+    this.#socket.destroySoon();
+    setTimeout(() => this.#socket.destroy(), goodbyeMilliseconds).unref(); // a peer that does not read holds nobody up
+  }
+
   /** Do what may find that the peer's bytes are none of its protocol. */
   #guard(read: () => void): void {
     try {

@@ -1,6 +1,8 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import { createServer as createTlsServer } from "node:tls";
+import { createServer as createTlsServer, type Server as TlsServer, TLSSocket } from "node:tls";
+import type { RevokedPeerError } from "../security/errors.ts";
 import { guardServer } from "../security/guard-server.ts";
+import { RenewableIdentity } from "../security/renewable-identity.ts";
 import { tlsReasonOf } from "../security/tls-fault.ts";
 import { tlsServerOptions } from "../security/tls-identity.ts";
 import { type Unproven, UnprovenConnections } from "../security/unproven-connections.ts";
@@ -14,6 +16,7 @@ const strangersAtOnce = 1024;
 export class ControlListener {
   readonly #options: CheckedRendezvousOptions;
   readonly #server: Server;
+  readonly #identity: RenewableIdentity | undefined;
   readonly #sockets = new Set<Socket>();
   #referenced = true;
 
@@ -23,16 +26,24 @@ export class ControlListener {
    */
   constructor(options: CheckedRendezvousOptions, receive: (socket: Socket, unproven: Unproven) => void, drop: (reason: string) => void) {
     this.#options = options;
-    const { security, handshakeTimeoutMilliseconds: handshakeTimeout, worldSize } = options;
+    const { security, lookMilliseconds, handshakeTimeoutMilliseconds: handshakeTimeout, worldSize, onEvent } = options;
+    const identity =
+      security &&
+      new RenewableIdentity(security, {
+        ...(lookMilliseconds !== undefined && { lookMilliseconds }),
+        onNote: (message) => onEvent({ kind: "certificates", message }),
+      });
+    this.#identity = identity;
     const ready = (socket: Socket): void => {
       const place = placeOf(socket);
       if (place === undefined) socket.destroy();
       else receive(socket, place);
     };
     this.#server =
-      security === undefined
+      identity === undefined
         ? createServer()
-        : createTlsServer({ ...tlsServerOptions(security), rejectUnauthorized: false, handshakeTimeout }, ready);
+        : createTlsServer({ ...tlsServerOptions(identity.current()), rejectUnauthorized: false, handshakeTimeout }, ready);
+    identity?.renew(this.#server as TlsServer);
     this.#server.on("tlsClientError", (error: Error, socket: Socket) => {
       drop(`a connection from ${socket.remoteAddress ?? "a peer that is gone"}: no TLS handshake (${tlsReasonOf(error)})`);
       socket.destroy();
@@ -47,6 +58,11 @@ export class ControlListener {
     this.#server.on("error", (error) => {
       if (this.#server.listening) drop(`a connection could not be accepted: ${error.message}`);
     });
+  }
+
+  /** Watch over a connection that TLS trusts: `cut` is called once the certificate that its peer has shown is revoked. */
+  guard(socket: Socket, cut: (error: RevokedPeerError) => void): void {
+    if (socket instanceof TLSSocket && socket.authorized) this.#identity?.guard(socket, cut);
   }
 
   /** @returns where it listens. @throws the system's error, as when the port is taken. */
@@ -72,6 +88,7 @@ export class ControlListener {
   async stop(last: () => Promise<unknown>): Promise<void> {
     const stopped = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     await last();
+    this.#identity?.close();
     for (const socket of this.#sockets) socket.destroy();
     await stopped;
   }

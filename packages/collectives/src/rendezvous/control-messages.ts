@@ -11,6 +11,8 @@ export const controlMessageBytes: number = 64 * 1024 * 1024;
 export interface Loss {
   readonly ranks: readonly number[];
   readonly reason: string;
+  /** Their certificate was revoked, for which they were cut off: trying again is of no use. */
+  readonly revoked?: boolean | undefined;
 }
 
 /** What a coordinator tells a member. */
@@ -48,7 +50,7 @@ export const announcementCodec: MessageCodec<Announcement> = checkedCodec(
   z.discriminatedUnion("kind", [
     z.strictObject({ kind: z.literal("complete"), roster: rosterSchema, process: z.int().min(0), coordinatorRanks: z.array(rank) }),
     z.strictObject({ kind: z.literal("incomplete"), code: z.enum(["rendezvous-timeout", "rendezvous-failed"]), message: z.string() }),
-    z.strictObject({ kind: z.literal("lost"), ranks: z.array(rank), reason: z.string() }),
+    z.strictObject({ kind: z.literal("lost"), ranks: z.array(rank), reason: z.string(), revoked: z.boolean().optional() }),
     message,
   ]),
   msgpack,

@@ -9,7 +9,7 @@ import type { World } from "./membership.ts";
 
 /** What happened at a coordinator, as one line for a log; it holds no secret. */
 export interface RendezvousEvent {
-  readonly kind: "joined" | "refused" | "dropped" | "left" | "complete" | "lost";
+  readonly kind: "joined" | "refused" | "dropped" | "left" | "complete" | "lost" | "certificates";
   readonly message: string;
 }
 
@@ -28,8 +28,13 @@ export interface RendezvousOptions {
   readonly secret: string;
   /** Ranks of the process that hosts the coordinator, which are lost with it. Default: none, as a launcher has. */
   readonly ranks?: readonly number[];
-  /** Speak TLS, and let in only who proves its ranks by a certificate of the same authority. */
+  /**
+   * Speak TLS, and let in only who proves its ranks by a certificate of the same authority. What is put in its files later is used for later
+   * connections; who has a certificate that is revoked is cut off.
+   */
   readonly security?: TlsIdentity;
+  /** How often the files of `security` are looked at. Default 5 s. */
+  readonly lookMilliseconds?: number;
   /** Allow to listen off loopback without `security`. */
   readonly insecure?: boolean;
   /** Default: `defaultJoinMilliseconds`. */
@@ -50,6 +55,7 @@ export interface CheckedRendezvousOptions extends World {
   readonly key: Uint8Array;
   readonly ranks: readonly number[];
   readonly security: TlsIdentity | undefined;
+  readonly lookMilliseconds: number | undefined;
   readonly joinTimeoutMilliseconds: number;
   readonly handshakeTimeoutMilliseconds: number;
   readonly heartbeat: Heartbeat;
@@ -80,6 +86,7 @@ export const checkRendezvousOptions = (options: RendezvousOptions): CheckedRende
     secret,
     ranks = [],
     security,
+    lookMilliseconds,
     insecure = false,
     joinTimeoutMilliseconds = defaultJoinMilliseconds,
     handshakeTimeoutMilliseconds = 5000,
@@ -104,6 +111,7 @@ export const checkRendezvousOptions = (options: RendezvousOptions): CheckedRende
     key: jobKey(secret, job),
     ranks,
     security,
+    lookMilliseconds,
     joinTimeoutMilliseconds,
     handshakeTimeoutMilliseconds,
     heartbeat,

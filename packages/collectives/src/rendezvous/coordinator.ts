@@ -1,8 +1,9 @@
 import type { Socket } from "node:net";
 import { WireError } from "../wire/errors.ts";
+import { RevokedPeerError } from "../security/errors.ts";
 import type { Unproven } from "../security/unproven-connections.ts";
 import { Applicant, type Step } from "./applicant.ts";
-import { ControlConnection } from "./control-connection.ts";
+import { ControlConnection, type Ending } from "./control-connection.ts";
 import { ControlListener } from "./control-listener.ts";
 import { type Announcement, announcementCodec, controlMessageBytes, encodeBounded, type Loss, reportCodec } from "./control-messages.ts";
 import {
@@ -219,13 +220,18 @@ class HostedRendezvous implements ThreadedCoordinator {
       ended: (ending) => {
         clearTimeout(patience);
         unproven.leave();
-        if (seat !== undefined) this.#seatEnded(seat, ending.how === "broken" ? ending.reason : undefined);
+        if (seat !== undefined) this.#seatEnded(seat, ending);
         else if (ending.how === "broken")
           this.#strangers.note(
             isOtherVersion(ending.error) ? "refused" : "dropped",
             `${from}: ${unproven.evicted ? "others came before it had proven who it is" : ending.reason}`,
           );
       },
+    });
+    this.#listener.guard(socket, (error) => {
+      // All are told before, who has it too: it may be an honest process on a host that somebody else has got into.
+      if (seat !== undefined && this.#state === "running") this.#lose(this.#membership.ranksOf(seat), error.message, true);
+      connection.expel(error.message, error);
     });
   }
 
@@ -294,7 +300,8 @@ class HostedRendezvous implements ThreadedCoordinator {
       });
   }
 
-  #seatEnded(seat: Seat, reason: string | undefined): void {
+  #seatEnded(seat: Seat, ending: Ending): void {
+    const reason = ending.how === "broken" ? ending.reason : undefined;
     this.#seats.delete(seat);
     if (this.#state === "joining") {
       const why = reason ?? "it left again";
@@ -303,11 +310,11 @@ class HostedRendezvous implements ThreadedCoordinator {
     } else if (this.#state === "running") {
       this.#gone.deliver(this.#numbers.indexOf(seat));
       if (reason === undefined) this.#event("left", seat.name);
-      else this.#lose(this.#membership.ranksOf(seat), reason);
+      else if (!(ending.how === "broken" && ending.error instanceof RevokedPeerError)) this.#lose(this.#membership.ranksOf(seat), reason);
     }
   }
 
-  #lose(ranks: readonly number[], reason: string): void {
+  #lose(ranks: readonly number[], reason: string, revoked = false): void {
     const { worldSize } = this.#options;
     for (const rank of ranks) checkLost(rank, worldSize);
     if (this.#state === "closed") return;
@@ -319,7 +326,8 @@ class HostedRendezvous implements ThreadedCoordinator {
     this.#event("lost", `${formatRanks(ranks)}: ${reason}${this.#lost ? " (after the first loss)" : ""}`);
     if (this.#lost) return;
     this.#lost = true;
-    this.#announce(announcementCodec.encode({ kind: "lost", ranks, reason } satisfies Announcement));
-    this.#loss.resolve({ ranks, reason });
+    const loss: Loss = { ranks, reason, ...(revoked && { revoked }) };
+    this.#announce(announcementCodec.encode({ kind: "lost", ...loss } satisfies Announcement));
+    this.#loss.resolve(loss);
   }
 }

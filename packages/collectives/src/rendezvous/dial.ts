@@ -1,6 +1,6 @@
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { PeerIdentityError } from "../security/errors.ts";
+import { PeerIdentityError, RevokedPeerError } from "../security/errors.ts";
 import { isCertificateFault, isTlsFault, tlsReasonOf } from "../security/tls-fault.ts";
 import { tlsClientOptions, type TlsIdentity } from "../security/tls-identity.ts";
 import type { RankAddress } from "./roster.ts";
@@ -56,6 +56,8 @@ export const dial = (address: RankAddress, security: TlsIdentity | undefined, ti
 export const explain = (error: NodeJS.ErrnoException, where: string): Error => {
   const code = error.code ?? "";
   if (error instanceof PeerIdentityError) return error;
+  if (code === "CERT_REVOKED")
+    return new RevokedPeerError(`the certificate of what listens at ${where} was revoked; start the run's host again with new files`);
   if (passing.has(code)) return new PassingError(`${error.syscall ?? "connection"} ${code}`, { cause: error });
   if (isTlsFault(error)) return new PassingError(`what came is no TLS, or was altered on its way: ${tlsReasonOf(error)}`, { cause: error });
   if (isCertificateFault(error))

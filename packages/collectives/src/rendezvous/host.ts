@@ -42,6 +42,8 @@ export const hostRendezvous = async (options: RendezvousOptions): Promise<Coordi
         listening.reject(failureOf(news));
         ready.reject(failureOf(news));
         break;
+      case "note":
+        break; // a member's
       case "event":
         onEvent(news.event);
         break;

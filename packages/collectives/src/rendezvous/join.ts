@@ -18,6 +18,7 @@ import { failureOf, type RendezvousNews, RendezvousThread } from "./rendezvous-t
  */
 export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
   checkJoinOptions(options);
+  const { onNote, ...rest } = options;
   const joined = Promise.withResolvers<Extract<RendezvousNews, { type: "joined" }>>();
   const loss = Promise.withResolvers<Loss>();
   const messages = new Mailbox<unknown>();
@@ -39,12 +40,15 @@ export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
       case "gone":
         over = true;
         break;
+      case "note":
+        onNote?.(news.line);
+        break;
       case "listening":
       case "event":
         break; // a coordinator's
     }
   };
-  const thread = new RendezvousThread({ role: "member", options }, take);
+  const thread = new RendezvousThread({ role: "member", options: rest }, take);
   const { roster, process } = await joined.promise;
   thread.release();
   return {

@@ -1,7 +1,9 @@
 import { hostname } from "node:os";
 import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
 import { ArgumentError } from "@skein/tensor-core";
-import { PeerIdentityError } from "../security/errors.ts";
+import { PeerIdentityError, RevokedPeerError } from "../security/errors.ts";
+import { RenewableIdentity } from "../security/renewable-identity.ts";
 import { requireSecure } from "../security/loopback.ts";
 import type { TlsIdentity } from "../security/tls-identity.ts";
 import { channelBinding } from "../security/channel-binding.ts";
@@ -34,8 +36,12 @@ export interface JoinOptions {
   /** The job's secret. It never travels: both sides prove that they know it, the coordinator first. */
   readonly secret: string;
   readonly security?: TlsIdentity;
+  /** How often the files of `security` are looked at for new ones. Default 5 s. */
+  readonly lookMilliseconds?: number;
   /** Allow to speak off loopback without `security`. */
   readonly insecure?: boolean;
+  /** Told, in a line, of what people should see to: renewed certificates that cannot be used. */
+  readonly onNote?: (line: string) => void;
   /** How long to look for the coordinator and a place; once it has let this process in, its own deadline counts. Default: `defaultJoinMilliseconds`. */
   readonly joinTimeoutMilliseconds?: number;
 }
@@ -83,13 +89,34 @@ export const checkJoinOptions = (options: JoinOptions): void => {
  * @param idleMilliseconds for how long the thread that this one serves has done nothing.
  */
 export const openMember = async (options: JoinOptions, idleMilliseconds?: () => number): Promise<ThreadedMember> => {
-  const { address, joinTimeoutMilliseconds = defaultJoinMilliseconds } = options;
+  const { joinTimeoutMilliseconds = defaultJoinMilliseconds } = options;
   checkJoinOptions(options);
   const deadline = performance.now() + joinTimeoutMilliseconds;
+  const { security, lookMilliseconds, onNote } = options;
+  const identity =
+    security && new RenewableIdentity(security, { ...(lookMilliseconds !== undefined && { lookMilliseconds }), ...(onNote && { onNote }) });
+  try {
+    const member = await seek(options, identity, deadline, idleMilliseconds);
+    void member.ended.then(() => identity?.close());
+    return member;
+  } catch (error) {
+    identity?.close();
+    throw error;
+  }
+};
+
+/** Try until there is a place, or it is too late. */
+const seek = async (
+  options: JoinOptions,
+  identity: RenewableIdentity | undefined,
+  deadline: number,
+  idleMilliseconds: (() => number) | undefined,
+): Promise<ThreadedMember> => {
+  const { address, joinTimeoutMilliseconds = defaultJoinMilliseconds } = options;
   let refused: PlaceTakenError | undefined;
   for (let pause = firstPauseMilliseconds; ; pause = Math.min(2 * pause, longestPauseMilliseconds)) {
     try {
-      return await attempt(options, Math.max(1, Math.min(answerMilliseconds, deadline - performance.now())), idleMilliseconds);
+      return await attempt(options, identity, Math.max(1, Math.min(answerMilliseconds, deadline - performance.now())), idleMilliseconds);
     } catch (error) {
       if (error instanceof PlaceTakenError) refused = error;
       else if (!(error instanceof PassingError)) throw error;
@@ -134,11 +161,13 @@ const check = ({ ranks, addresses, hostName = hostname(), worldSize, job, build,
 
 const attempt = async (
   options: JoinOptions,
+  identity: RenewableIdentity | undefined,
   timeoutMilliseconds: number,
   idleMilliseconds: (() => number) | undefined,
 ): Promise<ThreadedMember> => {
-  const socket = await dial(options.address, options.security, timeoutMilliseconds);
+  const socket = await dial(options.address, identity?.current(), timeoutMilliseconds);
   const member = new JoinedMember(socket, options, idleMilliseconds);
+  if (socket instanceof TLSSocket) identity?.guard(socket, (error) => member.distrust(error));
   try {
     await member.join(timeoutMilliseconds);
     return member;
@@ -239,6 +268,11 @@ class JoinedMember implements ThreadedMember {
     return this.#connection.close();
   }
 
+  /** The coordinator's certificate was revoked. */
+  distrust(error: RevokedPeerError): void {
+    this.#connection.break(error.message, error);
+  }
+
   /** The coordinator has shown that it knows the secret, or not: then it is told nothing more. */
   #prove(challenge: Uint8Array, socket: Socket): void {
     let answer: ReturnType<HandshakeDialler["answer"]>;
@@ -283,7 +317,7 @@ class JoinedMember implements ThreadedMember {
         this.#complete.reject(new RendezvousError(announcement.code, announcement.message));
         break;
       case "lost":
-        this.#loss.resolve({ ranks: announcement.ranks, reason: announcement.reason }); // the first stands
+        this.#loss.resolve({ ranks: announcement.ranks, reason: announcement.reason, revoked: announcement.revoked }); // the first stands
         break;
       case "message":
         this.#messages.deliver(announcement.body);
@@ -295,14 +329,15 @@ class JoinedMember implements ThreadedMember {
     this.#over.resolve();
     const reason = ending.how === "broken" ? ending.reason : "it said goodbye";
     this.#welcome.reject(this.#unanswered(ending, reason));
-    this.#complete.reject(
-      new RendezvousError(
-        "coordinator-lost",
-        `the coordinator at ${this.#where} was lost before all ranks had joined: ${reason}; start the job again`,
-      ),
-    );
+    const revoked = ending.how === "broken" && ending.error instanceof RevokedPeerError;
+    const lost = `the coordinator at ${this.#where} was lost before all ranks had joined: ${reason}; start the job again`;
+    this.#complete.reject(revoked ? new RevokedPeerError(lost) : new RendezvousError("coordinator-lost", lost));
     if (ending.how === "broken" && this.roster.length > 0)
-      this.#loss.resolve({ ranks: this.#coordinatorRanks, reason: `the coordinator at ${this.#where} was lost: ${reason}` });
+      this.#loss.resolve({
+        ranks: this.#coordinatorRanks,
+        reason: `the coordinator at ${this.#where} was lost: ${reason}`,
+        ...(revoked && { revoked }),
+      });
   }
 
   /** Why there was no answer to the hello: what looks as if the coordinator were not up yet is tried again. */

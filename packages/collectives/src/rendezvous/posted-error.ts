@@ -1,5 +1,5 @@
 import { type ErrorKind, SkeinError } from "@skein/tensor-core";
-import { CertificateError, InsecureError, PeerIdentityError } from "../security/errors.ts";
+import { CertificateError, InsecureError, PeerIdentityError, RevokedPeerError } from "../security/errors.ts";
 import { WireError } from "../wire/errors.ts";
 import { JoinRefusedError, PlaceTakenError, RendezvousError } from "./errors.ts";
 
@@ -23,6 +23,7 @@ const makers: Readonly<Record<string, Make>> = {
   JoinRefusedError: (code, message) => new JoinRefusedError(code, message),
   PeerIdentityError: (_, message) => new PeerIdentityError(message),
   PlaceTakenError: (code, message) => new PlaceTakenError(code, message),
+  RevokedPeerError: (_, message) => new RevokedPeerError(message),
   RendezvousError: (code, message) => new RendezvousError(code, message),
   WireError: (code, message) => new WireError(code, message),
 };

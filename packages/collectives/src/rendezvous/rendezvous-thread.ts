@@ -10,7 +10,7 @@ import type { RankAddress, Roster } from "./roster.ts";
 /** What a thread of a rendezvous is started with. */
 export type RendezvousTask = { readonly beats: Int32Array } & (
   | { readonly role: "coordinator"; readonly options: Omit<RendezvousOptions, "onEvent"> }
-  | { readonly role: "member"; readonly options: JoinOptions }
+  | { readonly role: "member"; readonly options: Omit<JoinOptions, "onNote"> }
 );
 
 /** What it is told. */
@@ -25,7 +25,10 @@ export type RendezvousNews =
   | { readonly type: "joined"; readonly roster: Roster; readonly process: number }
   /** It does not listen, or not all have joined. */
   | { readonly type: "failed"; readonly error: PostedError }
+  /** A coordinator's. */
   | { readonly type: "event"; readonly event: RendezvousEvent }
+  /** A member's: a line for people. */
+  | { readonly type: "note"; readonly line: string }
   | { readonly type: "message"; readonly message: unknown }
   | { readonly type: "lost"; readonly loss: Loss }
   /** A process of the world has ended; at a member: the coordinator has. */

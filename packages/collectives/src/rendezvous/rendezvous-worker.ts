@@ -35,7 +35,7 @@ const serveCoordinator = async ({ options }: Extract<RendezvousTask, { role: "co
 };
 
 const serveMember = async ({ options }: Extract<RendezvousTask, { role: "member" }>): Promise<void> => {
-  const member = await openMember(options, idle);
+  const member = await openMember({ ...options, onNote: (line) => post({ type: "note", line }) }, idle);
   parentPort!.on("message", (order: RendezvousOrder) => {
     if (order.type === "relay") member.relay(order.payload);
     else if (order.type === "lost") member.reportLost(order.rank, order.reason);

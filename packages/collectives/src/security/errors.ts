@@ -7,7 +7,7 @@ export class InsecureError extends SkeinError {
   }
 }
 
-/** A certificate or key of our own that cannot be used: unreadable, expired, of another authority, or for another role. */
+/** A certificate or key of our own that cannot be used: unreadable, expired, revoked, of another authority, or for another role. */
 export class CertificateError extends SkeinError {
   constructor(message: string, options?: ErrorOptions) {
     super("user", "certificate", message, options);
@@ -20,3 +20,6 @@ export class PeerIdentityError extends SkeinError {
     super("user", "peer-identity", message, options);
   }
 }
+
+/** A peer whose certificate was revoked: who shows it may have stolen it. */
+export class RevokedPeerError extends PeerIdentityError {}

@@ -25,5 +25,8 @@ test.runIf(process.platform === "linux")("refuses what has no end, or says anoth
   execFileSync("mkfifo", [pipe]);
   for (const path of ["/dev/zero", pipe, folder]) expect(() => readTextFile(path, 16)).toThrow("it is no regular file");
   expect(() => readTextFile("/proc/self/maps", 16)).toThrow("it grew beyond 16 bytes");
+  const { text } = readTextFile("/proc/self/maps", 2 ** 22); // said to be empty
+  expect(text.length).toBeGreaterThan(4097);
+  expect(text.endsWith("\n")).toBe(true);
   expect(() => readTextFile(join(folder, "nowhere"), 16)).toThrow("ENOENT");
 });

@@ -4,7 +4,9 @@ import {
   type CollectivePlace,
   CollectiveTimeoutError,
   GroupClosedError,
+  type LossKind,
   PeerLostError,
+  PeerRevokedError,
   RanksDisagreeError,
 } from "../errors.ts";
 import type { Facts } from "../facts.ts";
@@ -113,7 +115,7 @@ export const controlBytes = (worldSize: number, localCount: number = worldSize):
 const rankWords = (worldSize: number): number => bellWords + groupLimit * groupWords(worldSize) + laneCount * laneWords;
 
 interface Report extends CollectivePlace {
-  readonly cause: "timeout" | "lost" | "disagree" | "other";
+  readonly cause: "timeout" | LossKind | "disagree" | "other";
   readonly text: string;
   readonly milliseconds?: number;
   readonly kind?: ErrorKind;
@@ -231,6 +233,8 @@ export class Control {
         return new CollectiveTimeoutError(place, report.milliseconds!, report.rank);
       case "lost":
         return new PeerLostError(place, report.text);
+      case "revoked":
+        return new PeerRevokedError(place, report.text);
       case "disagree":
         return new RanksDisagreeError(place, report.text);
       case "other":
@@ -265,8 +269,8 @@ export class Control {
     this.fail({ cause: "timeout", peer, text: "", milliseconds: this.timeoutMilliseconds }, tag);
   }
 
-  failLost(peer: number, tag: number, reason: string): void {
-    this.fail({ cause: "lost", peer, text: reason }, tag);
+  failLost(peer: number, tag: number, reason: string, kind: LossKind = "lost"): void {
+    this.fail({ cause: kind, peer, text: reason }, tag);
   }
 
   failDisagree(peer: number, tag: number, difference: string): void {
@@ -277,6 +281,7 @@ export class Control {
   failWith(error: unknown, tag: number): void {
     if (error instanceof CollectiveTimeoutError) return this.failTimeout(error.peer, tag);
     if (error instanceof PeerLostError) return this.failLost(error.peer, tag, error.reason);
+    if (error instanceof PeerRevokedError) return this.failLost(error.peer, tag, error.reason, "revoked");
     if (error instanceof RanksDisagreeError) return this.failDisagree(error.peer, tag, error.difference);
     const { kind = "invariant", code = "internal" } = error as { kind?: ErrorKind; code?: string };
     const peer = error instanceof CollectiveError ? error.peer : this.rank;

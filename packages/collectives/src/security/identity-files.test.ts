@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { othersWhoRead } from "./tls-identity.ts";
+import { othersWhoRead } from "./identity-files.ts";
 
 test.each<[string, number, number, string | undefined]>([
   ["ours alone", 1000, 0o100600, undefined],

@@ -1,0 +1,209 @@
+import { X509Certificate } from "node:crypto";
+import { createSecureContext, type Server, type TLSSocket } from "node:tls";
+import { identityOf, provesWhat } from "./certificate-names.ts";
+import { CertificateError, RevokedPeerError } from "./errors.ts";
+import { checkPair, checkRevoked, type Pair, readPair, readRevoked } from "./identity-files.ts";
+import { isOlder, type RevocationList, serialOf } from "./revocation-list.ts";
+import { type TlsFiles, type TlsIdentity, tlsServerOptions } from "./tls-identity.ts";
+
+export interface RenewalOptions {
+  /** How often the files are looked at, beside at each connection. Default: 5000. */
+  readonly lookMilliseconds?: number;
+  /** Told in one line, once, of each fault that keeps what is in the files from being used. */
+  readonly onNote?: (line: string) => void;
+}
+
+// Reading four small files takes some 0.1 ms, on network storage some milliseconds: a stranger who dials all the time may not cost more.
+const restMilliseconds = 100;
+
+/** Tells a fault once, when it has lasted: what is just being replaced is none. */
+class Complaint {
+  readonly #note: (line: string) => void;
+  readonly #lastingMilliseconds: number;
+  #cause: string | undefined;
+  #since = 0;
+  #told = false;
+
+  constructor(note: (line: string) => void, lastingMilliseconds: number) {
+    this.#note = note;
+    this.#lastingMilliseconds = lastingMilliseconds;
+  }
+
+  /** @param cause the same for as long as the fault is. */
+  raise(cause: string, error: unknown): void {
+    const now = performance.now();
+    if (cause !== this.#cause) {
+      this.#cause = cause;
+      this.#since = now;
+      this.#told = false;
+    } else if (!this.#told && now - this.#since >= this.#lastingMilliseconds) {
+      this.#told = true;
+      this.#note(`what this process uses already stays in use, as ${(error as Error).message}`);
+    }
+  }
+
+  clear(): void {
+    this.#cause = undefined;
+  }
+}
+
+/**
+ * Who a process is, by files that may be replaced while it runs: a renewed certificate with its key, and a longer list of revoked ones.
+ * Each new connection uses what the files hold; what stands is not touched, unless the list comes to name its peer.
+ *
+ * It ends what it uses only for something better: files that cannot be read, do not belong together, are of another authority or for another
+ * role, or an older list, leave all as it was. Files are read and compared rather than watched, which network storage does not tell.
+ * Cost: reads of four small files every `lookMilliseconds`, and at connections ten times a second at most.
+ */
+export class RenewableIdentity {
+  readonly #onNote: (line: string) => void;
+  readonly #pairFault: Complaint;
+  readonly #listFault: Complaint;
+  readonly #ownFault: Complaint;
+  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #standing = new Map<
+    TLSSocket,
+    { readonly serial: string; readonly who: string; readonly cut: (error: RevokedPeerError) => void }
+  >();
+  #identity: TlsIdentity;
+  #list: RevocationList | undefined;
+  #lookedAt = -Infinity;
+
+  /** @throws CertificateError when the list of revoked certificates cannot be used. */
+  constructor(identity: TlsIdentity, { lookMilliseconds = 5000, onNote = () => undefined }: RenewalOptions = {}) {
+    this.#identity = identity;
+    const { files, revoked } = identity;
+    this.#list = revoked === undefined ? undefined : checkRevoked(revoked, identity, files?.revoked ?? "that was given");
+    this.#onNote = onNote;
+    const complaint = (): Complaint => new Complaint((line) => this.#onNote(line), lookMilliseconds / 2);
+    [this.#pairFault, this.#listFault, this.#ownFault] = [complaint(), complaint(), complaint()];
+    if (files !== undefined) this.#timer = setInterval(() => this.#look(files), lookMilliseconds).unref();
+  }
+
+  /** What a connection that is made now should use. The same object until something is new. */
+  current(): TlsIdentity {
+    const { files } = this.#identity;
+    if (files !== undefined && performance.now() - this.#lookedAt >= restMilliseconds) this.#look(files);
+    return this.#identity;
+  }
+
+  /** Let `server` show and ask for what is current, from its next connection on. */
+  renew(server: Server): void {
+    let shown = this.#identity;
+    server.prependListener("connection", () => {
+      const identity = this.current();
+      if (identity === shown) return;
+      shown = identity;
+      server.setSecureContext(tlsServerOptions(identity));
+    });
+  }
+
+  /**
+   * Watch over a connection whose TLS handshake is done.
+   *
+   * @param cut called once the certificate that its peer has shown is revoked: at once, where it was revoked during the handshake.
+   */
+  guard(socket: TLSSocket, cut: (error: RevokedPeerError) => void): void {
+    const certificate = socket.getPeerX509Certificate();
+    if (certificate === undefined) return; // it showed none, for which it is turned away
+    const who = provesWhat(identityOf(certificate.subjectAltName)).replace(/^to be /, "");
+    this.#standing.set(socket, { serial: serialOf(certificate.serialNumber), who, cut });
+    socket.once("close", () => this.#standing.delete(socket));
+    this.#cutRevoked();
+  }
+
+  /** Look at the files no more. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#standing.clear();
+  }
+
+  #look(files: TlsFiles): void {
+    this.#lookedAt = performance.now();
+    this.#lookAtList(files);
+    this.#lookAtPair(files);
+    const { certificate } = this.#identity;
+    if (this.#list?.serials.has(serialOf(new X509Certificate(certificate).serialNumber)) !== true) return this.#ownFault.clear();
+    const cure = "issue a new one with skein-train certs renew";
+    this.#ownFault.raise(
+      certificate,
+      new Error(`certificate ${files.certificate} was revoked and nothing has replaced it; others refuse it: ${cure}`),
+    );
+  }
+
+  #lookAtPair(files: TlsFiles): void {
+    let pair: Pair | undefined;
+    try {
+      pair = readPair(files);
+      const { certificate, key, authority } = this.#identity;
+      if (pair.certificate !== certificate || pair.key !== key || pair.authority !== authority) {
+        checkPair(pair, files);
+        this.#checkRenewed(pair, files);
+        const renewed = { ...this.#identity, certificate: pair.certificate, key: pair.key };
+        createSecureContext(tlsServerOptions(renewed)); // throws where TLS would, at a connection
+        if (pair.certificate !== certificate || pair.key !== key) this.#identity = renewed;
+      }
+      this.#pairFault.clear();
+    } catch (error) {
+      this.#pairFault.raise(pair === undefined ? (error as Error).message : JSON.stringify(pair), error);
+    }
+  }
+
+  /** @throws CertificateError when the pair is sound, but not this process's. */
+  #checkRenewed(pair: Pair, files: TlsFiles): void {
+    const [authority, ownAuthority] = [new X509Certificate(pair.authority), new X509Certificate(this.#identity.authority)];
+    if (authority.fingerprint256 !== ownAuthority.fingerprint256)
+      throw new CertificateError(
+        `${files.authority} is another authority than this process has begun with, and others would not know it; start the whole run again to change it`,
+      );
+    const certificate = new X509Certificate(pair.certificate);
+    const [proven, due] = [certificate, new X509Certificate(this.#identity.certificate)].map(({ subjectAltName }) =>
+      provesWhat(identityOf(subjectAltName)),
+    );
+    if (proven !== due)
+      throw new CertificateError(
+        `certificate ${files.certificate} proves ${proven}, and this process has to prove ${due}; give it its own`,
+      );
+    if (this.#list?.serials.has(serialOf(certificate.serialNumber)) === true)
+      throw new CertificateError(
+        `certificate ${files.certificate} was revoked, as ${files.revoked} says; issue a new one with skein-train certs renew`,
+      );
+  }
+
+  #lookAtList(files: TlsFiles): void {
+    let text: string | undefined;
+    try {
+      text = readRevoked(files);
+      if (text === undefined && this.#list !== undefined)
+        throw new CertificateError(`the list of revoked certificates ${files.revoked} is gone; put it back`);
+      if (text !== undefined && text !== this.#list?.text) this.#takeList(text, files.revoked!);
+      this.#listFault.clear();
+    } catch (error) {
+      this.#listFault.raise(text ?? (error as Error).message, error);
+    }
+  }
+
+  #takeList(text: string, path: string): void {
+    const list = checkRevoked(text, this.#identity, path);
+    if (this.#list !== undefined && isOlder(list, this.#list))
+      throw new CertificateError(
+        `the list of revoked certificates ${path} (${described(list)}) is older than the one in use (${described(this.#list)}); put the newest there`,
+      );
+    const identity = { ...this.#identity, revoked: text };
+    createSecureContext(tlsServerOptions(identity));
+    this.#identity = identity;
+    this.#list = list;
+    this.#cutRevoked();
+  }
+
+  #cutRevoked(): void {
+    for (const [socket, { serial, who, cut }] of this.#standing) {
+      if (this.#list?.serials.has(serial) !== true) continue;
+      this.#standing.delete(socket);
+      cut(new RevokedPeerError(`its certificate (of ${who}, serial number ${serial}) was revoked`));
+    }
+  }
+}
+
+const described = ({ number, thisUpdate }: RevocationList): string =>
+  `${number === undefined ? "" : `number ${number}, `}of ${new Date(thisUpdate).toUTCString()}`;
