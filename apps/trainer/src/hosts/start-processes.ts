@@ -60,7 +60,9 @@ export const startLocalProcesses =
     const groups = Array.from({ length: ranks / network.ranksPerProcess }, (_, process) =>
       Array.from({ length: network.ranksPerProcess }, (_, i) => process * network.ranksPerProcess + i),
     );
-    const children = groups.map((group) => ({
+    // All before the first is started: a fault in the files of one must leave no other behind.
+    const identities = groups.map((group) => identityOf?.(group));
+    const children = groups.map((group, index) => ({
       ranks: group,
       child: spawn(memberArguments[0]!, memberArguments.slice(1), {
         env: {
@@ -69,7 +71,7 @@ export const startLocalProcesses =
           [memberVariables.secret]: secret,
           [memberVariables.ranks]: group.join(","),
           [memberVariables.job]: JSON.stringify(attempt.assignment.job),
-          ...(identityOf !== undefined && { [memberVariables.identity]: JSON.stringify(identityOf(group)) }),
+          ...(identities[index] !== undefined && { [memberVariables.identity]: JSON.stringify(identities[index]) }),
         },
         stdio: ["ignore", "ignore", "inherit", "ipc"],
         // A Ctrl-C in the terminal is for the launcher, which lets the ranks save first.
