@@ -117,15 +117,15 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
         break;
       }
       const began = performance.now();
-      const waited = tracer?.now() ?? 0;
+      const startSeconds = tracer?.now() ?? 0;
       const { batch, position } = await prefetcher.next();
       tracer?.record({
         name: "next batch",
         category: "data",
         rank,
         stream: "data",
-        startSeconds: waited,
-        durationSeconds: tracer.now() - waited,
+        startSeconds,
+        durationSeconds: tracer.now() - startSeconds,
       });
       if (input.beforeStep !== undefined) state = await input.beforeStep(done + 1, state);
       const waitedBefore = waitClock.seconds;
@@ -146,7 +146,7 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
         category: "other",
         rank,
         stream: "steps",
-        startSeconds: tracer.now() - seconds,
+        startSeconds, // not counted back from here: this thread may have been put aside since
         durationSeconds: seconds,
         args: { "exposed communication (ms)": exposedSeconds * 1000 },
       });

@@ -1,5 +1,6 @@
 import { AdapterError, DeviceLostError, DeviceMemoryError } from "./errors.ts";
 import { InvariantError, type SkeinError } from "@skein/tensor-core";
+import { brakes } from "./event-loop-brake.ts";
 import type { DeviceFacts, SubgroupMatrixShape } from "./kernel.ts";
 
 export interface DeviceOptions {
@@ -106,11 +107,17 @@ export class Device {
     throw failure;
   }
 
+  /** Whatever is awaited of the device passes through here. */
+  awaiting<T>(pending: Promise<T>): Promise<T> {
+    brakes.get(this.instance)?.hold(pending);
+    return pending;
+  }
+
   /** Wait for `pending`; what a lost device makes of it becomes the reason. */
   async settle<T>(pending: Promise<T>): Promise<T> {
     let value: T;
     try {
-      value = await pending;
+      value = await this.awaiting(pending);
     } catch (error) {
       await Promise.resolve(); // `lost` settles before or right after
       this.check();

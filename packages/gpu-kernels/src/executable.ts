@@ -227,7 +227,7 @@ export class WebGpuExecutable implements Executable {
     const outputs = loan.settle((index) => ({ buffer: this.bufferOf(plan.outputs[index]!) }));
     this.buffers.fill(undefined, this.regions.firstOutput); // they belong to the outputs now
     if (tracer !== undefined) await this.recordSpans(tracer, timer, began);
-    const finished = device.gpu.queue.onSubmittedWorkDone().catch(() => undefined); // a lost device is told at the next call
+    const finished = device.awaiting(device.gpu.queue.onSubmittedWorkDone()).catch(() => undefined); // a lost device is told at the next call
     this.inFlight.push(finished);
     return outputs;
   }

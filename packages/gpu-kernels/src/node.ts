@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type ChoiceStore, storeKey } from "./autotune/choice-store.ts";
 import { parseMatmulModel } from "./autotune/matmul-model.ts";
 import { AdapterError } from "./errors.ts";
+import { brakes, EventLoopBrake } from "./event-loop-brake.ts";
 
 /**
  * Open WebGPU in Node, through the optional package `webgpu` (Dawn). Keep the result only as long as the backend: a stored instance
@@ -20,7 +21,9 @@ export const openNodeGpu = async (flags: readonly string[] = []): Promise<GPU> =
     throw new AdapterError("WebGPU in Node needs the package webgpu; install it: npm install webgpu", { cause: error });
   }
   for (const [name, value] of Object.entries(dawn.globals)) (globalThis as Record<string, unknown>)[name] ??= value;
-  return dawn.create(["enable-dawn-features=allow_unsafe_apis", ...flags]);
+  const gpu = dawn.create(["enable-dawn-features=allow_unsafe_apis", ...flags]);
+  brakes.set(gpu, new EventLoopBrake());
+  return gpu;
 };
 
 /** Folder of this user's caches: `SKEIN_CACHE_DIR`, else what the system has for it. */

@@ -56,7 +56,9 @@ export class PipelineCache {
     const module = gpu.createShaderModule({ code, label });
     const refused = gpu.popErrorScope();
     try {
-      const pipeline = await gpu.createComputePipelineAsync({ layout, compute: { module, entryPoint: "entry" }, label });
+      const pipeline = await this.device.awaiting(
+        gpu.createComputePipelineAsync({ layout, compute: { module, entryPoint: "entry" }, label }),
+      );
       const error = await refused;
       if (error === null) return pipeline;
       throw new Error(error.message);
