@@ -21,14 +21,16 @@ const wanted = process.argv.slice(2).filter((word) => word !== "--full");
 
 // One line after the other; what stands in one line runs side by side, as many as there are cores: most of these tools use one.
 const order: readonly (readonly Stage[])[] = [
-  [command("WebAssembly build", "turbo run build:wasm --output-logs=errors-only", 300)],
+  [
+    command("WebAssembly build", "turbo run build:wasm --output-logs=errors-only", 300),
+    command("lint", "oxlint --deny-warnings", 120),
+    command("format", "biome format .", 120),
+  ],
   [
     command("build", "turbo run build --output-logs=errors-only", 600),
     command("types", "tsc --noEmit -p tsconfig.json", 300),
     command("import graph", "depcruise --config tooling/dependency-cruiser.cjs packages apps benchmarks examples tooling", 120),
     command("dead code and dependencies", "knip --no-config-hints", 120),
-    command("lint", "oxlint --deny-warnings", 120),
-    command("format", "biome format .", 120),
   ],
   [{ name: "tests", run: (passed) => vitestStage({ full, built: passed("build") }) }],
   [
