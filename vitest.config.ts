@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { configDefaults, defineConfig, type ViteUserConfig } from "vitest/config";
 import { JournalReporter } from "./tooling/journal-reporter.ts";
 import { LongestFirst } from "./tooling/longest-first.ts";
+import { shadersThatRunOnce } from "./tooling/shaders-that-run-once.ts";
 
 const { SKEIN_TEST_JOURNAL: journal, SKEIN_TESTS: extent } = process.env;
 
@@ -24,11 +25,8 @@ const config: ViteUserConfig = defineConfig({
     // On processors with protection keys, V8 now and then loses track of a code page when worker threads come and go, and aborts
     // ("Check failed: jit_page.has_value()", nodejs/node#64500). Without the keys it does not.
     execArgv: ["--no-memory-protection-keys"],
-    // Mesa's software driver: tests run each shader once or twice on little data, so what counts is the time to compile it. Without optimisation
-    // that is a quarter; for vectors of 128 bits it is 0.6 of that for those of 256.
     env: {
-      GALLIVM_PERF: process.env["GALLIVM_PERF"] ?? "nopt",
-      LP_NATIVE_VECTOR_WIDTH: process.env["LP_NATIVE_VECTOR_WIDTH"] ?? "128",
+      ...shadersThatRunOnce,
       // Processes and threads that tests start read our TypeScript ready for the machine: half of the time of a short run is to strip and compile it.
       NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(import.meta.dirname, "node_modules/.cache/compiled"),
     },

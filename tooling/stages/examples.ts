@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Check, commandCheck, repository } from "../check.ts";
+import { shadersThatRunOnce } from "../shaders-that-run-once.ts";
 
 /** TypeScript blocks of a Markdown text, in order. */
 export const typescriptBlocks = (markdown: string): string[] => [...markdown.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1]!);
@@ -33,7 +34,12 @@ export const readmeStage = async (): Promise<Check[]> => {
     const cwd = join(repository, folder === "." ? "examples" : folder);
     for (const [index, block] of blocks.entries()) {
       checks.push(
-        await exampleCheck(`${name} example ${index + 1}`, ["node", "--input-type=module-typescript"], { cwd, input: block, seconds: 180 }),
+        await exampleCheck(`${name} example ${index + 1}`, ["node", "--input-type=module-typescript"], {
+          cwd,
+          input: block,
+          seconds: 180,
+          env: shadersThatRunOnce,
+        }),
       );
     }
   }
@@ -44,7 +50,7 @@ export const readmeStage = async (): Promise<Check[]> => {
 export const examplesStage = async (): Promise<Check[]> => {
   const checks: Check[] = [];
   for (const file of readdirSync(join(repository, "examples")).filter((name) => name.endsWith(".ts"))) {
-    checks.push(await commandCheck(`examples/${file}`, ["node", `examples/${file}`], { seconds: 180 }));
+    checks.push(await commandCheck(`examples/${file}`, ["node", `examples/${file}`], { seconds: 180, env: shadersThatRunOnce }));
   }
   return checks;
 };

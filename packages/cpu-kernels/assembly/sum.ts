@@ -4,6 +4,8 @@ import { sumLanes } from "./lanes";
 
 /** Terms of a block. Each lane of a block sum adds 16 of them one after the other. */
 const BLOCK: i32 = 512;
+/** Fewer terms do not fill eight vectors once. */
+const FEW: i32 = 32;
 /** Rows of a block of column sums. */
 const ROWS: i32 = 128;
 /** Columns that are summed together: f32 and f64 totals of so many lie in 12 KiB of scratch memory. */
@@ -30,6 +32,18 @@ function sumMagnitudesBlock(x: usize, n: i32): f32 {
   return sumTerms(true, x, n);
 }
 
+/** Sum of fewer neighbours than fill eight vectors once. */
+// @ts-ignore: decorator
+@inline
+function sumFew(magnitudes: bool, x: usize, n: i32): f32 {
+  const end = x + ((<usize>n) << 2);
+  let a = f32x4.splat(0);
+  for (; x + 16 <= end; x += 16) a = f32x4.add(a, terms(magnitudes, x));
+  let total = sumLanes(a);
+  for (; x < end; x += 4) total += term(magnitudes, x);
+  return total;
+}
+
 /** Sum of at most BLOCK neighbours. */
 // @ts-ignore: decorator
 @inline
@@ -37,36 +51,32 @@ function sumTerms(magnitudes: bool, x: usize, n: i32): f32 {
   const end = x + ((<usize>n) << 2);
   let total: f32 = 0;
   if (ASC_FEATURE_SIMD) {
-    if (n >= 4) {
+    if (n < FEW) {
+      total = sumFew(magnitudes, x, n);
+    } else {
       const zero = f32x4.splat(0);
-      let a = zero;
-      // Fewer terms do not fill eight vectors once.
-      if (n >= 32) {
-        let b = zero,
-          c = zero,
-          d = zero,
-          e = zero,
-          f = zero,
-          g = zero,
-          h = zero;
-        for (const blocks = x + ((<usize>(n & ~31)) << 2); x < blocks; x += 128) {
-          a = f32x4.add(a, terms(magnitudes, x));
-          b = f32x4.add(b, terms(magnitudes, x + 16));
-          c = f32x4.add(c, terms(magnitudes, x + 32));
-          d = f32x4.add(d, terms(magnitudes, x + 48));
-          e = f32x4.add(e, terms(magnitudes, x + 64));
-          f = f32x4.add(f, terms(magnitudes, x + 80));
-          g = f32x4.add(g, terms(magnitudes, x + 96));
-          h = f32x4.add(h, terms(magnitudes, x + 112));
-        }
-        for (; x + 16 <= end; x += 16) a = f32x4.add(a, terms(magnitudes, x));
-        a = f32x4.add(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)), f32x4.add(f32x4.add(e, f), f32x4.add(g, h)));
-      } else {
-        for (; x + 16 <= end; x += 16) a = f32x4.add(a, terms(magnitudes, x));
+      let a = zero,
+        b = zero,
+        c = zero,
+        d = zero,
+        e = zero,
+        f = zero,
+        g = zero,
+        h = zero;
+      for (const blocks = x + ((<usize>(n & ~31)) << 2); x < blocks; x += 128) {
+        a = f32x4.add(a, terms(magnitudes, x));
+        b = f32x4.add(b, terms(magnitudes, x + 16));
+        c = f32x4.add(c, terms(magnitudes, x + 32));
+        d = f32x4.add(d, terms(magnitudes, x + 48));
+        e = f32x4.add(e, terms(magnitudes, x + 64));
+        f = f32x4.add(f, terms(magnitudes, x + 80));
+        g = f32x4.add(g, terms(magnitudes, x + 96));
+        h = f32x4.add(h, terms(magnitudes, x + 112));
       }
-      total = sumLanes(a);
+      for (; x + 16 <= end; x += 16) a = f32x4.add(a, terms(magnitudes, x));
+      total = sumLanes(f32x4.add(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)), f32x4.add(f32x4.add(e, f), f32x4.add(g, h))));
+      for (; x < end; x += 4) total += term(magnitudes, x);
     }
-    for (; x < end; x += 4) total += term(magnitudes, x);
   } else {
     let a: f32 = 0,
       b: f32 = 0,
@@ -97,10 +107,13 @@ export function sumMagnitudesBlocks(x: usize, n: i32): f64 {
   return total;
 }
 
-/** Sum of `n` neighbours. */
+/** Sum of `n` neighbours. A narrow row is added up where it is asked for: the call would take as long. */
 // @ts-ignore: decorator
 @inline
 export function sumRow(x: usize, n: i32): f32 {
+  if (ASC_FEATURE_SIMD) {
+    if (n < FEW) return sumFew(false, x, n);
+  }
   return n <= BLOCK ? sumBlock(x, n) : <f32>sumBlocks(x, n);
 }
 
