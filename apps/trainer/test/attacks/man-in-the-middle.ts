@@ -1,10 +1,9 @@
+import { setTimeout as rest } from "node:timers/promises";
 import type { Attack } from "./attack.ts";
 import { AttackedRun, type Transport } from "./attacked-run.ts";
 import { countTries } from "./count-tries.ts";
 import type { Draw } from "./draw.ts";
 import { type Direction, Middle, type Passage, type Tamper } from "./middle.ts";
-
-const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 interface Deed {
   readonly what: string;
@@ -28,7 +27,7 @@ const deeds: readonly Deed[] = [
   {
     what: "delay",
     do: async (piece, _, draw) => {
-      await pause(50 + draw(1500));
+      await rest(50 + draw(1500));
       return [piece];
     },
   },

@@ -1,9 +1,8 @@
+import { setTimeout as rest } from "node:timers/promises";
 import { connectionsTo, until } from "../cli.ts";
 import type { Attack } from "./attack.ts";
 import { AttackedRun, stepsDone, type Transport } from "./attacked-run.ts";
 import { countTries } from "./count-tries.ts";
-
-const rest = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** What the cluster does while a rank is paused for longer than the others wait for it. */
 const meanwhile = [

@@ -1,4 +1,5 @@
 import { connect } from "node:net";
+import { setTimeout as rest } from "node:timers/promises";
 import { until } from "../cli.ts";
 import type { Attack } from "./attack.ts";
 import { AttackedRun, stepsDone, type Transport } from "./attacked-run.ts";
@@ -15,7 +16,7 @@ const sayAgain = (port: number, chunks: readonly Buffer[], restMilliseconds: num
       for (const chunk of chunks) {
         if (!socket.writable) return;
         socket.write(chunk);
-        await new Promise((next) => setTimeout(next, restMilliseconds)); // as the first time, when answers came between
+        await rest(restMilliseconds); // as the first time, when answers came between
       }
       socket.end();
     };
