@@ -35,7 +35,7 @@ const classifier = (params: Params, images: Tensor): Tensor => {
   if (params.weight4 === undefined) return dense(relu(dense(relu(dense(images, 1)), 2)), 3);
   const block = (x: Tensor, layer: number): Tensor =>
     maxPool2d(relu(add(conv2d(x, params[`weight${layer}`]!, { padding: "same" }), params[`bias${layer}`]!)), { window: 2 });
-  return dense(relu(dense(flatten(block(block(images, 1), 2), 1), 3)), 4);
+  return dense(relu(dense(flatten(block(block(images, 1), 2), { first: 1 }), 3)), 4);
 };
 
 /** x_BTD to logits_BTV; letters as in packages/models. */

@@ -63,7 +63,7 @@ export const agoqAggregator = ({ blockSize = 256 }: AgoqOptions = {}): Aggregato
       const sum = codes.map((code, rank) => dequantize(code, scales[rank]!)).reduce((total, one) => add(total, one));
       const total = quantize(sum);
       const error = subtract(dequantize(total.codes, total.scale), sum);
-      const isOwn = equal(iota([numRanks, 1, 1], 0), axisIndex(axis));
+      const isOwn = equal(iota([numRanks, 1, 1], "i32", { dim: 0 }), axisIndex(axis));
       return {
         pending: { codes: total.codes, scales: total.scale } satisfies PendingShard,
         sent: fromBlocks([add(dequantize(own.codes, own.scale), where(isOwn, error, 0))], count),

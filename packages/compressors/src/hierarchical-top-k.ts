@@ -37,7 +37,7 @@ const shardLength = (n: number, ranksPerHost: number): number => Math.ceil(n / r
 
 /** `shard` at this rank's place among zeros: [h · s] */
 const placeShard = (shard: Tensor, axis: string, ranksPerHost: number): Tensor => {
-  const isOwn = equal(iota([ranksPerHost, 1], 0), axisIndex(axis));
+  const isOwn = equal(iota([ranksPerHost, 1], "i32", { dim: 0 }), axisIndex(axis));
   return reshape(where(isOwn, reshape(shard, [1, shard.shape[0]!]), 0), [ranksPerHost * shard.shape[0]!]);
 };
 

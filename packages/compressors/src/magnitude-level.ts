@@ -55,7 +55,7 @@ export const levelOfKth = (levels: Tensor, numLevels: number, k: number | Tensor
   const fromHere = cumsum(histogram(levels, full([], 0), full([], numLevels), numLevels), { reverse: true });
   // Counts do not rise with the level, so those of at least k come first: their number says where they end.
   const next = sum(cast(greaterEqual(fromHere, k), "i32"));
-  const at = (index: Tensor): Tensor => gather(fromHere, index, 0, { outside: "zero" });
+  const at = (index: Tensor): Tensor => gather(fromHere, index, { outside: "zero" });
   const level = subtract(next, 1);
   return { level: cast(level, "f32"), count: at(level), countAbove: at(next) };
 };

@@ -79,11 +79,11 @@ export const majorityVoteAggregator = (): Aggregator<[]> => ({
     const greatest = maximum(reduceMax(absolute(gradient)), 0);
     const broken = reshape(cast(logicalNot(isFinite(greatest)), "u32"), [1, 1]);
 
-    const ballots = allToAll(concat([votes, broadcastTo(broken, [numRanks, 1])], 1), axis, collective);
+    const ballots = allToAll(concat([votes, broadcastTo(broken, [numRanks, 1])], { dim: 1 }), axis, collective);
     const outcome = majorityOf(split(slice(ballots, [0, 0], [numRanks, own]), numRanks), randomBits(foldIn(key, 1), [1, own]));
     const anyBroken = reduceMax(slice(ballots, [0, own]), { dims: 0, keepDims: true });
 
-    const outcomes = allGather(concat([outcome, anyBroken], 1), axis, collective);
+    const outcomes = allGather(concat([outcome, anyBroken], { dim: 1 }), axis, collective);
     const words = slice(reshape(slice(outcomes, [0, 0], [numRanks, own]), [numRanks * own]), [0], [Math.ceil(count / 32)]);
     const whole = equal(reduceMax(slice(outcomes, [0, own])), 0);
     const vote = where(unpackBits(words, count), 1, -1);

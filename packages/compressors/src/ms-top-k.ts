@@ -124,7 +124,7 @@ export const msTopKCompressor = ({ density, samplings = 24 }: MsTopKCompressorOp
     const k = keptEntries(density, flat.shape[0]!);
     const { values, indices, finite } = candidatesOf(flat, k);
     const slots = nearlyLargest(absolute(values), k, samplings);
-    const take = (x: Tensor): Tensor => gather(x, slots, 0, { outside: "zero" });
+    const take = (x: Tensor): Tensor => gather(x, slots, { outside: "zero" });
     return nanUnless(finite, { values: take(values), indices: take(indices) });
   };
   // ‖u‖ is at least M, and w at most M/2^(samplings−1); and f32 rounds heights by up to three of the least steps.

@@ -57,7 +57,7 @@ export const orthogonalise = (p: Tensor): Tensor => {
       `${formatShape(p.shape)} has no ${r} orthonormal columns; give at most as many columns as rows, [..., n, r]`,
     );
   const shift = 4 * epsilon * (r * Math.sqrt(r) + Math.sqrt(r * n));
-  const unit = cast(equal(iota([r, r], 0), iota([r, r], 1)), "f32");
+  const unit = cast(equal(iota([r, r], "i32", { dim: 0 }), iota([r, r], "i32", { dim: 1 })), "f32");
   const pass = (q: Tensor): Tensor => {
     const gram = matmul(q, q, { transposeA: true });
     const identity = broadcastTo(unit, gram.shape);

@@ -52,7 +52,7 @@ export const selectGreatest = (keys: Tensor, k: number, axis: string, collective
     const counts = allReduce(scatterAdd(zeros([numBins], "i32"), bins, onesLike(bins)), axis, "sum", collective);
     const atLeast = cumsum(counts, { reverse: true });
     const digit = subtract(sum(cast(greaterEqual(atLeast, needed), "i32")), 1);
-    needed = subtract(needed, gather(atLeast, add(digit, 1), 0, { outside: "zero" }));
+    needed = subtract(needed, gather(atLeast, add(digit, 1), { outside: "zero" }));
     prefix = add(multiply(prefix, numBins), digit);
   }
   return { threshold: prefix, numTies: needed };

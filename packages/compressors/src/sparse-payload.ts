@@ -23,7 +23,8 @@ export interface SparsePayload {
 }
 
 /** Values and positions side by side, u32 `[k, 2]`: one message instead of two. 8k bytes. */
-export const packSparse = ({ values, indices }: SparsePayload): Tensor => stack([bitcast(values, "u32"), bitcast(indices, "u32")], 1);
+export const packSparse = ({ values, indices }: SparsePayload): Tensor =>
+  stack([bitcast(values, "u32"), bitcast(indices, "u32")], { dim: 1 });
 
 /** What `packSparse` packed, of one rank or of several one after another. */
 export const unpackSparse = (packed: Tensor): SparsePayload => {
@@ -50,7 +51,7 @@ export const firstThenSecond = (first: Tensor, second: Tensor, capacity: number)
   const slot = arange(capacity);
   const { count } = preferred;
   const total = minimum(add(count, others.count), capacity);
-  const indices = where(less(slot, count), preferred.indices, gather(others.indices, subtract(slot, count), 0, { outside: "zero" }));
+  const indices = where(less(slot, count), preferred.indices, gather(others.indices, subtract(slot, count), { outside: "zero" }));
   return { indices, count: total };
 };
 

@@ -103,7 +103,7 @@ export const ternGradAggregator = ({ clip = 2.5 }: TernGradOptions = {}): Aggreg
       const words = shardWords(bucket, numRanks);
       const shardsOf = (plane: Tensor): Tensor => reshape(pad(plane, [[0, words * numRanks - plane.shape[0]!]]), [numRanks, words]);
       const planes = packPlanes(cast(add(ternary, 1), "u32"), 2).map(shardsOf);
-      const received = split(allToAll(stack(planes, 1), axis, collective), numRanks);
+      const received = split(allToAll(stack(planes, { dim: 1 }), axis, collective), numRanks);
       const terms = received.map((term): BitPlanes => split(reshape(term, [2 * words]), 2));
       const sums = stack(addPlanes(terms, 2 * numRanks));
       return { pending: { sums, scales } satisfies PendingShard, sent: multiply(ternary, scale), state };
@@ -114,7 +114,7 @@ export const ternGradAggregator = ({ clip = 2.5 }: TernGradOptions = {}): Aggreg
       const count = lengthOf(bucket);
       const [bits, words] = sums.shape as [number, number];
       const gathered = reshape(allGather(sums, axis, collective), [numRanks, bits, words]);
-      const planes = split(gathered, bits, 1).map((plane) => slice(flatten(plane), [0], [Math.ceil(count / 32)]));
+      const planes = split(gathered, bits, { dim: 1 }).map((plane) => slice(flatten(plane), [0], [Math.ceil(count / 32)]));
       return multiply(subtract(unpackPlanes(planes, count), numRanks), spread(multiply(scales, 1 / numRanks), bucket));
     },
   };

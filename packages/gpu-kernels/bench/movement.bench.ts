@@ -31,7 +31,7 @@ const scattered = (name: string, rows: number, width: number, indices: () => NdA
 });
 
 await benchKernels("movement and indexing", [
-  moving("concat columns, 2 × [4096, 2048]", [4096, 2048], (x) => concat([x, x], 1), [4096, 4096]),
+  moving("concat columns, 2 × [4096, 2048]", [4096, 2048], (x) => concat([x, x], { dim: 1 }), [4096, 4096]),
   moving("slice columns, [4096, 4095] of [4096, 4096]", [4096, 4096], (x) => slice(x, [0, 1]), [4096, 4095]),
   moving("pad image border, [16, 112, 112, 64]", [16, 112, 112, 64], (x) => pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]])), // biome-ignore format: one row
   moving("transpose [4096, 4096]", [4096, 4096], (x) => transpose(x)),

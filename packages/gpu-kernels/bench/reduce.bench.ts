@@ -40,7 +40,7 @@ const extremes: KernelRow[] = [
   { name: "max of 10M", fn: (x) => reduceMax(x!), inputs: () => [values([10 * million])], flops: 0, bytes: 40 * million, tolerance: 0 },
   {
     name: "argmax of columns [4096, 4096]",
-    fn: (x) => argmax(x!, 0),
+    fn: (x) => argmax(x!, { dim: 0 }),
     inputs: () => [values([4096, 4096])],
     flops: 0,
     bytes: 4 * 4096 ** 2,

@@ -76,7 +76,7 @@ describe("lowering", () => {
 
   test("bindings begin where the device wants them, lie inside their regions, and are never empty", () => {
     const result = lowered(
-      (x, y, z) => [softmax(add(x, 1)), matmul(y, x), sum(z), concat([reshape(x, [12]), reshape(y, [15])], 0)],
+      (x, y, z) => [softmax(add(x, 1)), matmul(y, x), sum(z), concat([reshape(x, [12]), reshape(y, [15])], { dim: 0 })],
       [spec([3, 4]), spec([5, 3]), spec([0, 7])],
     );
     const { scratch, constants } = regionsOf(result.slabBytes.length, 3, 4);

@@ -198,7 +198,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
   });
 
   /** Rows of each rank, computed on the device: rank r has r + 1 for itself, and none for the other. */
-  const ownRows = (): Tensor => where(equal(iota([worldSize], 0), axisIndex("data")), add(axisIndex("data"), 1), 0);
+  const ownRows = (): Tensor => where(equal(iota([worldSize], "i32", { dim: 0 }), axisIndex("data")), add(axisIndex("data"), 1), 0);
 
   test.each([
     [
@@ -222,7 +222,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
         vjp(
           (y: Tensor) => raggedAllToAll(raggedAllGather(y, full([], 3, "i32"), "data").x, full([worldSize], 2, "i32"), "data").x,
           x,
-        ).pullback(broadcastTo(iota([2 * x.shape[0]!, 1], 0, "f32"), [2 * x.shape[0]!, x.shape[1]!])),
+        ).pullback(broadcastTo(iota([2 * x.shape[0]!, 1], "f32", { dim: 0 }), [2 * x.shape[0]!, x.shape[1]!])),
       ],
     ],
   ] as const)("ragged %s, run after run", async (_, fn) => {

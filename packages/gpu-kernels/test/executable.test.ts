@@ -139,7 +139,10 @@ describe.skipIf(!hasAdapter)("executable", () => {
   });
 
   test("tensors without elements go in, through and out", async () => {
-    const f = jit((x: Tensor, y: Tensor) => [add(x, 1), softmax(x), sum(x), concat([x, y], 0), matmul(reshape(x, [3, 0]), x)], backend);
+    const f = jit(
+      (x: Tensor, y: Tensor) => [add(x, 1), softmax(x), sum(x), concat([x, y], { dim: 0 }), matmul(reshape(x, [3, 0]), x)],
+      backend,
+    );
     const results = await f(NdArray.zeros("f32", [0, 3]), NdArray.from([1, 2, 3], [1, 3]));
     const values = await Promise.all(results.map(async (array) => (await backend.download(array)).toNumbers()));
     expect(values).toEqual([[], [], [0], [1, 2, 3], [0, 0, 0, 0, 0, 0, 0, 0, 0]]);
@@ -172,7 +175,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
   test("a value of which a part is packed with others keeps its own last elements", async () => {
     const f = jit((x: Tensor, z: Tensor) => {
       const e = cumsum(x);
-      return [concat([slice(e, [0], [5]), z], 0), e];
+      return [concat([slice(e, [0], [5]), z], { dim: 0 }), e];
     }, backend);
     const [joined, e] = await f(NdArray.from([1, 2, 3, 4, 5, 6, 7]), NdArray.from([100, 200, 300]));
     expect((await backend.download(e!)).toNumbers()).toEqual([1, 3, 6, 10, 15, 21, 28]);

@@ -153,23 +153,23 @@ const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] 
   (a, _, k) => [a.rank < 3 ? broadcastTo(a, [1 + (k % 3), ...a.shape]) : a],
   (a, _, k) => [a.rank > 0 && a.shape[0]! > 1 ? slice(a, [k % a.shape[0]!]) : a],
   (a, _, k) => [a.rank > 1 && a.shape[1]! > 1 ? slice(a, [0, k % 2], [a.shape[0]!], [1, 1 + (k % 2)]) : a],
-  (a, b) => [concat([flat(a), cast(flat(b), a.dtype)], 0)],
+  (a, b) => [concat([flat(a), cast(flat(b), a.dtype)], { dim: 0 })],
   (a, _, k) => [prefix(flat(a), k)],
   (a, b, k) => {
     // A part of a value that lives on, packed before or behind another.
     const whole = a.rank > 0 ? flat(cumsum(a)) : tanh(flat(asF32(a)));
     const other = cast(flat(b), whole.dtype);
-    return [concat(k % 2 === 0 ? [prefix(whole, k), other] : [other, prefix(whole, k)], 0), whole];
+    return [concat(k % 2 === 0 ? [prefix(whole, k), other] : [other, prefix(whole, k)], { dim: 0 }), whole];
   },
   // Elements of two bytes: views and operands lie at odd multiples of them.
-  (a, b, k) => [cast(concat([prefix(cast(flat(a), "f16"), k), cast(flat(b), "f16")], 0), "f32")],
-  (a, b) => [concat([flat(a), flat(matched(a, b)), flat(a)], 0)],
-  (a, b) => [a.rank === 2 ? concat([a, matched(a, b)], 1) : a],
+  (a, b, k) => [cast(concat([prefix(cast(flat(a), "f16"), k), cast(flat(b), "f16")], { dim: 0 }), "f32")],
+  (a, b) => [concat([flat(a), flat(matched(a, b)), flat(a)], { dim: 0 })],
+  (a, b) => [a.rank === 2 ? concat([a, matched(a, b)], { dim: 1 }) : a],
   (a, b) => {
     // A bucket: packed, exchanged, scaled, unpacked.
     const [x, y] = [asF32(a), asF32(b)];
     const [m, n] = [elementCount(x.shape), elementCount(y.shape)];
-    const bucket = multiply(allReduce(concat([flat(negate(x)), flat(tanh(y))], 0), "data"), 0.5);
+    const bucket = multiply(allReduce(concat([flat(negate(x)), flat(tanh(y))], { dim: 0 }), "data"), 0.5);
     return [reshape(slice(bucket, [0], [m]), x.shape), reshape(slice(bucket, [m], [m + n]), y.shape)];
   },
   (a) => [a.rank > 0 ? sum(a, { dims: [0] }) : a],

@@ -152,7 +152,7 @@ const compileSteps = (model: Model, backend: Backend) => {
   };
   const read = (params: unknown, state: unknown, images: Tensor): { classes: Tensor; confidences: Tensor } => {
     const [logits] = model.apply(params, state, images, { train: false });
-    return { classes: argmax(logits, -1), confidences: reduceMax(softmax(logits), { dims: -1 }) };
+    return { classes: argmax(logits, { dim: -1 }), confidences: reduceMax(softmax(logits), { dims: -1 }) };
   };
   return {
     init: jit(init, backend),

@@ -57,7 +57,7 @@ export const inverseFromCholesky = (l: Tensor): Tensor => {
 /** Row and column of each entry of a square matrix. */
 const positions = (a: Tensor): { rows: Tensor; columns: Tensor } => {
   const shape = a.shape.slice(-2);
-  return { rows: iota(shape, 0), columns: iota(shape, 1) };
+  return { rows: iota(shape, "i32", { dim: 0 }), columns: iota(shape, "i32", { dim: 1 }) };
 };
 
 /**

@@ -3,6 +3,7 @@ import { emitOne } from "../graph/emit.ts";
 import { encodeNumber } from "../graph/graph.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { ArgumentError } from "../errors.ts";
+import { checkOptions } from "../options.ts";
 import {
   broadcastShapes,
   elementCount,
@@ -59,12 +60,20 @@ export const constant = (values: NestedNumbers, dtype: DType = "f32", shape: Sha
   return emitOne("literal", [], { dtype, shape: [...shape], values: flat.map(encodeNumber) });
 };
 
-/** Counts 0, 1, 2, … along dimension `dim`, the same in all others. */
-export const iota = (shape: Shape, dim = -1, dtype: DType = "i32"): Tensor =>
-  emitOne("iota", [], { dtype, shape: [...shape], dim: resolveDim(dim, shape.length, "iota") });
+/** Which dimension a function works along. */
+export interface DimOption {
+  /** From 0, or from the end when negative. */
+  readonly dim?: number;
+}
+
+/** Counts 0, 1, 2, … along `dim` (the last one by default), the same along all others. */
+export const iota = (shape: Shape, dtype: DType = "i32", options: DimOption = {}): Tensor => {
+  const { dim = -1 } = checkOptions("iota(shape, dtype)", options, { dim: true });
+  return emitOne("iota", [], { dtype, shape: [...shape], dim: resolveDim(dim, shape.length, "iota") });
+};
 
 /** `[0, 1, …, count - 1]` */
-export const arange = (count: number, dtype: DType = "i32"): Tensor => iota([count], 0, dtype);
+export const arange = (count: number, dtype: DType = "i32"): Tensor => iota([count], dtype);
 
 /** A value that equals `x`; passes remove it. */
 export const identity = (x: Tensor): Tensor => emitOne("identity", [x]);

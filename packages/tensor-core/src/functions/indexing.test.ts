@@ -19,7 +19,7 @@ describe("gather and scatterAdd", () => {
   test("values written out by hand", async () => {
     const table = NdArray.from([1, 2, 3, 4, 5, 6], [3, 2]);
     expect(await run((x, i) => embedding(x!, i!), table, integers([2, 0, 2]))).toEqual([5, 6, 1, 2, 5, 6]);
-    expect(await run((x, i) => gather(x!, i!, 1), table, integers([1, 1, 0]))).toEqual([2, 2, 1, 4, 4, 3, 6, 6, 5]);
+    expect(await run((x, i) => gather(x!, i!, { dim: 1 }), table, integers([1, 1, 0]))).toEqual([2, 2, 1, 4, 4, 3, 6, 6, 5]);
     expect(await run((x, i) => embedding(x!, i!), table, integers([3, -1]))).toEqual([NaN, NaN, NaN, NaN]);
     expect(
       await run((x, i, u) => scatterAdd(x!, i!, u!), NdArray.from([0, 0, 10]), integers([1, 1, 2, 3, -1]), NdArray.from([1, 2, 3, 4, 5])),
@@ -40,7 +40,7 @@ describe("gather and scatterAdd", () => {
             Array.from({ length: indices.length * 3 }, (_, i) => Math.cos(2 * i)),
             [indices.length, 3],
           );
-          const left = await run((x, i, u) => sum(multiply(gather(x!, i!, 0, { outside: "zero" }), u!)), x, integers(indices), u);
+          const left = await run((x, i, u) => sum(multiply(gather(x!, i!, { outside: "zero" }), u!)), x, integers(indices), u);
           const right = await run((x, i, u) => sum(multiply(x!, scatterAdd(full([size, 3], 0), i!, u!))), x, integers(indices), u);
           expect(left[0]).toBeCloseTo(right[0]!, 5);
         },
@@ -72,16 +72,18 @@ describe("permuteRows", () => {
     );
   /** The gradient of ⟨pick(x, p), u⟩ in x. */
   const gradient =
-    (pick: (x: Tensor, p: Tensor, dim: number) => Tensor) =>
+    (pick: (x: Tensor, p: Tensor, options: { readonly dim: number }) => Tensor) =>
     (...[x, p, u]: Tensor[]): Tensor =>
-      vjp((own: Tensor) => pick(own, p!, 1), x!).pullback(u!);
+      vjp((own: Tensor) => pick(own, p!, { dim: 1 }), x!).pullback(u!);
 
   test("and then the inverse is the identity, and so is the inverse of the inverse", async () => {
     await fc.assert(
       fc.asyncProperty(permutations, async (permutation) => {
         const x = rows(permutation.length);
         const p = integers(permutation);
-        expect(await run((x, p) => permuteRows(permuteRows(x!, p!, 1), invertPermutation(p!), 1), x, p)).toEqual(x.toNumbers());
+        expect(await run((x, p) => permuteRows(permuteRows(x!, p!, { dim: 1 }), invertPermutation(p!), { dim: 1 }), x, p)).toEqual(
+          x.toNumbers(),
+        );
         expect(await run((p) => invertPermutation(invertPermutation(p!)), p)).toEqual(permutation);
       }),
       { numRuns: 50 },
@@ -92,7 +94,9 @@ describe("permuteRows", () => {
     await fc.assert(
       fc.asyncProperty(permutations, async (permutation) => {
         const args = [rows(permutation.length), integers(permutation), rows(permutation.length, 7)] as const;
-        expect(await run((x, p) => permuteRows(x!, p!, 1), ...args)).toEqual(await run((x, p) => gather(x!, p!, 1), ...args));
+        expect(await run((x, p) => permuteRows(x!, p!, { dim: 1 }), ...args)).toEqual(
+          await run((x, p) => gather(x!, p!, { dim: 1 }), ...args),
+        );
         expect(await run(gradient(permuteRows), ...args)).toEqual(await run(gradient(gather), ...args));
       }),
       { numRuns: 50 },

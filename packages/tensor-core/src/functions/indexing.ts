@@ -1,40 +1,51 @@
 import { ShapeError } from "../errors.ts";
 import { emit, emitOne } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
+import { checkOptions } from "../options.ts";
 import { formatSpec, resolveDim } from "../shape.ts";
-import { add, arange, full } from "./elementwise.ts";
+import { add, arange, type DimOption, full } from "./elementwise.ts";
+
+export interface GatherOptions extends DimOption {
+  /** What an index outside the dimension yields. Default: "invalid". */
+  readonly outside?: "invalid" | "zero";
+}
 
 /**
- * Take entries of `x` along `dim` by number: the result has shape `x.shape[:dim] + indices.shape + x.shape[dim+1:]`.
+ * Take entries of `x` along `dim` (0 by default) by number: the result has shape `x.shape[:dim] + indices.shape + x.shape[dim+1:]`.
  *
  * An index outside 0 ≤ index < size (negative ones too) cannot raise an error on a device. It yields NaN for floats, so that the step stops at
  * its non-finite check; the least value for i32, the greatest for u32 and u8, true for bool; or zeros with `outside: "zero"`.
  *
  * @param indices i32, any shape.
  */
-export const gather = (x: Tensor, indices: Tensor, dim = 0, options: { readonly outside?: "invalid" | "zero" } = {}): Tensor =>
-  emitOne("gather", [x, indices], { dim: resolveDim(dim, x.rank, "gather"), outside: options.outside ?? "invalid" });
+export const gather = (x: Tensor, indices: Tensor, options: GatherOptions = {}): Tensor => {
+  const { dim = 0, outside = "invalid" } = checkOptions("gather(x, indices)", options, { dim: true, outside: true });
+  return emitOne("gather", [x, indices], { dim: resolveDim(dim, x.rank, "gather"), outside });
+};
 
 /** Rows of `table` [entries, width] by number: indices [...] → [..., width]. An index without a row yields NaN, see `gather`. */
-export const embedding = (table: Tensor, indices: Tensor): Tensor => gather(table, indices, 0);
+export const embedding = (table: Tensor, indices: Tensor): Tensor => gather(table, indices);
 
 /**
- * `base` with `updates` added at `indices` along `dim`; equal indices add up, in the order of `indices`. An index outside the dimension is left out.
+ * `base` with `updates` added at `indices` along `dim` (0 by default); equal indices add up, in the order of `indices`. An index outside the dimension is left out.
  *
  * @param indices i32, any shape.
  * @param updates shape `base.shape[:dim] + indices.shape + base.shape[dim+1:]`, dtype of `base`: f32, i32 or u32.
  */
-export const scatterAdd = (base: Tensor, indices: Tensor, updates: Tensor, dim = 0): Tensor =>
-  emitOne("scatter-add", [base, indices, updates], { dim: resolveDim(dim, base.rank, "scatter-add") });
+export const scatterAdd = (base: Tensor, indices: Tensor, updates: Tensor, options: DimOption = {}): Tensor => {
+  const { dim = 0 } = checkOptions("scatterAdd(base, indices, updates)", options, { dim: true });
+  return emitOne("scatter-add", [base, indices, updates], { dim: resolveDim(dim, base.rank, "scatter-add") });
+};
 
 /**
- * The entries of `x` along `dim` in another order: `gather` by a permutation. Because no entry is taken twice, the gradient is taken by the
+ * The entries of `x` along `dim` (0 by default) in another order: `gather` by a permutation. Because no entry is taken twice, the gradient is taken by the
  * inverse permutation, which moves the same bytes again and adds nothing.
  *
  * @param permutation i32 [x.shape[dim]], each of 0 … size−1 once. One that is none takes NaN where it names no row, and its gradient has NaN
  * where a row was named never.
  */
-export const permuteRows = (x: Tensor, permutation: Tensor, dim = 0): Tensor => {
+export const permuteRows = (x: Tensor, permutation: Tensor, options: DimOption = {}): Tensor => {
+  const { dim = 0 } = checkOptions("permuteRows(x, permutation)", options, { dim: true });
   const along = resolveDim(dim, x.rank, "permuteRows");
   if (permutation.rank !== 1 || permutation.shape[0] !== x.shape[along])
     throw new ShapeError(

@@ -54,10 +54,10 @@ describe("values written out by hand", () => {
   });
 
   test("stack makes the dimension, squeeze and expandDims undo each other", async () => {
-    expect((await run((x) => stack([x, x], 1), range([2]))).toNumbers()).toEqual([0, 0, 1, 1]);
-    expect((await run((x) => squeeze(expandDims(x, [0, -1])), range([2, 3]))).shape).toEqual([2, 3]);
-    expect((await run((x) => expandDims(x, [0, 2]), range([2, 3]))).shape).toEqual([1, 2, 1, 3]);
-    expect((await run((x) => flatten(x, 1, 2), range([2, 3, 4, 5]))).shape).toEqual([2, 12, 5]);
+    expect((await run((x) => stack([x, x], { dim: 1 }), range([2]))).toNumbers()).toEqual([0, 0, 1, 1]);
+    expect((await run((x) => squeeze(expandDims(x, { dims: [0, -1] })), range([2, 3]))).shape).toEqual([2, 3]);
+    expect((await run((x) => expandDims(x, { dims: [0, 2] }), range([2, 3]))).shape).toEqual([1, 2, 1, 3]);
+    expect((await run((x) => flatten(x, { first: 1, last: 2 }), range([2, 3, 4, 5]))).shape).toEqual([2, 12, 5]);
     expect((await run((x) => reshape(x, [-1, 4]), range([2, 6]))).shape).toEqual([3, 4]);
   });
 });
@@ -86,7 +86,7 @@ describe("laws", () => {
       fc.asyncProperty(shapes, fc.nat(3), fc.nat(4), async (shape, where, cut) => {
         const dim = where % shape.length;
         const first = Math.min(cut, shape[dim]!);
-        const y = await run((x) => concat(split(x, [first, shape[dim]! - first], dim), dim), range(shape));
+        const y = await run((x) => concat(split(x, [first, shape[dim]! - first], { dim }), { dim }), range(shape));
         expect(y.toNumbers()).toEqual(range(shape).toNumbers());
       }),
     );
@@ -140,9 +140,9 @@ describe("errors name both values", () => {
     ["reshape -1", (x) => reshape(x, [-1, 4]), /6 elements, which leaves no single size for -1 in \[-1, 4\]/],
     ["slice", (x) => slice(x, [0, 1], [2, 5]), /1:5:1 does not lie in dimension 1 of \[2, 3\]/],
     ["transpose", (x) => transpose(x, [0, 0]), /\[0, 0\] is no permutation/],
-    ["squeeze", (x) => squeeze(x, 0), /has size 2, not 1/],
+    ["squeeze", (x) => squeeze(x, { dims: 0 }), /has size 2, not 1/],
     ["concat", (x) => concat([x, reshape(x, [3, 2])]), /f32\[2, 3\] and f32\[3, 2\] do not fit along dimension 0/],
-    ["split", (x) => split(x, 2, 1)[0]!, /size 3, which is not cut into \[1\.5, 1\.5\]/],
+    ["split", (x) => split(x, 2, { dim: 1 })[0]!, /size 3, which is not cut into \[1\.5, 1\.5\]/],
   ];
   test.each(cases)("%s", async (_, fn, message) => {
     await expect(run(fn, x)).rejects.toThrow(message);

@@ -1,6 +1,8 @@
 import { ShapeError } from "../errors.ts";
 import { emitOne } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
+import type { DimOption } from "./elementwise.ts";
+import { checkOptions } from "../options.ts";
 import { elementCount, formatShape, resolveDim, resolveDims, type Shape, sameShape } from "../shape.ts";
 
 /** Repeat `x` until it has `shape` (NumPy rule: aligned at the last dimension, sizes equal or 1). */
@@ -38,8 +40,16 @@ export const reshape = (x: Tensor, shape: Shape): Tensor => {
   return sameShape(x.shape, resolved) ? x : emitOne("reshape", [x], { shape: resolved });
 };
 
-/** Merge dimensions `first` to `last`, both included, into one. */
-export const flatten = (x: Tensor, first = 0, last = -1): Tensor => {
+export interface FlattenOptions {
+  /** Dimension that the merged ones begin with. Default: 0. */
+  readonly first?: number;
+  /** Dimension that they end with, included. Default: the last one. */
+  readonly last?: number;
+}
+
+/** Merge dimensions `first` to `last`, all of them by default, into one. */
+export const flatten = (x: Tensor, options: FlattenOptions = {}): Tensor => {
+  const { first = 0, last = -1 } = checkOptions("flatten(x)", options, { first: true, last: true });
   if (x.rank === 0) return reshape(x, [1]);
   const from = resolveDim(first, x.rank, "flatten");
   const to = resolveDim(last, x.rank, "flatten");
@@ -48,8 +58,9 @@ export const flatten = (x: Tensor, first = 0, last = -1): Tensor => {
   return reshape(x, [...x.shape.slice(0, from), elementCount(x.shape.slice(from, to + 1)), ...x.shape.slice(to + 1)]);
 };
 
-/** Drop dimensions of size 1: those named, or all of them. */
-export const squeeze = (x: Tensor, dims?: number | readonly number[]): Tensor => {
+/** Drop dimensions of size 1: `dims`, or all of them. */
+export const squeeze = (x: Tensor, options: { readonly dims?: number | readonly number[] } = {}): Tensor => {
+  const { dims } = checkOptions("squeeze(x)", options, { dims: true });
   const drop = dims === undefined ? x.shape.flatMap((size, dim) => (size === 1 ? [dim] : [])) : resolveDims(dims, x.rank, "squeeze");
   for (const dim of drop) {
     if (x.shape[dim] !== 1)
@@ -65,7 +76,10 @@ export const squeeze = (x: Tensor, dims?: number | readonly number[]): Tensor =>
 };
 
 /** Insert dimensions of size 1 so that they stand at `dims` of the result. */
-export const expandDims = (x: Tensor, dims: number | readonly number[]): Tensor => {
+export const expandDims = (x: Tensor, options: { readonly dims: number | readonly number[] }): Tensor => {
+  const { dims } = checkOptions("expandDims(x)", options, { dims: true });
+  if (dims === undefined)
+    throw new ShapeError("expandDims", "dims are missing; say where the new dimensions stand: expandDims(x, { dims: 0 })");
   const added = typeof dims === "number" ? 1 : dims.length;
   const at = resolveDims(dims, x.rank + added, "expandDims");
   const rest = [...x.shape];
@@ -109,16 +123,18 @@ export const slice = (x: Tensor, starts: readonly number[], ends: readonly numbe
   return whole ? x : emitOne("slice", [x], { starts: from, ends: to, strides: step });
 };
 
-/** Lay tensors one after another along `dim`. */
-export const concat = (tensors: readonly Tensor[], dim = 0): Tensor => {
+/** Lay tensors one after another along `dim`, 0 by default. */
+export const concat = (tensors: readonly Tensor[], options: DimOption = {}): Tensor => {
+  const { dim = 0 } = checkOptions("concat(tensors)", options, { dim: true });
   const first = tensors[0];
   if (first === undefined) throw new ShapeError("concat", "no tensors were given; pass at least one");
   const along = resolveDim(dim, first.rank, "concat");
   return tensors.length === 1 ? first : emitOne("concat", tensors, { dim: along });
 };
 
-/** Cut `x` along `dim`: into so many equal parts, or into parts of the sizes given. Undone by `concat`. */
-export const split = (x: Tensor, parts: number | readonly number[], dim = 0): Tensor[] => {
+/** Cut `x` along `dim`, 0 by default: into so many equal parts, or into parts of the sizes given. Undone by `concat`. */
+export const split = (x: Tensor, parts: number | readonly number[], options: DimOption = {}): Tensor[] => {
+  const { dim = 0 } = checkOptions("split(x, parts)", options, { dim: true });
   const along = resolveDim(dim, x.rank, "split");
   const size = x.shape[along]!;
   const sizes = typeof parts === "number" ? Array.from({ length: parts }, () => size / parts) : parts;
@@ -140,13 +156,14 @@ export const split = (x: Tensor, parts: number | readonly number[], dim = 0): Te
   });
 };
 
-/** Join tensors of one shape along a new dimension `dim`. */
-export const stack = (tensors: readonly Tensor[], dim = 0): Tensor => {
+/** Join tensors of one shape along a new dimension `dim`, 0 by default. */
+export const stack = (tensors: readonly Tensor[], options: DimOption = {}): Tensor => {
+  const { dim = 0 } = checkOptions("stack(tensors)", options, { dim: true });
   const rank = (tensors[0]?.rank ?? 0) + 1;
   const along = resolveDim(dim, rank, "stack");
   return concat(
-    tensors.map((tensor) => expandDims(tensor, along)),
-    along,
+    tensors.map((tensor) => expandDims(tensor, { dims: along })),
+    { dim: along },
   );
 };
 

@@ -66,7 +66,7 @@ const unpackCodes = (codes: Tensor, bits: number, parts: number, count: number):
   if (parts === 1) return codes;
   const bytes = cast(codes, "u32");
   const planes = Array.from({ length: parts }, (_, k) => cast(bitwiseAnd(shiftRight(bytes, bits * k), 2 ** bits - 1), "u8"));
-  return lastDim(concat(planes, codes.rank - 1), 0, count);
+  return lastDim(concat(planes, { dim: codes.rank - 1 }), 0, count);
 };
 
 /**

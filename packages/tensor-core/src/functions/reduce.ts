@@ -1,8 +1,9 @@
 import { ShapeError } from "../errors.ts";
 import { emit, emitOne } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
 import { elementCount, formatSpec, resolveDim, resolveDims } from "../shape.ts";
-import { multiply, square, subtract } from "./elementwise.ts";
+import { type DimOption, multiply, square, subtract } from "./elementwise.ts";
 
 export interface ReduceOptions {
   /** Dimensions that vanish; all by default. */
@@ -11,7 +12,10 @@ export interface ReduceOptions {
   readonly keepDims?: boolean;
 }
 
-const reduce = (op: string, x: Tensor, { dims, keepDims = false }: ReduceOptions): Tensor => {
+const reduceOptions: OptionNames<ReduceOptions> = { dims: true, keepDims: true };
+
+const reduce = (call: string, op: string, x: Tensor, options: ReduceOptions): Tensor => {
+  const { dims, keepDims = false } = checkOptions(call, options, reduceOptions);
   const resolved = resolveDims(dims, x.rank, op);
   const result = resolved.length === 0 ? x : emitOne(op, [x], { dims: resolved });
   if (!keepDims) return result;
@@ -19,19 +23,19 @@ const reduce = (op: string, x: Tensor, { dims, keepDims = false }: ReduceOptions
 };
 
 /** Sum over `dims`; 0 where nothing is summed. Takes f32, i32, u32. */
-export const sum = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("sum", x, options);
+export const sum = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("sum(x)", "sum", x, options);
 
 /** Greatest value over `dims`; the least value of the dtype where there is none. Ties share the gradient equally. */
-export const reduceMax = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("reduce-max", x, options);
+export const reduceMax = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("reduceMax(x)", "reduce-max", x, options);
 
 /** Least value over `dims`; the greatest value of the dtype where there is none. Ties share the gradient equally. */
-export const reduceMin = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("reduce-min", x, options);
+export const reduceMin = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("reduceMin(x)", "reduce-min", x, options);
 
 /** Whether any bool over `dims` is true. */
-export const any = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("reduce-max", requireBool(x, "any"), options);
+export const any = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("any(x)", "reduce-max", requireBool(x, "any"), options);
 
 /** Whether all bools over `dims` are true. */
-export const all = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("reduce-min", requireBool(x, "all"), options);
+export const all = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("all(x)", "reduce-min", requireBool(x, "all"), options);
 
 const requireBool = (x: Tensor, op: string): Tensor => {
   if (x.dtype !== "bool")
@@ -50,28 +54,45 @@ const requireReal = (x: Tensor, op: string): Tensor => {
 
 /** Arithmetic mean over `dims`, f32; NaN where there is nothing to average. @throws ShapeError for other dtypes: cast integers first. */
 export const mean = (x: Tensor, options: ReduceOptions = {}): Tensor =>
-  multiply(sum(requireReal(x, "mean"), options), 1 / reducedCount(x, options.dims, "mean"));
+  multiply(reduce("mean(x)", "sum", requireReal(x, "mean"), options), 1 / reducedCount(x, options.dims, "mean"));
+
+export interface VarianceOptions extends ReduceOptions {
+  /** 0 for the variance of the values at hand (default), 1 for an unbiased estimate. */
+  readonly correction?: number;
+}
 
 /**
  * Variance over `dims`, f32: `Σ (x - mean)² / (n - correction)`.
  *
- * @param options.correction 0 for the variance of the values at hand (default), 1 for an unbiased estimate.
  * @throws ShapeError for other dtypes: cast integers first.
  */
-export const variance = (x: Tensor, { correction = 0, ...options }: ReduceOptions & { readonly correction?: number } = {}): Tensor => {
-  const centred = subtract(requireReal(x, "variance"), mean(x, { ...options, keepDims: true }));
-  return multiply(sum(square(centred), options), 1 / (reducedCount(x, options.dims, "variance") - correction));
+export const variance = (x: Tensor, options: VarianceOptions = {}): Tensor => {
+  const { correction = 0, ...reduced } = checkOptions("variance(x)", options, { ...reduceOptions, correction: true });
+  const centred = subtract(requireReal(x, "variance"), mean(x, { ...reduced, keepDims: true }));
+  return multiply(sum(square(centred), reduced), 1 / (reducedCount(x, reduced.dims, "variance") - correction));
 };
 
-/** Position (i32) of the greatest value along `dim`, the first among equals; a NaN counts as greatest. */
-export const argmax = (x: Tensor, dim = -1): Tensor => emitOne("argmax", [x], { dim: resolveDim(dim, x.rank, "argmax") });
+const argReduce = (op: "argmax" | "argmin", x: Tensor, options: DimOption): Tensor => {
+  const { dim = -1 } = checkOptions(`${op}(x)`, options, { dim: true });
+  return emitOne(op, [x], { dim: resolveDim(dim, x.rank, op) });
+};
 
-/** Position (i32) of the least value along `dim`, the first among equals; a NaN counts as least. */
-export const argmin = (x: Tensor, dim = -1): Tensor => emitOne("argmin", [x], { dim: resolveDim(dim, x.rank, "argmin") });
+/** Position (i32) of the greatest value along `dim` (the last one by default), the first among equals; a NaN counts as greatest. */
+export const argmax = (x: Tensor, options: DimOption = {}): Tensor => argReduce("argmax", x, options);
 
-/** Running sum along `dim`, from the end with `reverse`; each position includes itself. */
-export const cumsum = (x: Tensor, { dim = -1, reverse = false }: { readonly dim?: number; readonly reverse?: boolean } = {}): Tensor =>
-  emitOne("cumsum", [x], { dim: resolveDim(dim, x.rank, "cumsum"), reverse });
+/** Position (i32) of the least value along `dim` (the last one by default), the first among equals; a NaN counts as least. */
+export const argmin = (x: Tensor, options: DimOption = {}): Tensor => argReduce("argmin", x, options);
+
+export interface CumsumOptions extends DimOption {
+  /** Begin at the end. Default: false. */
+  readonly reverse?: boolean;
+}
+
+/** Running sum along `dim` (the last one by default); each position includes itself. */
+export const cumsum = (x: Tensor, options: CumsumOptions = {}): Tensor => {
+  const { dim = -1, reverse = false } = checkOptions("cumsum(x)", options, { dim: true, reverse: true });
+  return emitOne("cumsum", [x], { dim: resolveDim(dim, x.rank, "cumsum"), reverse });
+};
 
 export interface TopKOptions {
   /** Order the results from greatest to least; otherwise they stand in order of position, which is cheaper. Default: true. */
@@ -85,7 +106,8 @@ export interface TopKOptions {
  *
  * @returns `[values, indices]`, shaped like `x` with a last dimension of `k`; indices are i32.
  */
-export const topK = (x: Tensor, k: number, { sorted = true, by = "value" }: TopKOptions = {}): [values: Tensor, indices: Tensor] => {
+export const topK = (x: Tensor, k: number, options: TopKOptions = {}): [values: Tensor, indices: Tensor] => {
+  const { sorted = true, by = "value" } = checkOptions("topK(x, k)", options, { sorted: true, by: true });
   const [values, indices] = emit("top-k", [x], { k, sorted, by });
   return [values!, indices!];
 };

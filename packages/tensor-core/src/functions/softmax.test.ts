@@ -28,7 +28,7 @@ describe("softmax", () => {
   });
 
   test("works along any dimension", async () => {
-    const y = await evaluate((x: Tensor) => softmax(x, 0), reference)(NdArray.from([0, 5, 0, 5], [2, 2]));
+    const y = await evaluate((x: Tensor) => softmax(x, { dim: 0 }), reference)(NdArray.from([0, 5, 0, 5], [2, 2]));
     expect((y as NdArray).toNumbers()).toEqual([0.5, 0.5, 0.5, 0.5]);
   });
 });

@@ -1,25 +1,27 @@
 import { ShapeError } from "../errors.ts";
 import { emit, emitOne } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
+import { checkOptions } from "../options.ts";
 import { elementCount, formatSpec, resolveDim, sameShape } from "../shape.ts";
-import { cast, divide, where } from "./elementwise.ts";
+import { cast, type DimOption, divide, where } from "./elementwise.ts";
 import { reshape, swapDims } from "./movement.ts";
 import { mean, sum } from "./reduce.ts";
 
 /** Apply an operator that works on rows (the last dimension) along `dim`. */
-const alongDim = (op: string, x: Tensor, dim: number): Tensor => {
+const alongDim = (op: "softmax" | "log-softmax", x: Tensor, options: DimOption): Tensor => {
+  const { dim = -1 } = checkOptions(op === "softmax" ? "softmax(x)" : "logSoftmax(x)", options, { dim: true });
   const along = resolveDim(dim, x.rank, op);
   return swapDims(emitOne(op, [swapDims(x, along, -1)]), along, -1);
 };
 
 /**
- * `exp(x − max x) / Σ exp(x − max x)` along `dim`, f32. Entries of −∞ get probability 0; a row of nothing else is NaN. Along the last
+ * `exp(x − max x) / Σ exp(x − max x)` along `dim` (the last one by default), f32. Entries of −∞ get probability 0; a row of nothing else is NaN. Along the last
  * dimension no data moves; along another one it is transposed there and back.
  */
-export const softmax = (x: Tensor, dim = -1): Tensor => alongDim("softmax", x, dim);
+export const softmax = (x: Tensor, options: DimOption = {}): Tensor => alongDim("softmax", x, options);
 
-/** `x − max x − log Σ exp(x − max x)` along `dim`, f32: the logarithm of `softmax` without its underflow. */
-export const logSoftmax = (x: Tensor, dim = -1): Tensor => alongDim("log-softmax", x, dim);
+/** `x − max x − log Σ exp(x − max x)` along `dim` (the last one by default), f32: the logarithm of `softmax` without its underflow. */
+export const logSoftmax = (x: Tensor, options: DimOption = {}): Tensor => alongDim("log-softmax", x, options);
 
 export interface CrossEntropyOptions {
   /** bool, shaped like the labels: rows that count. Default: all. */

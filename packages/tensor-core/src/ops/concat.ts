@@ -33,7 +33,7 @@ export const concatOperator: Operator = defineOperator<{ dim: number }>({
     split(
       g!,
       inputs.map((input) => input.shape[dim]!),
-      dim,
+      { dim },
     ),
   cost: moveCost,
   reference: (inputs, { dim }, [out]) => {

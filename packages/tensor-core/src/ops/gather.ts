@@ -14,10 +14,10 @@ export const gatherOperator: Operator = defineOperator<{ dim: number; outside: "
   name: "gather",
   infer: ([x, indices], { dim }) => [{ dtype: x!.dtype, shape: indexedShape("gather", x!, indices!, dim) }],
   vjp: ({ inputs: [x, indices], cotangents: [g], params: { dim, permutation } }) => {
-    if (permutation === true) return [permuteRows(g!, invertPermutation(indices!), dim), undefined];
-    if (x!.dtype === "f32") return [scatterAdd(full(x!.shape, 0), indices!, g!, dim), undefined];
+    if (permutation === true) return [permuteRows(g!, invertPermutation(indices!), { dim }), undefined];
+    if (x!.dtype === "f32") return [scatterAdd(full(x!.shape, 0), indices!, g!, { dim }), undefined];
     // 16-bit floats are storage: rows are added up in f32.
-    const wide = scatterAdd(full(x!.shape, 0), indices!, emitOne("cast", [g!], { dtype: "f32" }), dim);
+    const wide = scatterAdd(full(x!.shape, 0), indices!, emitOne("cast", [g!], { dtype: "f32" }), { dim });
     return [emitOne("cast", [wide], { dtype: x!.dtype }), undefined];
   },
   cost: ([, indices], [out]) => ({ flops: 0, bytesRead: byteLength(indices!) + byteLength(out!), bytesWritten: byteLength(out!) }),

@@ -23,7 +23,7 @@ export const scatterAddOperator: Operator = defineOperator<{ dim: number }>({
     }
     return [{ dtype: base!.dtype, shape: base!.shape }];
   },
-  vjp: ({ inputs: [, indices], cotangents: [g], params: { dim } }) => [g!, undefined, gather(g!, indices!, dim, { outside: "zero" })],
+  vjp: ({ inputs: [, indices], cotangents: [g], params: { dim } }) => [g!, undefined, gather(g!, indices!, { dim, outside: "zero" })],
   cost: ([base, indices, updates]) => ({
     flops: elementCount(updates!.shape),
     bytesRead: byteLength(base!) + byteLength(indices!) + 2 * byteLength(updates!),

@@ -32,7 +32,7 @@ export const topKOperator: Operator = defineOperator<TopKParams>({
     const rows = elementCount(x!.shape.slice(0, -1));
     const k = values!.shape.at(-1)!;
     // Rows laid end to end, so that one scatter over flat positions serves them all.
-    const flat = add(reshape(indices!, [rows, k]), multiply(broadcastTo(iota([rows, 1], 0), [rows, k]), size));
+    const flat = add(reshape(indices!, [rows, k]), multiply(broadcastTo(iota([rows, 1], "i32", { dim: 0 }), [rows, k]), size));
     return [
       reshape(emitOne("scatter-add", [zeros([rows * size]), reshape(flat, [rows * k]), reshape(g!, [rows * k])], { dim: 0 }), x!.shape),
     ];

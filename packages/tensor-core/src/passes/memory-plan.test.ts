@@ -42,7 +42,7 @@ describe("planMemory", () => {
     const { graph, plan, of } = planned(
       (x, w) => {
         const [a, b] = [matmul(x, w), matmul(w, x)];
-        const bucket = allReduce(concat([reshape(a, [16]), reshape(b, [16])], 0), "data");
+        const bucket = allReduce(concat([reshape(a, [16]), reshape(b, [16])], { dim: 0 }), "data");
         return [matmul(reshape(slice(bucket, [0], [16]), [4, 4]), x), matmul(reshape(slice(bucket, [16], [32]), [4, 4]), x)];
       },
       [tensor(4, 4), tensor(4, 4)],
@@ -66,7 +66,7 @@ describe("planMemory", () => {
     const { plan } = planned(
       (x) => {
         const square = matmul(x, x);
-        return tanh(concat([x, slice(square, [0], [1]), matmul(square, x)], 0));
+        return tanh(concat([x, slice(square, [0], [1]), matmul(square, x)], { dim: 0 }));
       },
       [tensor(2, 2)],
     );
@@ -74,7 +74,7 @@ describe("planMemory", () => {
     const twice = planned(
       (x) => {
         const y = matmul(x, x);
-        return matmul(concat([y, y], 0), x);
+        return matmul(concat([y, y], { dim: 0 }), x);
       },
       [tensor(4, 4)],
     );
@@ -86,7 +86,7 @@ describe("planMemory", () => {
       const { plan } = planned(
         (x, z) => {
           const e = cumsum(x);
-          return [concat([slice(e, [0], [5]), slice(z, [0], [3])], 0), e];
+          return [concat([slice(e, [0], [5]), slice(z, [0], [3])], { dim: 0 }), e];
         },
         [tensor(7), tensor(8)],
         { viewAlignment },
@@ -102,7 +102,10 @@ describe("planMemory", () => {
   });
 
   it("leaves a concat along an inner dimension to the kernel", () => {
-    const { plan } = planned((x, w) => matmul(concat([matmul(x, x), matmul(x, transpose(x))], 1), w), [tensor(4, 4), tensor(8, 4)]);
+    const { plan } = planned(
+      (x, w) => matmul(concat([matmul(x, x), matmul(x, transpose(x))], { dim: 1 }), w),
+      [tensor(4, 4), tensor(8, 4)],
+    );
     expect(plan.placedOperands.size).toBe(0);
   });
 
@@ -192,7 +195,7 @@ describe("planMemory", () => {
     const { of } = planned(
       (x, w) => {
         const [a, b] = [matmul(x, w), matmul(w, x)];
-        const packed = matmul(reshape(concat([a, b], 0), [4, 8]), tensorOf(w));
+        const packed = matmul(reshape(concat([a, b], { dim: 0 }), [4, 8]), tensorOf(w));
         const update = add(b, x);
         return matmul(packed, matmul(slice(update, [1], [3]), a));
       },

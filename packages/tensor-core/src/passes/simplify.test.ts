@@ -39,9 +39,9 @@ const becomesOperand: { readonly [name: string]: (x: Tensor, y: Tensor) => Tenso
   "where with a known condition": (x, y) => where(full([3, 4], 1, "bool"), x, y),
   "where with equal branches": (x, y) => where(cast(y, "bool"), x, x),
   "sum over a dimension of size 1": (x) => reshape(sum(reshape(x, [3, 1, 4]), { dims: [1] }), [3, 4]),
-  "a bucket unpacked": (x, y) => reshape(slice(concat([reshape(y, [12]), reshape(x, [12])], 0), [12], [24]), [3, 4]),
-  "slices packed again": (x) => concat([slice(x, [0], [1]), slice(x, [1], [3])], 0),
-  "concat with nothing": (x) => concat([slice(x, [0], [0]), x], 0),
+  "a bucket unpacked": (x, y) => reshape(slice(concat([reshape(y, [12]), reshape(x, [12])], { dim: 0 }), [12], [24]), [3, 4]),
+  "slices packed again": (x) => concat([slice(x, [0], [1]), slice(x, [1], [3])], { dim: 0 }),
+  "concat with nothing": (x) => concat([slice(x, [0], [0]), x], { dim: 0 }),
 };
 
 describe("simplify", () => {
@@ -176,7 +176,7 @@ describe("simplify", () => {
 describe("sinkSlices", () => {
   it("moves the scaling of a bucket behind its unpacking", () => {
     const lines = simplified((x, y) => {
-      const mean = multiply(concat([reshape(x, [12]), reshape(y, [12])], 0), 0.5);
+      const mean = multiply(concat([reshape(x, [12]), reshape(y, [12])], { dim: 0 }), 0.5);
       return [slice(mean, [0], [12]), slice(mean, [12], [24])];
     }, sinkSlices);
     expect(lines.filter((line) => line.includes("multiply"))).toEqual([

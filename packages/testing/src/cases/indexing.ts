@@ -109,7 +109,7 @@ export const indexingCases: readonly ConformanceCase[] = [
     ([name, shape, indices, dim]): ConformanceCase => ({
       op: "gather",
       name,
-      fn: (x, i) => gather(x!, i!, dim),
+      fn: (x, i) => gather(x!, i!, { dim }),
       inputs: [normal(shape), rowsUpTo(indices, shape.at(dim)!)],
       gradient: [0],
     }),
@@ -118,7 +118,7 @@ export const indexingCases: readonly ConformanceCase[] = [
     (dtype): ConformanceCase => ({
       op: "gather",
       name: `rows outside, ${dtype}`,
-      fn: (x, i) => [gather(x!, i!), gather(x!, i!, 1), gather(x!, i!, 1, { outside: "zero" })],
+      fn: (x, i) => [gather(x!, i!), gather(x!, i!, { dim: 1 }), gather(x!, i!, { dim: 1, outside: "zero" })],
       inputs: [normal([5, 3], 1, dtype), integers(4, -1, 0, 5, 2, 2 ** 31 - 1, -(2 ** 31))],
       tolerance: { absolute: 0, relative: 0 },
     }),
@@ -126,7 +126,7 @@ export const indexingCases: readonly ConformanceCase[] = [
   {
     op: "gather",
     name: "permutation",
-    fn: (x, p) => permuteRows(x!, p!, 1),
+    fn: (x, p) => permuteRows(x!, p!, { dim: 1 }),
     inputs: [normal([2, 6, 3]), integers(3, 0, 5, 1, 4, 2)],
     gradient: [0],
   },
@@ -134,7 +134,7 @@ export const indexingCases: readonly ConformanceCase[] = [
   {
     op: "gather",
     name: "rows outside have no gradient",
-    fn: (x, i) => gather(x!, i!, 0, { outside: "zero" }),
+    fn: (x, i) => gather(x!, i!, { outside: "zero" }),
     inputs: [normal([5, 3]), integers(4, -1, 0, 5, 4)],
     gradient: [0],
   },
@@ -143,7 +143,7 @@ export const indexingCases: readonly ConformanceCase[] = [
       (dtype): ConformanceCase => ({
         op: "scatter-add",
         name: `${name}, ${dtype}`,
-        fn: (x, i, updates) => scatterAdd(x!, i!, updates!, dim),
+        fn: (x, i, updates) => scatterAdd(x!, i!, updates!, { dim }),
         inputs: [normal(base, 1, dtype), rowsUpTo(indices, base.at(dim)!), normal(updatesShape(base, indices, dim), 2, dtype)],
         ...(dtype === "f32" ? { gradient: [0, 2] } : {}),
       }),

@@ -218,12 +218,12 @@ export const movementCases: readonly ConformanceCase[] = [
     ...perDtype("pad", name, shape, (x) => padInterior(x!, low, high, gaps)),
     differentiated("pad", `${name}, gradient`, [shape], (x) => padInterior(x!, low, high, gaps)),
   ]),
-  ...concats.map(([name, shapes, dim]) => differentiated("concat", name, shapes, (...tensors) => concat(tensors, dim))),
+  ...concats.map(([name, shapes, dim]) => differentiated("concat", name, shapes, (...tensors) => concat(tensors, { dim }))),
   ...dtypes.map(
     (dtype): ConformanceCase => ({
       op: "concat",
       name: `rows, ${dtype}`,
-      fn: (a, b) => concat([a!, b!, a!], 1),
+      fn: (a, b) => concat([a!, b!, a!], { dim: 1 }),
       inputs: [normal([3, 5], 1, dtype), normal([3, 2], 2, dtype)],
     }),
   ),

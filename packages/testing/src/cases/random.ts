@@ -153,7 +153,7 @@ const counts = (["f32", "i32", "u32"] as readonly DType[]).flatMap((dtype): Conf
   ).map(([shape, dim]) => ({
     op: "iota",
     name: `dim ${dim} of [${shape.join()}], ${dtype}`,
-    fn: () => iota(shape, dim, dtype),
+    fn: () => iota(shape, dtype, { dim }),
     inputs: [],
   })),
 ]);

@@ -178,13 +178,13 @@ const positions: readonly ConformanceCase[] = [
       ] as const
     ).flatMap(([op, fn]): ConformanceCase[] => [
       { op, name: `last, ${dtype}`, fn: (x) => fn(x!), inputs: [normal([7, 33], 3, dtype)] },
-      { op, name: `first, ${dtype}`, fn: (x) => fn(x!, 0), inputs: [normal([33, 7], 3, dtype)] },
-      { op, name: `middle, ${dtype}`, fn: (x) => fn(x!, 1), inputs: [normal([2, 9, 3], 3, dtype)] },
+      { op, name: `first, ${dtype}`, fn: (x) => fn(x!, { dim: 0 }), inputs: [normal([33, 7], 3, dtype)] },
+      { op, name: `middle, ${dtype}`, fn: (x) => fn(x!, { dim: 1 }), inputs: [normal([2, 9, 3], 3, dtype)] },
       { op, name: `one element, ${dtype}`, fn: (x) => fn(x!), inputs: [normal([1], 3, dtype)] },
     ]),
   ),
-  { op: "argmax", name: "ties and NaN", fn: (x) => [argmax(x!), argmax(x!, 0)], inputs: [ties] },
-  { op: "argmin", name: "ties and NaN", fn: (x) => [argmin(x!), argmin(x!, 0)], inputs: [ties] },
+  { op: "argmax", name: "ties and NaN", fn: (x) => [argmax(x!), argmax(x!, { dim: 0 })], inputs: [ties] },
+  { op: "argmin", name: "ties and NaN", fn: (x) => [argmin(x!), argmin(x!, { dim: 0 })], inputs: [ties] },
   { op: "argmax", name: "no rows", fn: (x) => argmax(x!), inputs: [NdArray.zeros("f32", [0, 4])] },
 ];
 
