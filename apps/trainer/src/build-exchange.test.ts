@@ -1,4 +1,5 @@
 import type { Aggregator } from "@skein/compressors";
+import { mlp, type Model } from "@skein/models";
 import { optimize, type Tensor, trace, validateGraph } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
 import { checkJob } from "./config.ts";
@@ -26,7 +27,8 @@ const kinds = (
   jobJsonSchema() as { properties: { compression: { oneOf: { properties: { kind: { const?: string; enum?: string[] } } }[] } } }
 ).properties.compression.oneOf.flatMap(({ properties: { kind } }) => kind.enum ?? [kind.const!]);
 
-const partsOf = (job: object): ReturnType<typeof buildParts> => buildParts(checkJob(job, { file: "job.yaml" }), { shape: [28, 28, 1] }, 20);
+const partsOf = (job: object): ReturnType<typeof buildParts> => 
+  buildParts(checkJob(job, { file: "job.yaml" }), mlp({ sizes: [784, 24, 10] }) as Model, 20);
 
 /** A collective of a step: "all-reduce:max f32[4]", and the part of the step that it belongs to. */
 interface StepCollective {

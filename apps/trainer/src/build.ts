@@ -1,5 +1,6 @@
-import { mnistClasses, type Records, splitText, takeRecords, textRecords } from "@skein/data";
-import { loadFashionMnist, loadMnist, loadMobyDick } from "@skein/data/node";
+import { dirname } from "node:path";
+import { mnistClasses, splitText, takeRecords, textRecords } from "@skein/data";
+import { loadFashionMnist, loadIdx, loadMnist, loadMobyDick, loadText } from "@skein/data/node";
 import { cnn, gpt, mlp, type Model, resnet18 } from "@skein/models";
 import {
   adam,
@@ -19,45 +20,85 @@ import {
   stepDecay,
   warmUp,
 } from "@skein/tensor-core";
+import { ConfigError } from "./errors.ts";
+import { checkedData } from "./modules/checked-data.ts";
+import { checkedModel } from "./modules/checked-model.ts";
+import { callFactory, loadModule } from "./modules/load-module.ts";
+import type { DataSet, Task } from "./modules/task.ts";
 import type { DataJob, Job, LearningRateJob, ModelJob, OptimizerJob, PrecisionJob } from "./job.ts";
 
 // This file and build-exchange.ts turn names of a job into things; all others take the things.
 
-export interface DataSet {
-  readonly train: Records;
-  readonly test: Records;
-  /** What a wrong answer is: a digit, or a byte, for which the loss is told in bits too. */
-  readonly predicts: "classes" | "bytes";
-}
-
-/** Load the samples into shared memory. @throws DataError when they are missing, truncated or altered. */
-export const buildData = (job: DataJob): DataSet => {
-  const limit = (train: Records, test: Records, predicts: DataSet["predicts"]): DataSet => ({
-    train: takeRecords(train, job.trainSamples ?? train.count),
-    test: takeRecords(test, job.testSamples ?? test.count),
-    predicts,
-  });
+const loadData = async (job: DataJob, given: DataSet | undefined): Promise<DataSet> => {
   switch (job.kind) {
-    case "mnist": {
-      const { train, test } = loadMnist({ folder: job.folder, from: import.meta.url });
-      return limit(train, test, "classes");
-    }
-    case "fashion-mnist": {
-      const { train, test } = loadFashionMnist({ folder: job.folder });
-      return limit(train, test, "classes");
-    }
-    case "moby-dick": {
-      const { train, valid } = splitText(loadMobyDick({ file: job.file, from: import.meta.url }), job.testFraction);
-      return limit(textRecords(train, job.window), textRecords(valid, job.window), "bytes");
-    }
+    case "mnist":
+      return { ...loadMnist({ folder: job.folder, from: import.meta.url }), predicts: "classes", classes: mnistClasses };
+    case "fashion-mnist":
+      return { ...loadFashionMnist({ folder: job.folder }), predicts: "classes", classes: mnistClasses };
+    case "idx":
+      return { ...loadIdx(job), predicts: "classes" };
+    case "moby-dick":
+      return textData(loadMobyDick({ from: import.meta.url }), job);
+    case "text":
+      return textData(loadText(job.file), job);
+    case "module":
+      return checkedData(await callFactory("data", job, await loadModule("data", job), job.options), `data.file ${job.file}`);
+    case "program":
+      return given ?? ofAProgram("data");
   }
 };
 
-/** @param inputs the field `inputs` of the data set, whose shape fixes the first layer. */
-export const buildModel = (job: ModelJob, { shape }: { readonly shape: readonly number[] }): Model => {
+const textData = (bytes: Uint8Array, { window, testFraction }: { readonly window: number; readonly testFraction: number }): DataSet => {
+  const { train, valid } = splitText(bytes, testFraction);
+  return { train: textRecords(train, window), test: textRecords(valid, window), predicts: "bytes", classes: 256 };
+};
+
+const ofAProgram = (key: "data" | "model"): never => {
+  throw new ConfigError([
+    `${key}: it was given by a program, which only that program can give again; call train() there with the same output folder and resume: true`,
+  ]);
+};
+
+/** Load the samples into shared memory. @param given by a program. @throws DataError, ModuleError when they are missing, truncated or altered. */
+export const buildData = async (job: DataJob, given?: DataSet): Promise<DataSet> => {
+  const data = await loadData(job, given);
+  return {
+    ...data,
+    train: takeRecords(data.train, job.trainSamples ?? data.train.count),
+    test: takeRecords(data.test, job.testSamples ?? data.test.count),
+  };
+};
+
+/** What samples a model of ours takes, and what it learns from them. */
+const requireTask = ({ kind }: ModelJob, { inputs, predicts, classes }: Task): number => {
+  const images = kind === "cnn" || kind === "resnet18";
+  const fault = (rule: string): never => {
+    throw new ConfigError([`model.kind: a ${kind} ${rule}; use another model, such as {kind: module} for one of yours`]);
+  };
+  const { dtype, shape } = inputs;
+  if (predicts === "values") fault("gives a score to each of some classes, but the labels of this data are values");
+  if (kind === "gpt" && (predicts === "classes" || shape.length !== 1))
+    fault(`predicts the next token at each position of a text, but the inputs are ${dtype}[${shape.join(", ")}] with ${predicts}`);
+  if (kind !== "gpt" && predicts !== "classes") fault(`predicts one class per sample, but the labels of this data are ${predicts}`);
+  if (images && shape.length !== 3)
+    fault(`looks at images [height, width, channels], but the inputs are ${dtype}[${shape.join(", ")}]`);
+  if (kind === "cnn" && (shape[0]! < 4 || shape[1]! < 4))
+    fault(`halves images twice, so they need 4 rows and columns at least, but have ${shape[0]}×${shape[1]}`);
+  return classes!;
+};
+
+/** @param task whose samples fix the first layer, and whose classes the last. @param given by a program. @throws ConfigError, ModuleError. */
+export const buildModel = async (job: ModelJob, task: Task, given?: Model): Promise<Model> => {
+  if (job.kind === "program") return given ?? ofAProgram("model");
+  if (job.kind === "module") {
+    const made = await callFactory("model", job, await loadModule("model", job), task, job.options);
+    return checkedModel(made, task.predicts, `model.file ${job.file}`, dirname(job.file));
+  }
+  const classes = requireTask(job, task);
+  const { shape } = task.inputs;
   switch (job.kind) {
     case "mlp":
-      return mlp({ sizes: [elementCount(shape), ...job.hidden, mnistClasses] }) as Model;
+      return mlp({ sizes: [elementCount(shape), ...job.hidden, classes] }) as Model;
     case "cnn":
       return cnn({
         imageSize: [shape[0]!, shape[1]!],
@@ -65,12 +106,13 @@ export const buildModel = (job: ModelJob, { shape }: { readonly shape: readonly 
         channels: job.channels,
         hidden: job.hidden,
         dropoutRate: job.dropout,
-        numClasses: mnistClasses,
+        numClasses: classes,
       }) as Model;
     case "resnet18":
-      return resnet18({ inputChannels: shape[2]!, channels: job.channels, numClasses: mnistClasses }) as Model;
+      return resnet18({ inputChannels: shape[2]!, channels: job.channels, numClasses: classes }) as Model;
     case "gpt":
       return gpt({
+        vocabulary: classes,
         contextLength: shape[0]!,
         width: job.width,
         numLayers: job.layers,

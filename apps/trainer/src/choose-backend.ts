@@ -49,12 +49,12 @@ export interface BackendChoice {
 const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
 
 /** What `backend: auto` means for a job on this machine. Pure. */
-export const chooseBackend = ({ job, data, totalSteps }: Prepared, { webgpu, rates }: Hardware): BackendChoice => {
+export const chooseBackend = ({ job, data, model, totalSteps }: Prepared, { webgpu, rates }: Hardware): BackendChoice => {
   if ("missing" in webgpu) return { backend: "cpu", reason: webgpu.missing };
   const { facts } = webgpu;
   if (rates === undefined)
     return { backend: "cpu", reason: `the only WebGPU adapter, ${facts.adapter}, is software: a processor that pretends to be a GPU` };
-  const graph = stepGraph(buildParts(job, data.train.fields["inputs"]!, totalSteps), data.train.fields, job.batch / job.ranks);
+  const graph = stepGraph(buildParts(job, model, totalSteps), data.train.fields, job.batch / job.ranks);
   const seconds = {
     cpu: estimateSeconds(prepareForCpu(graph), rates.cpu),
     webgpu: estimateSeconds(prepareForWebGpu(graph, facts), rates.webgpu),

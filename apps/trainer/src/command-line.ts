@@ -15,14 +15,14 @@ import { type GlobalOptions, overridesOf, type RunOptions } from "./run-options.
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
-const validateCommand = (file: string, options: RunOptions): number => {
-  const job = loadJob(file, overridesOf(options));
+const validateCommand = async (file: string, options: RunOptions): Promise<number> => {
+  const job = await loadJob(file, overridesOf(options));
   print(options.json === true ? JSON.stringify({ valid: true, job }) : `${file}: valid`);
   return exitCodes.ok;
 };
 
 const doctorCommand = async (file: string | undefined, options: RunOptions): Promise<number> => {
-  const prepared = file === undefined ? undefined : prepare(loadJob(file, overridesOf(options)));
+  const prepared = file === undefined ? undefined : await prepare(await loadJob(file, overridesOf(options)));
   const diagnosis = diagnose(await surveyHardware({ always: true }), prepared);
   for (const line of options.json === true ? [JSON.stringify(diagnosis)] : formatDiagnosis(diagnosis)) print(line);
   return exitCodes.ok;

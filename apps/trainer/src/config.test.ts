@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { loadJob, parseJob, parseOverride } from "./config.ts";
+import { readJob, parseJob, parseOverride } from "./config.ts";
 import { didYouMean, editDistance } from "./did-you-mean.ts";
 import { ConfigError } from "./errors.ts";
 import { jobJsonSchema } from "./job-schema.ts";
@@ -101,7 +101,7 @@ describe("one line names place, value, rule and cure", () => {
     [
       "a model that cannot learn from the data",
       good.replace("kind: cnn", "kind: gpt"),
-      "jobs/x.yaml:8:3: model.kind: a gpt cannot learn from mnist; use mlp or cnn or resnet18",
+      "jobs/x.yaml:8:3: model.kind: a gpt cannot learn from mnist; use mlp or cnn or resnet18, or a module of yours",
     ],
     ["a name that is no folder", good.replace("name: digits", "name: ../x"), 'jobs/x.yaml:1:1: name is "../x": a name is made of letters'],
     ["broken YAML", "name: [1,\nbatch: 2", "jobs/x.yaml:2:1: no valid YAML"],
@@ -184,7 +184,7 @@ describe("one line names place, value, rule and cure", () => {
   });
 
   test("a file that is not there", () => {
-    expect(() => loadJob("nowhere.yaml")).toThrow("nowhere.yaml: cannot be read");
+    expect(() => readJob("nowhere.yaml")).toThrow("nowhere.yaml: cannot be read");
   });
 });
 
@@ -256,7 +256,7 @@ describe("a hostile job file is refused in a few lines of bounded length", () =>
   });
 
   test.runIf(process.platform === "linux")("a job file without an end", () => {
-    expect(() => loadJob("/dev/zero")).toThrow("/dev/zero: cannot be read (it is no regular file)");
+    expect(() => readJob("/dev/zero")).toThrow("/dev/zero: cannot be read (it is no regular file)");
   });
 
   test("any key set to any value gives a job or faults, few and short", () => {

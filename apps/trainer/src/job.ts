@@ -71,11 +71,55 @@ interface Limits {
   readonly testSamples?: number | undefined;
 }
 
+/** A file of images and the file of their classes. */
+interface IdxPairJob {
+  readonly images: string;
+  readonly labels: string;
+}
+
+interface TextJob extends Limits {
+  /** Bytes that the model sees at once. */
+  readonly window: number;
+  readonly testFraction: number;
+}
+
+/** A function of a user's, in a module of theirs. */
+export interface ModuleJob {
+  readonly kind: "module";
+  /** Absolute once the job is loaded. */
+  readonly file: string;
+  /** Name of the export. */
+  readonly export: string;
+  /** Passed to it as they are. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** SHA-256 of what the file and its imports hold, once the job is loaded. */
+  readonly digest?: string | undefined;
+}
+
+/** What a program gave to `train()`. */
+export interface ProgramJob {
+  readonly kind: "program";
+  /** SHA-256 of it. */
+  readonly digest: string;
+}
+
 export type DataJob =
   | ({ readonly kind: "mnist" | "fashion-mnist"; readonly folder?: string | undefined } & Limits)
-  | ({ readonly kind: "moby-dick"; readonly file?: string | undefined; readonly window: number; readonly testFraction: number } & Limits);
+  | ({
+      readonly kind: "idx";
+      readonly folder: string;
+      readonly train?: IdxPairJob | undefined;
+      readonly test?: IdxPairJob | undefined;
+      readonly classes?: number | undefined;
+    } & Limits)
+  | ({ readonly kind: "moby-dick" } & TextJob)
+  | ({ readonly kind: "text"; readonly file: string } & TextJob)
+  | (ModuleJob & Limits)
+  | (ProgramJob & Limits);
 
 export type ModelJob =
+  | ModuleJob
+  | ProgramJob
   | { readonly kind: "mlp"; readonly hidden: readonly number[] }
   | { readonly kind: "cnn"; readonly channels: readonly [number, number]; readonly hidden: number; readonly dropout: number }
   | { readonly kind: "resnet18"; readonly channels: readonly [number, number, number, number] }

@@ -1,12 +1,12 @@
 import type { LinkSample } from "@skein/collectives";
 import type { WorldConnection } from "@skein/collectives/node";
-import type { Records } from "@skein/data";
 import type { Span } from "@skein/tensor-core";
 import type { BackendName } from "./backend.ts";
 import type { SavedFile } from "./checkpoint-part.ts";
 import type { ErrorReport } from "./errors.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Job } from "./job.ts";
+import type { DataSet } from "./modules/task.ts";
 
 /** What a test wants to go wrong. */
 export type Trouble =
@@ -61,8 +61,9 @@ export interface RankInput extends Assignment {
   readonly backend: BackendName;
   readonly connection: WorldConnection;
   readonly module: WebAssembly.Module;
-  readonly train: Records;
-  readonly test: Records;
+  readonly data: DataSet;
+  /** Of the samples, where they are the user's own. */
+  readonly dataDigest: string | undefined;
   readonly totalSteps: number;
   /** Words of `StopSignal`. */
   readonly stop: SharedArrayBuffer;

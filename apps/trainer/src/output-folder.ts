@@ -57,7 +57,7 @@ export const saveJob = (output: string, job: Job): void =>
   replaceDurably(nodeFiles, join(output, jobFile), `${JSON.stringify(job, undefined, 2)}\n`);
 
 /** The job of a run. @throws CheckpointError when the folder holds none. */
-export const savedJob = (output: string, overrides: readonly Override[]): Job => {
+export const savedJob = async (output: string, overrides: readonly Override[]): Promise<Job> => {
   const path = join(output, jobFile);
   if (!existsSync(path)) {
     const run = dirname(dirname(output));

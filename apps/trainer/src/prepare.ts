@@ -1,17 +1,21 @@
 import { type Records, stepsPerEpoch } from "@skein/data";
 import { byteLength, flattenTree, type TensorSpec } from "@skein/tensor-core";
-import { buildData, type DataSet } from "./build.ts";
+import type { Model } from "@skein/models";
+import { buildData, buildModel } from "./build.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "./checkpoint.ts";
 import { sha256 } from "./checkpoint-part.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { type ExchangePlan, isPlanned } from "./planning/exchange-plan.ts";
-import type { Job } from "./job.ts";
+import type { DataJob, Job, ModelJob } from "./job.ts";
+import { dataDigest } from "./modules/data-digest.ts";
+import { type DataSet, taskOf } from "./modules/task.ts";
 import { buildParts, splitLeaves, stateSpecs, totalStepsOf } from "./train-state.ts";
 
 /** A job with its data loaded and every rule checked that needs them. Nothing is written yet. */
 export interface Prepared {
   readonly job: Job;
   readonly data: DataSet;
+  readonly model: Model;
   readonly stepsPerEpoch: number;
   readonly totalSteps: number;
   /** Specs of what a checkpoint holds, by name. */
@@ -21,6 +25,8 @@ export interface Prepared {
   readonly params: unknown;
   readonly modelHash: string;
   readonly jobHash: string;
+  /** Of the samples, where they are the user's own. */
+  readonly dataDigest: string | undefined;
   /** Settings without effect, told to people. */
   readonly remarks: readonly string[];
 }
@@ -44,8 +50,21 @@ const steering = [
   "sumOrder",
 ] as const satisfies readonly (keyof Job)[];
 
-/** Hash of what steers the training: same hash and same step, same bits. */
-export const jobHashOf = (job: Job): string => sha256(JSON.stringify(Object.fromEntries(steering.map((name) => [name, job[name]]))));
+/** Without the places of files: what counts is their content. */
+const placeless = (part: DataJob | ModelJob): object =>
+  Object.fromEntries(Object.entries(part).filter(([key]) => key !== "file" && key !== "folder"));
+
+/**
+ * Hash of what steers the training: same hash and same step, same bits. @param data digest of the samples, where their kind does not say which they are.
+ */
+export const jobHashOf = (job: Job, data?: string): string => {
+  const steered = { ...job, data: placeless(job.data), model: placeless(job.model) };
+  const entries = steering.map((name): [string, unknown] => [name, steered[name]]);
+  return sha256(JSON.stringify(Object.fromEntries(data === undefined ? entries : [...entries, ["samples", data]])));
+};
+
+/** Whether the samples lie in files of the user's, which may change. */
+const isOwn = (job: DataJob): boolean => !(job.kind === "moby-dick" || ((job.kind === "mnist" || job.kind === "fashion-mnist") && job.folder === undefined));
 
 const requireFull = (train: Records, batch: number): void => {
   if (batch > train.count)
@@ -94,9 +113,15 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
   ];
 };
 
-/** @throws DataError, ConfigError. */
-export const prepare = (job: Job): Prepared => {
-  const data = buildData(job.data);
+/** What a program gave in place of names. */
+export interface Given {
+  readonly data?: DataSet | undefined;
+  readonly model?: Model | undefined;
+}
+
+/** @throws DataError, ConfigError, ModuleError. */
+export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> => {
+  const data = await buildData(job.data, given.data);
   requireFull(data.train, job.batch);
   const perEpoch = stepsPerEpoch(data.train.count, job.batch);
   const totalSteps = totalStepsOf(job, perEpoch);
@@ -104,19 +129,23 @@ export const prepare = (job: Job): Prepared => {
     throw new ConfigError([
       `epochs: ${job.epochs} of ${perEpoch} steps are ${totalSteps} steps, at most ${mostSteps} can be counted; lower it`,
     ]);
-  const specs = stateSpecs(buildParts(job, data.train.fields["inputs"]!, totalSteps));
+  const model = await buildModel(job.model, taskOf(data), given.model);
+  const specs = stateSpecs(buildParts(job, model, totalSteps));
+  const digest = isOwn(job.data) ? dataDigest(data) : undefined;
   const { shared, own } = splitLeaves(specs);
   requireRoom({ job, shared, own, params: specs.params });
   return {
     job,
     data,
+    model,
     stepsPerEpoch: perEpoch,
     totalSteps,
     shared,
     own,
     params: specs.params,
     modelHash: sha256(specsText(shared)),
-    jobHash: jobHashOf(job),
+    jobHash: jobHashOf(job, digest),
+    dataDigest: digest,
     remarks: remarksOn(job, totalSteps),
   };
 };
@@ -125,12 +154,12 @@ export const prepare = (job: Job): Prepared => {
 export const withBackend = (prepared: Prepared, backend: Job["backend"]): Prepared => {
   const job = { ...prepared.job, backend };
   requireRoom({ ...prepared, job });
-  return { ...prepared, job, jobHash: jobHashOf(job) };
+  return { ...prepared, job, jobHash: jobHashOf(job, prepared.dataDigest) };
 };
 
 /** Specs of what a rank has alone, under a plan that was made when the run began. */
-const ownSpecs = ({ job, data, totalSteps }: Prepared, plan: ExchangePlan): ReadonlyMap<string, TensorSpec> =>
-  splitLeaves(stateSpecs(buildParts(job, data.train.fields["inputs"]!, totalSteps, plan))).own;
+const ownSpecs = ({ job, model, totalSteps }: Prepared, plan: ExchangePlan): ReadonlyMap<string, TensorSpec> =>
+  splitLeaves(stateSpecs(buildParts(job, model, totalSteps, plan))).own;
 
 /**
  * Check that a run can go on from a checkpoint.

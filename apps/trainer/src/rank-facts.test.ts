@@ -5,7 +5,7 @@ import type { Job } from "./job.ts";
 import { rankFacts } from "./rank-facts.ts";
 
 const job = { precision: { kind: "f32" } } as Job;
-const factsOn = async (build: WasmBuild): Promise<Facts> => rankFacts(job, "cpu", await createCpuBackend({ build }));
+const factsOn = async (build: WasmBuild): Promise<Facts> => rankFacts({ job, backend: "cpu", dataDigest: undefined }, await createCpuBackend({ build }));
 
 test("ranks that run one build have the same facts, and fused multiply-add is told from products that are rounded", async () => {
   const [relaxed, again, scalar] = [await factsOn("relaxed"), await factsOn("relaxed"), await factsOn("scalar")];
@@ -15,7 +15,9 @@ test("ranks that run one build have the same facts, and fused multiply-add is to
   ]);
 });
 
-test("precision is a fact", async () => {
+test("precision and the user's own samples are facts", async () => {
   const mixed = { precision: { kind: "mixed-f16", initialScale: 1, growthInterval: 2 } } as Job;
-  expect((await rankFacts(mixed, "cpu", await createCpuBackend()))["precision"]).toMatch(/mixed-f16/);
+  const facts = await rankFacts({ job: mixed, backend: "cpu", dataDigest: "0123" }, await createCpuBackend());
+  expect(facts["precision"]).toMatch(/mixed-f16/);
+  expect(Object.values(facts)).toContain("0123");
 });

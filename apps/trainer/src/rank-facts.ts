@@ -1,8 +1,7 @@
 import type { Facts } from "@skein/collectives";
 import type { WebGpuBackend } from "@skein/gpu-kernels";
 import { type Backend, concat, digestOf, evaluate, exp, matmul, NdArray, reshape, tanh, type Tensor } from "@skein/tensor-core";
-import type { BackendName } from "./backend.ts";
-import type { Job } from "./job.ts";
+import type { RankInput } from "./messages.ts";
 
 /** Numbers whose products and sums are rounded, so that one kind of arithmetic is told from another: with and without fused multiply-add. */
 const operand = (rows: number, columns: number, seed: number): NdArray =>
@@ -25,8 +24,15 @@ const arithmeticOf = async (backend: Backend): Promise<string> => {
  * What all ranks of a run must have alike to compute the same bits: the backend, what it computes in and on, and its arithmetic. Two hosts may run one build of the
  * kernels and still round differently, so the arithmetic of the CPU is tried.
  */
-export const rankFacts = async (job: Job, name: BackendName, backend: Backend): Promise<Facts> => {
-  const facts = { backend: name, precision: JSON.stringify(job.precision) };
+export const rankFacts = async (
+  { job, backend: name, dataDigest }: Pick<RankInput, "job" | "backend" | "dataDigest">,
+  backend: Backend,
+): Promise<Facts> => {
+  const facts = {
+    backend: name,
+    precision: JSON.stringify(job.precision),
+    ...(dataDigest !== undefined && { "samples (a digest of the data set)": dataDigest }),
+  };
   if (name === "cpu") return { ...facts, "arithmetic (a digest of what a small product gives)": await arithmeticOf(backend) };
   const { adapter, f16, subgroups, subgroupMatrices } = (backend as WebGpuBackend).facts;
   const has = (feature: boolean): string => (feature ? "with" : "without");

@@ -20,11 +20,13 @@ import {
 } from "@skein/tensor-core";
 import { openBackend } from "./backend.ts";
 import { partContent, rankFile, readPart, sharedFile } from "./checkpoint.ts";
+import { buildModel } from "./build.ts";
 import { describeError } from "./errors.ts";
 import { makeEvaluation } from "./evaluate.ts";
 import { nodeFiles } from "./files.ts";
 import type { Job } from "./job.ts";
 import type { RankInput, RankMessage } from "./messages.ts";
+import { taskOf } from "./modules/task.ts";
 import { PartWriter } from "./part-writer.ts";
 import { isPlanned } from "./planning/exchange-plan.ts";
 import { planTogether } from "./planning/plan-together.ts";
@@ -137,19 +139,19 @@ const communicatorsOf = (job: Job, world: Communicator): Communicators & { reado
 const spansAtOnce = 10_000;
 
 const trainOn = async (input: RankInput, backend: Backend, writer: PartWriter, post: (message: RankMessage) => void): Promise<void> => {
-  const { job, connection, train, test, totalSteps, output, resume, traceOrigin } = input;
+  const { job, connection, data, totalSteps, output, resume, traceOrigin } = input;
   const { rank, worldSize } = connection;
   const waitClock: WaitClock = { seconds: 0 };
   const communicators = communicatorsOf(job, timedCommunicator(joinWorld(connection), waitClock));
-  if (worldSize > 1) await agreeOnFacts(communicators[dataAxis], await rankFacts(job, input.backend, backend));
-  const inputs = train.fields["inputs"]!;
+  if (worldSize > 1) await agreeOnFacts(communicators[dataAxis], await rankFacts(input, backend));
+  const model = await buildModel(job.model, taskOf(data));
   let { plan } = input;
   if (plan === undefined && isPlanned(job)) {
-    const agreed = await planTogether({ job, parts: buildParts(job, inputs, totalSteps), backend, communicators, rank, train });
+    const agreed = await planTogether({ job, parts: buildParts(job, model, totalSteps), backend, communicators, rank, train: data.train });
     if (rank === 0) post({ type: "planned", ...agreed });
     ({ plan } = agreed);
   }
-  const parts = buildParts(job, inputs, totalSteps, plan);
+  const parts = buildParts(job, model, totalSteps, plan);
   const tracer = traceOrigin === undefined ? undefined : new RankTracer(rank, traceOrigin);
   const evaluation = makeEvaluation(parts.model, backend);
   const firstStep = resume?.step ?? 0;
@@ -163,7 +165,7 @@ const trainOn = async (input: RankInput, backend: Backend, writer: PartWriter, p
       communicators,
       waitClock,
       rank,
-      train,
+      train: data.train,
       totalSteps,
       firstStep,
       stop: new StopSignal(input.stop),
@@ -187,7 +189,7 @@ const trainOn = async (input: RankInput, backend: Backend, writer: PartWriter, p
       saved: () => writer.idle(),
       evaluate: async (state, done) => {
         const began = performance.now();
-        const sums = await evaluation(state, test, { batchSize: job.evaluation.batch, rank, worldSize });
+        const sums = await evaluation(state, data.test, { batchSize: job.evaluation.batch, rank, worldSize });
         post({ type: "evaluated", step: done, ...sums, seconds: (performance.now() - began) / 1000 });
         return sums;
       },

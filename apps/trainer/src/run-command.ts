@@ -61,7 +61,7 @@ const execute = async (input: Run, options: RunOptions, notes: readonly string[]
 
 /** Prepare a job and settle what it computes on. @returns what people are told about it, too. */
 const prepareOn = async (job: Job): Promise<{ readonly prepared: Prepared; readonly notes: readonly string[] }> => {
-  const prepared = prepare(job);
+  const prepared = await prepare(job);
   preferenceOf(job); // a link file that cannot be read is told before any process starts
   if (job.backend !== "auto") return { prepared, notes: [] };
   const { backend, reason } = chooseBackend(prepared, await surveyHardware({ always: false }));
@@ -109,7 +109,7 @@ type Where = Pick<LaunchInput, "host" | "maxRestarts">;
 
 /** `skein-train run`. */
 export const runCommand = async (file: string, options: RunOptions): Promise<number> => {
-  const job = loadJob(file, overridesOf(options));
+  const job = await loadJob(file, overridesOf(options));
   const place = launchedPlace(job, process.env);
   if (place !== undefined && place.process > 0) return takeLaunchedPart(place);
   // Who started the processes of a run must start them again.
@@ -120,8 +120,8 @@ export const runCommand = async (file: string, options: RunOptions): Promise<num
 };
 
 /** `skein-train resume`. */
-export const resumeCommand = (output: string, options: RunOptions): Promise<number> => {
-  const job = savedJob(output, overridesOf(options));
+export const resumeCommand = async (output: string, options: RunOptions): Promise<number> => {
+  const job = await savedJob(output, overridesOf(options));
   if ((discoverRank(process.env)?.worldSize ?? 1) > 1)
     throw new ConfigError([
       "resume starts the processes of a run itself, but a launcher has started this one as one of several; use run <job> --output <folder> --resume-if-possible",

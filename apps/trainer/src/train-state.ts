@@ -16,7 +16,7 @@ import {
   trace,
   zerosLike,
 } from "@skein/tensor-core";
-import { buildLossScale, buildModel, buildOptimizer } from "./build.ts";
+import { buildLossScale, buildOptimizer } from "./build.ts";
 import { acrossHostsAxis, buildBuckets, buildCompression, insideHostsAxis } from "./build-exchange.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Job, OverlapName, PrioritiesName } from "./job.ts";
@@ -82,12 +82,8 @@ const prioritiesOf = (name: PrioritiesName, numBuckets: number): number[] =>
     }
   });
 
-/**
- * @param inputs spec of one sample.
- * @param plan what was measured before the run, for jobs whose buckets or densities follow from it.
- */
-export const buildParts = (job: Job, inputs: { readonly shape: readonly number[] }, totalSteps: number, plan?: ExchangePlan): Parts => {
-  const model = buildModel(job.model, inputs);
+/** @param plan what was measured before the run, for jobs whose buckets or densities follow from it. */
+export const buildParts = (job: Job, model: Model, totalSteps: number, plan?: ExchangePlan): Parts => {
   const params = specsOf((key: Tensor) => model.init(key).params, {});
   const buckets = plan?.buckets ?? buildBuckets(job.buckets, params, job.overlap);
   return {

@@ -6,7 +6,7 @@ import type { GradientProfile } from "@skein/cost-model";
 import { createSharedMemory } from "@skein/cpu-kernels";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { BackendName } from "../src/backend.ts";
-import { loadJob } from "../src/config.ts";
+import { readJob } from "../src/config.ts";
 import { hasAdapter } from "./adapter.ts";
 import { jobFolder } from "./cli.ts";
 import type { ProfileAnswer, ProfileRank } from "./profile-rank.ts";
@@ -22,7 +22,7 @@ afterAll(() => remove());
 const profilesOn = async (backend: BackendName): Promise<GradientProfile[]> => {
   const settings = { backend, "model.hidden": [64, 32], "buckets.kind": "mg-wfbp" };
   const overrides = Object.entries(settings).map(([path, value]) => ({ path: path.split("."), value, origin: "test" }));
-  const job = { ...loadJob(join(folder, "job.yaml"), overrides), backend };
+  const job = { ...readJob(join(folder, "job.yaml"), overrides), backend };
   const world = createThreadWorld({ worldSize, memory: createSharedMemory(256 * 2 ** 20), kernels: "none" });
   try {
     return await Promise.all(

@@ -19,10 +19,10 @@ if (parentPort !== null) {
   const { connection, job } = workerData as ProfileRank;
   const { backend, close } = await openBackend(job.backend, { memory: connection.memory });
   try {
-    const { data, totalSteps } = prepare(job);
+    const { data, model, totalSteps } = await prepare(job);
     const profile = await measureProfile({
       job,
-      parts: buildParts(job, data.train.fields["inputs"]!, totalSteps),
+      parts: buildParts(job, model, totalSteps),
       backend,
       communicators: { data: joinWorld(connection) },
       rank: connection.rank,

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { loadJob } from "../src/config.ts";
+import { readJob } from "../src/config.ts";
 import { Interruption } from "../src/hosts/interruption.ts";
 import { launch } from "../src/hosts/launch.ts";
 import { threadHost } from "../src/hosts/thread-host.ts";
@@ -23,7 +23,7 @@ const from = (path: string, value: unknown): { path: string[]; value: unknown; o
 test.each(["wait-free", "dear"])(
   "with overlap %s, a bit that flips on one rank stops the run at the next comparison, by name, and nothing of it is saved",
   async (overlap) => {
-    const job = loadJob(join(folder, "job.yaml"), [
+    const job = readJob(join(folder, "job.yaml"), [
       from("compression", { kind: "identity" }),
       from("overlap", overlap),
       from("ranks", 3),
@@ -38,7 +38,7 @@ test.each(["wait-free", "dear"])(
     const notes: string[] = [];
     const metrics = new MetricFiles(output, 0);
     const run = launch({
-      prepared: prepare(job),
+      prepared: await prepare(job),
       output,
       host: threadHost,
       interruption: new Interruption(),

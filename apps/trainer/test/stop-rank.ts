@@ -24,8 +24,8 @@ if (parentPort !== null) {
   const { connection, job, step, learns } = workerData as StopRank;
   const { backend, close } = await openBackend("cpu", { memory: connection.memory });
   try {
-    const { data, totalSteps } = prepare(job);
-    const parts = buildParts(job, data.train.fields["inputs"]!, totalSteps);
+    const { data, model, totalSteps } = await prepare(job);
+    const parts = buildParts(job, model, totalSteps);
     const stop = StopSignal.create(0);
     const heed = (done: number, now: StopRank["learns"]): void => {
       if (done === step && learns === now) stop.decide(stop.request());

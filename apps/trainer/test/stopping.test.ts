@@ -4,7 +4,7 @@ import { Worker } from "node:worker_threads";
 import { createThreadWorld } from "@skein/collectives/node";
 import { createSharedMemory } from "@skein/cpu-kernels";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { loadJob } from "../src/config.ts";
+import { readJob } from "../src/config.ts";
 import { jobFolder } from "./cli.ts";
 import type { StopAnswer, StopRank } from "./stop-rank.ts";
 
@@ -18,7 +18,7 @@ const settings = { overlap: "dear", batch: 320, "evaluation.everyEpochs": 1, che
 
 test("ranks that learn of a stop at different moments make the same collectives, and stop after the same step", async () => {
   const overrides = Object.entries(settings).map(([path, value]) => ({ path: path.split("."), value, origin: "test" }));
-  const job = loadJob(join(folder, "job.yaml"), overrides);
+  const job = readJob(join(folder, "job.yaml"), overrides);
   const world = createThreadWorld({ worldSize: 2, memory: createSharedMemory(), kernels: "none" });
   const learns: readonly StopRank["learns"][] = ["after the step", "while it evaluates"];
   try {

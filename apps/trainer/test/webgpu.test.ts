@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { loadJob } from "../src/config.ts";
+import { readJob } from "../src/config.ts";
 import { Interruption } from "../src/hosts/interruption.ts";
 import { launch } from "../src/hosts/launch.ts";
 import { MetricFiles } from "../src/metrics.ts";
@@ -83,7 +83,7 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
   });
 
   test("goes on from the last checkpoint by itself when the device is lost", async () => {
-    const job = loadJob(join(folder, "job.yaml"), [
+    const job = readJob(join(folder, "job.yaml"), [
       { path: ["backend"], value: "webgpu", origin: "test" },
       { path: ["ranks"], value: 1, origin: "test" },
     ]);
@@ -96,7 +96,7 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
       try {
         const progress = { update: () => undefined, note: (line: string) => void notes.push(line), close: () => undefined };
         await launch({
-          prepared: prepare(job),
+          prepared: await prepare(job),
           output: path,
           host: threadHost,
           interruption: new Interruption(),

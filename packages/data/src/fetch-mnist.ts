@@ -1,5 +1,6 @@
 import { DataError } from "./errors.ts";
-import { mnistFiles, mnistRecords, type NamedBytes } from "./mnist.ts";
+import type { NamedBytes } from "./images.ts";
+import { mnistFiles, mnistRecords } from "./mnist.ts";
 import type { Records } from "./records.ts";
 
 const cure = "serve the four IDX files of MNIST in that folder";

@@ -1,8 +1,10 @@
+export { arrayRecords } from "./array-records.ts";
 export { type BatchIndices, type EvaluationBatch, evaluationBatches, trainingBatches, type TrainingOptions } from "./batches.ts";
 export { DataError } from "./errors.ts";
 export { fetchMnist } from "./fetch-mnist.ts";
 export { type IdxArray, parseIdx, takeIdx } from "./idx.ts";
-export { mnistClasses, mnistFiles, mnistRecords, type NamedBytes } from "./mnist.ts";
+export { type ImageRecords, imageRecords, type NamedBytes } from "./images.ts";
+export { mnistClasses, mnistFiles, mnistRecords } from "./mnist.ts";
 export { advance, type DataPosition, epochOrder, positionOf, type Shard, shardRange, stepsPerEpoch } from "./order.ts";
 export {
   type Batch,
@@ -16,4 +18,5 @@ export {
   viewBatch,
   writeBatch,
 } from "./records.ts";
+export { shareRecords } from "./share-records.ts";
 export { splitText, textRecords } from "./text.ts";

@@ -1,12 +1,6 @@
 import { DataError } from "./errors.ts";
-import { parseIdx } from "./idx.ts";
-import { makeRecords, type Records } from "./records.ts";
-
-/** A file's bytes and the name that errors call it by. */
-export interface NamedBytes {
-  readonly name: string;
-  readonly bytes: Uint8Array;
-}
+import { imageRecords, type NamedBytes } from "./images.ts";
+import type { Records } from "./records.ts";
 
 export const mnistClasses = 10;
 
@@ -17,30 +11,16 @@ export const mnistFiles = {
 } as const;
 
 /**
- * Handwritten digits, or the clothes of Fashion-MNIST, from a pair of IDX files: fields `inputs` u8 [28, 28, 1] and `labels` u8 []. Pixels stay bytes, a quarter of the
- * traffic of floats; the traced model function casts and scales them.
+ * Handwritten digits, or the clothes of Fashion-MNIST, from a pair of IDX files: fields `inputs` u8 [28, 28, 1] and `labels` u8 [].
  *
- * @throws DataError for truncated or altered files, unequal counts, or a label above 9.
+ * @throws DataError for truncated or altered files, unequal counts, another size, or a label above 9.
  */
 export const mnistRecords = (imageFile: NamedBytes, labelFile: NamedBytes): Records => {
-  const images = parseIdx(imageFile.bytes, imageFile.name, 3);
-  const labels = parseIdx(labelFile.bytes, labelFile.name, 1);
-  const [count, height, width] = images.shape as [number, number, number];
-  if (height !== 28 || width !== 28)
+  const { records } = imageRecords(imageFile, labelFile, { classes: mnistClasses });
+  const [height, width, channels] = records.fields["inputs"]!.shape as [number, number, number];
+  if (height !== 28 || width !== 28 || channels !== 1)
     throw new DataError(
-      `${imageFile.name} holds images of ${height}×${width}, but those of MNIST and Fashion-MNIST are 28×28; point to their files`,
+      `${imageFile.name} holds images of ${height}×${width}${channels === 1 ? "" : `×${channels}`}, but those of MNIST and Fashion-MNIST are 28×28; point to their files, or use data: {kind: idx}`,
     );
-  if (labels.shape[0] !== count)
-    throw new DataError(
-      `${imageFile.name} holds ${count} images, but ${labelFile.name} ${labels.shape[0]} labels; both must have one per image: install the data set again`,
-    );
-  const bad = labels.data.findIndex((label) => label >= mnistClasses);
-  if (bad >= 0)
-    throw new DataError(
-      `${labelFile.name}: label ${bad} is ${labels.data[bad]}, but classes go from 0 to 9; the file is damaged, install the data set again`,
-    );
-  return makeRecords(count, {
-    inputs: { bytes: images.data, offsetBytes: 0, strideBytes: height * width, dtype: "u8", shape: [height, width, 1] },
-    labels: { bytes: labels.data, offsetBytes: 0, strideBytes: 1, dtype: "u8", shape: [] },
-  });
+  return records;
 };

@@ -1,3 +1,4 @@
 export { loadFashionMnist } from "./node/load-fashion-mnist.ts";
-export { loadMnist, loadMobyDick } from "./node/load.ts";
+export { type IdxOptions, type IdxPair, loadIdx } from "./node/load-idx.ts";
+export { loadMnist, loadMobyDick, loadText } from "./node/load.ts";
 export { type Prefetched, Prefetcher, type PrefetchOptions } from "./node/prefetch.ts";

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readTextFile } from "@skein/collectives/node";
 import type { Command } from "commander";
-import { loadJob, type Override, parseOverride, readJobFile } from "../config.ts";
+import { type Override, parseOverride, readJob, readJobFile } from "../config.ts";
 import { ConfigError } from "../errors.ts";
 import { onInterrupt, type StopCause } from "../interrupts.ts";
 import { k8sJob } from "./k8s-job.ts";
@@ -64,7 +64,7 @@ const optionOverrides = ({ ranks, steps, transport }: CommandOptions): Override[
   );
 
 const readPlan = (file: string, options: CommandOptions): LaunchPlan => {
-  const job = loadJob(file, [...options.set.map(parseOverride), ...optionOverrides(options)]);
+  const job = readJob(file, [...options.set.map(parseOverride), ...optionOverrides(options)]);
   const { name, ranks, transport, network } = job;
   const { ranksPerProcess, certificates, insecure } = network;
   const plan = makeLaunchPlan(options, {

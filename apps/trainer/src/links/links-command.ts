@@ -63,7 +63,7 @@ const lines = ({ within, across, pairs, reduceSecondsPerByte }: LinkFile): strin
 
 /** `skein-train links`: measure the links of a job, and write the file by which its algorithms are chosen. @returns the exit code. */
 export const linksCommand = async (file: string, options: RunOptions): Promise<number> => {
-  const job = loadJob(file, overridesOf(options));
+  const job = await loadJob(file, overridesOf(options));
   if (job.transport === "threads")
     throw new ConfigError(["transport: threads has no links, its ranks read each other's memory; add --transport tcp, tls or mpi"]);
   if (job.ranks < 2) throw new ConfigError([`ranks: ${job.ranks} has no links; use two ranks or more, --ranks 2`]);

@@ -4,6 +4,7 @@ import { parseJob } from "../config.ts";
 import type { Ending } from "../hosts/control-messages.ts";
 import { ConfigError, describeError, exitCodeOf, exitCodes } from "../errors.ts";
 import type { Job } from "../job.ts";
+import { requireSameModules } from "../modules/settle-modules.ts";
 import { takePart } from "./take-part.ts";
 import { openMpiWorld } from "./mpi-world.ts";
 import { openNetworkWorld } from "./network-world.ts";
@@ -29,8 +30,9 @@ const ranksOf = (job: Job): number[] => {
   return [discovered.rank];
 };
 
-const takePartAsTold = (): Promise<Ending> => {
+const takePartAsTold = async (): Promise<Ending> => {
   const job = parseJob(variable(memberVariables.job), memberVariables.job, []);
+  await requireSameModules(job);
   const ranks = ranksOf(job);
   const secret = variable(memberVariables.secret);
   const told = process.env[memberVariables.identity];

@@ -16,13 +16,16 @@ export interface LocalWorld {
   reportLost(rank: number, reason?: string, kind?: LossKind): void;
 }
 
-export interface RankThreadsInput {
+/** What the thread of a rank does: its file, and what it is started with. */
+export interface RankWork {
+  readonly file: URL;
+  readonly input: (connection: WorldConnection) => RankInput | LinksRankInput;
+}
+
+export interface RankThreadsInput extends RankWork {
   readonly world: LocalWorld;
   /** Ranks that this process runs. */
   readonly ranks: readonly number[];
-  /** The file of a rank's thread, and what it is started with. */
-  readonly file: URL;
-  readonly input: (connection: WorldConnection) => RankInput | LinksRankInput;
   /** Takes what ranks say. A thread that ends without a word is reported as failed. Must not throw. */
   readonly take: (rank: number, message: RankMessage) => void;
 }
@@ -30,25 +33,25 @@ export interface RankThreadsInput {
 /** The thread of a rank that trains. */
 export const trainingRank = (
   assignment: Assignment,
-  { data, totalSteps }: Prepared,
+  { data, dataDigest, totalSteps }: Prepared,
   module: WebAssembly.Module,
   stop: StopSignal,
-): Pick<RankThreadsInput, "file" | "input"> => ({
+): RankWork => ({
   file: new URL("../rank.ts", import.meta.url),
   input: (connection) => ({
     ...assignment,
     backend: assignment.job.backend as BackendName, // a job is assigned with its backend settled
     connection,
     module,
-    train: data.train,
-    test: data.test,
+    data,
+    dataDigest,
     totalSteps,
     stop: stop.words.buffer as SharedArrayBuffer,
   }),
 });
 
 /** The thread of a rank that measures links. */
-export const measuringRank = (module: WebAssembly.Module): Pick<RankThreadsInput, "file" | "input"> => ({
+export const measuringRank = (module: WebAssembly.Module): RankWork => ({
   file: new URL("../links/links-rank.ts", import.meta.url),
   input: (connection) => ({ connection, module, messageBytes: linkMessageBytes }),
 });

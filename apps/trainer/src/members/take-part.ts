@@ -11,7 +11,7 @@ import { worldOf } from "./job-world.ts";
 import type { MemberWorld, OpenMemberWorld } from "./member-world.ts";
 import { patienceOf } from "./patience.ts";
 import { prepare, type Prepared, withBackend } from "../prepare.ts";
-import { measuringRank, RankThreads, trainingRank } from "./rank-threads.ts";
+import { measuringRank, RankThreads, type RankWork, trainingRank } from "./rank-threads.ts";
 import { StopSignal } from "../stop-signal.ts";
 
 export interface MemberOptions {
@@ -78,11 +78,13 @@ export const takePart = async ({
       });
       interruption?.listen(() => tell({ type: "interrupt" }));
       await world.connect(member.roster);
-      const startRanks = (assignment: Assignment, stop: StopSignal): RankThreads =>
+      const workOf = async (assignment: Assignment, stop: StopSignal): Promise<RankWork> =>
+        assignment.task === "train"
+          ? trainingRank(assignment, withBackend(prepared ?? (await prepare(job)), assignment.job.backend), module, stop)
+          : measuringRank(module);
+      const startRanks = (work: RankWork): RankThreads =>
         new RankThreads({
-          ...(assignment.task === "train"
-            ? trainingRank(assignment, withBackend(prepared ?? prepare(job), assignment.job.backend), module, stop)
-            : measuringRank(module)),
+          ...work,
           world: {
             connection: (rank) => world.connection(rank),
             watch: (rank, worker) => world.watch(rank, worker),
@@ -112,8 +114,9 @@ export const takePart = async ({
             stop = signal;
             const seen = assignment.mark === undefined ? undefined : requireMark(nodeFiles, assignment.output, assignment.mark, ranks);
             Promise.resolve(seen)
-              .then(() => {
-                if (!over) threads = startRanks(assignment, signal);
+              .then(() => workOf(assignment, signal))
+              .then((work) => {
+                if (!over) threads = startRanks(work);
               })
               .catch((error: unknown) => tell({ type: "rank", rank: ranks[0]!, message: { type: "failed", error: describeError(error) } }));
           } else if (said.type === "stop") tell({ type: "begun", step: stop?.request() ?? 0 });

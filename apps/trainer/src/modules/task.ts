@@ -1,0 +1,31 @@
+import type { Records } from "@skein/data";
+import type { TensorSpec } from "@skein/tensor-core";
+
+/** What a label is: one of so many classes, a byte of text, a token of another vocabulary, or numbers. It decides in which unit results are told. */
+export type Prediction = "classes" | "bytes" | "tokens" | "values";
+
+/** Samples to learn from and samples to judge by. */
+export interface DataSet {
+  /** With a field `inputs` and a field `labels`; further fields reach the model too. */
+  readonly train: Records;
+  readonly test: Records;
+  readonly predicts: Prediction;
+  /** How many classes, bytes or tokens there are to choose from: the width of the logits. None for values. */
+  readonly classes?: number | undefined;
+}
+
+/** What a model is to learn, without the samples. */
+export interface Task extends Pick<DataSet, "predicts" | "classes"> {
+  /** Of one sample. */
+  readonly inputs: TensorSpec;
+  readonly labels: TensorSpec;
+}
+
+const specOf = ({ dtype, shape }: TensorSpec): TensorSpec => ({ dtype, shape: [...shape] });
+
+export const taskOf = ({ train, predicts, classes }: DataSet): Task => ({
+  inputs: specOf(train.fields["inputs"]!),
+  labels: specOf(train.fields["labels"]!),
+  predicts,
+  classes,
+});

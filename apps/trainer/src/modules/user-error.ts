@@ -1,0 +1,26 @@
+import { SkeinError } from "@skein/tensor-core";
+import { ModuleError } from "../errors.ts";
+
+/** The first place in the user's own files that a stack names: the last frames of a fault lie in ours, or in Node's. */
+const placeOf = (error: Error, folder: string): string => {
+  const frame = error.stack?.split("\n").find((line) => line.includes(folder));
+  const place = frame?.slice(frame.indexOf(folder)).match(/^[^)\s]+?:\d+(?::\d+)?/)?.[0];
+  return place === undefined ? "" : ` (at ${place})`;
+};
+
+/**
+ * What code of a user's threw, as a fault of the user's that names the place in it. Errors of ours say already what is wrong, and keep their
+ * words, kind and code.
+ *
+ * @param what the module and what it was doing, such as `model.file my-model.ts: init`. @param folder that the user's files lie in.
+ */
+export const userError = (error: unknown, what: string, folder: string): SkeinError => {
+  const known = error instanceof Error ? error : new Error(String(error));
+  const place = placeOf(known, folder);
+  if (known instanceof SkeinError) {
+    const named = new SkeinError(known.kind, known.code, `${what}: ${known.message}${place}`, { cause: error });
+    if (known.stack !== undefined) named.stack = known.stack;
+    return named;
+  }
+  return new ModuleError(`${what}: ${known.name}: ${known.message.split("\n")[0]}${place}; mend it there`, { cause: error });
+};

@@ -1,0 +1,24 @@
+import type { Field, Records } from "./records.ts";
+
+/**
+ * The same samples in shared memory, so that all threads read one copy. Fields over one buffer, such as windows of a text and their targets,
+ * stay over one. What is shared already is not copied.
+ */
+export const shareRecords = (records: Records): Records => {
+  const shared = new Map<ArrayBufferLike, SharedArrayBuffer>();
+  const shareOf = (buffer: ArrayBufferLike): SharedArrayBuffer => {
+    if (buffer instanceof SharedArrayBuffer) return buffer;
+    let copy = shared.get(buffer);
+    if (copy === undefined) {
+      copy = new SharedArrayBuffer(buffer.byteLength);
+      new Uint8Array(copy).set(new Uint8Array(buffer));
+      shared.set(buffer, copy);
+    }
+    return copy;
+  };
+  const fields = Object.entries(records.fields).map(([name, field]): [string, Field] => {
+    const { buffer, byteOffset, length } = field.bytes;
+    return [name, { ...field, bytes: new Uint8Array(shareOf(buffer), byteOffset, length) }];
+  });
+  return { count: records.count, fields: Object.fromEntries(fields) };
+};
