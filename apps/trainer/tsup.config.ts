@@ -1,3 +1,7 @@
 import { library } from "../../tooling/tsup.ts";
 
-export default library({ entry: { main: "src/main.ts" }, platform: "node", dts: false });
+export default library({
+  entry: { index: "src/index.ts", main: "src/main.ts" },
+  platform: "node",
+  dts: { entry: { index: "src/index.ts" } },
+});

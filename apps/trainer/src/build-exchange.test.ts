@@ -27,7 +27,7 @@ const kinds = (
   jobJsonSchema() as { properties: { compression: { oneOf: { properties: { kind: { const?: string; enum?: string[] } } }[] } } }
 ).properties.compression.oneOf.flatMap(({ properties: { kind } }) => kind.enum ?? [kind.const!]);
 
-const partsOf = (job: object): ReturnType<typeof buildParts> => 
+const partsOf = (job: object): ReturnType<typeof buildParts> =>
   buildParts(checkJob(job, { file: "job.yaml" }), mlp({ sizes: [784, 24, 10] }) as Model, 20);
 
 /** A collective of a step: "all-reduce:max f32[4]", and the part of the step that it belongs to. */

@@ -29,7 +29,7 @@ import type { DataJob, Job, LearningRateJob, ModelJob, OptimizerJob, PrecisionJo
 
 // This file and build-exchange.ts turn names of a job into things; all others take the things.
 
-const loadData = async (job: DataJob, given: DataSet | undefined): Promise<DataSet> => {
+const loadData = async (job: DataJob): Promise<DataSet> => {
   switch (job.kind) {
     case "mnist":
       return { ...loadMnist({ folder: job.folder, from: import.meta.url }), predicts: "classes", classes: mnistClasses };
@@ -44,7 +44,7 @@ const loadData = async (job: DataJob, given: DataSet | undefined): Promise<DataS
     case "module":
       return checkedData(await callFactory("data", job, await loadModule("data", job), job.options), `data.file ${job.file}`);
     case "program":
-      return given ?? ofAProgram("data");
+      return ofAProgram("data");
   }
 };
 
@@ -59,9 +59,9 @@ const ofAProgram = (key: "data" | "model"): never => {
   ]);
 };
 
-/** Load the samples into shared memory. @param given by a program. @throws DataError, ModuleError when they are missing, truncated or altered. */
+/** Load the samples into shared memory. @param given loaded already, by a program. @throws DataError, ModuleError when they are missing, truncated or altered. */
 export const buildData = async (job: DataJob, given?: DataSet): Promise<DataSet> => {
-  const data = await loadData(job, given);
+  const data = given ?? (await loadData(job));
   return {
     ...data,
     train: takeRecords(data.train, job.trainSamples ?? data.train.count),
@@ -80,8 +80,7 @@ const requireTask = ({ kind }: ModelJob, { inputs, predicts, classes }: Task): n
   if (kind === "gpt" && (predicts === "classes" || shape.length !== 1))
     fault(`predicts the next token at each position of a text, but the inputs are ${dtype}[${shape.join(", ")}] with ${predicts}`);
   if (kind !== "gpt" && predicts !== "classes") fault(`predicts one class per sample, but the labels of this data are ${predicts}`);
-  if (images && shape.length !== 3)
-    fault(`looks at images [height, width, channels], but the inputs are ${dtype}[${shape.join(", ")}]`);
+  if (images && shape.length !== 3) fault(`looks at images [height, width, channels], but the inputs are ${dtype}[${shape.join(", ")}]`);
   if (kind === "cnn" && (shape[0]! < 4 || shape[1]! < 4))
     fault(`halves images twice, so they need 4 rows and columns at least, but have ${shape[0]}×${shape[1]}`);
   return classes!;
@@ -89,7 +88,8 @@ const requireTask = ({ kind }: ModelJob, { inputs, predicts, classes }: Task): n
 
 /** @param task whose samples fix the first layer, and whose classes the last. @param given by a program. @throws ConfigError, ModuleError. */
 export const buildModel = async (job: ModelJob, task: Task, given?: Model): Promise<Model> => {
-  if (job.kind === "program") return given ?? ofAProgram("model");
+  if (given !== undefined) return given;
+  if (job.kind === "program") return ofAProgram("model");
   if (job.kind === "module") {
     const made = await callFactory("model", job, await loadModule("model", job), task, job.options);
     return checkedModel(made, task.predicts, `model.file ${job.file}`, dirname(job.file));

@@ -142,7 +142,8 @@ const readManifest = (files: Files, path: string, secret: string | undefined): M
   }
 };
 
-const readChecked = (files: Files, folder: string, secret: string | undefined): Checkpoint => {
+/** The checkpoint in a folder, every byte of it checked. @throws DamagedCheckpointError */
+export const readCheckpoint = (files: Files, folder: string, secret: string | undefined): Checkpoint => {
   const path = join(folder, manifestName);
   const manifest = readManifest(files, path, secret);
   const { step } = manifest;
@@ -176,7 +177,7 @@ export const newestCheckpoint = (files: Files, output: string, onRejected: (reas
   const reasons: string[] = [];
   for (const name of names) {
     try {
-      return readChecked(files, join(checkpointsFolder(output), name), secret);
+      return readCheckpoint(files, join(checkpointsFolder(output), name), secret);
     } catch (error) {
       if (!(error instanceof DamagedCheckpointError)) throw error;
       onRejected(error.message);

@@ -7,7 +7,9 @@ import { count, mostLayers, width } from "./ranges.ts";
 const path = z.string().min(1).max(4096);
 const fraction = z.number().gt(0).lt(1);
 
-const limits = (what: string): { readonly trainSamples: z.ZodOptional<typeof count>; readonly testSamples: z.ZodOptional<typeof count> } => ({
+const limits = (
+  what: string,
+): { readonly trainSamples: z.ZodOptional<typeof count>; readonly testSamples: z.ZodOptional<typeof count> } => ({
   trainSamples: count.optional().describe(`Use the first so many training ${what} only. Default: all.`),
   testSamples: count.optional().describe(`Use the first so many held-out ${what} only. Default: all.`),
 });
@@ -18,7 +20,10 @@ const text = {
   ...limits("windows"),
 };
 
-const idxPair = z.strictObject({ images: path.describe("File of images, in the folder."), labels: path.describe("File of their classes.") });
+const idxPair = z.strictObject({
+  images: path.describe("File of images, in the folder."),
+  labels: path.describe("File of their classes."),
+});
 
 const module = {
   kind: z.literal("module"),
@@ -93,7 +98,9 @@ const model = z
       width: width.default(128).describe("Features per position; a multiple of heads."),
       dropout: z.number().min(0).lt(1).default(0),
     }),
-    z.strictObject(module).describe("What a function of yours returns: export default (task, options) => ({ init, apply, loss, evaluate })."),
+    z
+      .strictObject(module)
+      .describe("What a function of yours returns: export default (task, options) => ({ init, apply, loss, evaluate })."),
     z.strictObject(program).describe("What a program gave to train(); not for job files."),
   ])
   .describe("The model.");

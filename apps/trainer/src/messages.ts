@@ -7,6 +7,7 @@ import type { ErrorReport } from "./errors.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Job } from "./job.ts";
 import type { DataSet } from "./modules/task.ts";
+import type { TracedModel } from "./modules/traced-model.ts";
 
 /** What a test wants to go wrong. */
 export type Trouble =
@@ -64,6 +65,8 @@ export interface RankInput extends Assignment {
   readonly data: DataSet;
   /** Of the samples, where they are the user's own. */
   readonly dataDigest: string | undefined;
+  /** The model, where a program gave it. */
+  readonly traced: TracedModel | undefined;
   readonly totalSteps: number;
   /** Words of `StopSignal`. */
   readonly stop: SharedArrayBuffer;

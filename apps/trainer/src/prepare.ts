@@ -9,6 +9,7 @@ import { type ExchangePlan, isPlanned } from "./planning/exchange-plan.ts";
 import type { DataJob, Job, ModelJob } from "./job.ts";
 import { dataDigest } from "./modules/data-digest.ts";
 import { type DataSet, taskOf } from "./modules/task.ts";
+import { modelOf, type TracedModel } from "./modules/traced-model.ts";
 import { buildParts, splitLeaves, stateSpecs, totalStepsOf } from "./train-state.ts";
 
 /** A job with its data loaded and every rule checked that needs them. Nothing is written yet. */
@@ -16,6 +17,8 @@ export interface Prepared {
   readonly job: Job;
   readonly data: DataSet;
   readonly model: Model;
+  /** The model, where a program gave it: the threads of ranks take it from here. */
+  readonly traced: TracedModel | undefined;
   readonly stepsPerEpoch: number;
   readonly totalSteps: number;
   /** Specs of what a checkpoint holds, by name. */
@@ -64,7 +67,8 @@ export const jobHashOf = (job: Job, data?: string): string => {
 };
 
 /** Whether the samples lie in files of the user's, which may change. */
-const isOwn = (job: DataJob): boolean => !(job.kind === "moby-dick" || ((job.kind === "mnist" || job.kind === "fashion-mnist") && job.folder === undefined));
+const isOwn = (job: DataJob): boolean =>
+  !(job.kind === "moby-dick" || ((job.kind === "mnist" || job.kind === "fashion-mnist") && job.folder === undefined));
 
 const requireFull = (train: Records, batch: number): void => {
   if (batch > train.count)
@@ -116,7 +120,7 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
 /** What a program gave in place of names. */
 export interface Given {
   readonly data?: DataSet | undefined;
-  readonly model?: Model | undefined;
+  readonly model?: TracedModel | undefined;
 }
 
 /** @throws DataError, ConfigError, ModuleError. */
@@ -129,7 +133,7 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
     throw new ConfigError([
       `epochs: ${job.epochs} of ${perEpoch} steps are ${totalSteps} steps, at most ${mostSteps} can be counted; lower it`,
     ]);
-  const model = await buildModel(job.model, taskOf(data), given.model);
+  const model = await buildModel(job.model, taskOf(data), given.model && modelOf(given.model));
   const specs = stateSpecs(buildParts(job, model, totalSteps));
   const digest = isOwn(job.data) ? dataDigest(data) : undefined;
   const { shared, own } = splitLeaves(specs);
@@ -138,6 +142,7 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
     job,
     data,
     model,
+    traced: given.model,
     stepsPerEpoch: perEpoch,
     totalSteps,
     shared,

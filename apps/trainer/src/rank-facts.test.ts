@@ -5,7 +5,8 @@ import type { Job } from "./job.ts";
 import { rankFacts } from "./rank-facts.ts";
 
 const job = { precision: { kind: "f32" } } as Job;
-const factsOn = async (build: WasmBuild): Promise<Facts> => rankFacts({ job, backend: "cpu", dataDigest: undefined }, await createCpuBackend({ build }));
+const factsOn = async (build: WasmBuild): Promise<Facts> =>
+  rankFacts({ job, backend: "cpu", dataDigest: undefined }, await createCpuBackend({ build }));
 
 test("ranks that run one build have the same facts, and fused multiply-add is told from products that are rounded", async () => {
   const [relaxed, again, scalar] = [await factsOn("relaxed"), await factsOn("relaxed"), await factsOn("scalar")];

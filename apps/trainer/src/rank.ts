@@ -27,6 +27,7 @@ import { nodeFiles } from "./files.ts";
 import type { Job } from "./job.ts";
 import type { RankInput, RankMessage } from "./messages.ts";
 import { taskOf } from "./modules/task.ts";
+import { modelOf } from "./modules/traced-model.ts";
 import { PartWriter } from "./part-writer.ts";
 import { isPlanned } from "./planning/exchange-plan.ts";
 import { planTogether } from "./planning/plan-together.ts";
@@ -144,7 +145,7 @@ const trainOn = async (input: RankInput, backend: Backend, writer: PartWriter, p
   const waitClock: WaitClock = { seconds: 0 };
   const communicators = communicatorsOf(job, timedCommunicator(joinWorld(connection), waitClock));
   if (worldSize > 1) await agreeOnFacts(communicators[dataAxis], await rankFacts(input, backend));
-  const model = await buildModel(job.model, taskOf(data));
+  const model = await buildModel(job.model, taskOf(data), input.traced && modelOf(input.traced));
   let { plan } = input;
   if (plan === undefined && isPlanned(job)) {
     const agreed = await planTogether({ job, parts: buildParts(job, model, totalSteps), backend, communicators, rank, train: data.train });

@@ -54,6 +54,7 @@ export {
 export type { Cost, Operator, OperatorTable, ReferenceArray } from "./graph/operator.ts";
 export { Tensor } from "./graph/tensor.ts";
 export { trace, type Traced } from "./graph/trace.ts";
+export { replay } from "./graph/replay.ts";
 export { type ArrayTree, type CompiledFunction, evaluate, jit, type JitOptions } from "./jit.ts";
 export { NdArray } from "./nd-array.ts";
 export { operators } from "./ops/table.ts";

@@ -33,7 +33,7 @@ export interface RankThreadsInput extends RankWork {
 /** The thread of a rank that trains. */
 export const trainingRank = (
   assignment: Assignment,
-  { data, dataDigest, totalSteps }: Prepared,
+  { data, dataDigest, traced, totalSteps }: Prepared,
   module: WebAssembly.Module,
   stop: StopSignal,
 ): RankWork => ({
@@ -45,6 +45,7 @@ export const trainingRank = (
     module,
     data,
     dataDigest,
+    traced,
     totalSteps,
     stop: stop.words.buffer as SharedArrayBuffer,
   }),

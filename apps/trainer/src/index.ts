@@ -1,0 +1,7 @@
+export { CheckpointError, ConfigError, DamagedCheckpointError, DiskFullError, ModuleError, NonFiniteError, RunError } from "./errors.ts";
+export type { DataInput, JobInput, ModelInput } from "./job-input.ts";
+export type { DataFactory, ModelFactory } from "./modules/factories.ts";
+export type { DataSet, Prediction, Task } from "./modules/task.ts";
+export type { Standing } from "./progress.ts";
+export type { Summary } from "./summary.ts";
+export { train, type TrainJob, type TrainOptions, type TrainResult } from "./train.ts";

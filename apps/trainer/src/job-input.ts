@@ -1,0 +1,24 @@
+import type { DataJob, Job, ModelJob, ModuleJob, ProgramJob } from "./job.ts";
+
+/** What has a default may be left out; what has kinds needs its kind. */
+type Loose<T> = T extends readonly unknown[]
+  ? T
+  : T extends { readonly kind: infer Kind }
+    ? { readonly kind: Kind } & Partial<Omit<T, "kind">>
+    : T extends object
+      ? Partial<T>
+      : T;
+
+/** A module, which a program may name by its URL too: `new URL("./my-model.ts", import.meta.url)`. */
+type ModuleInput = Partial<Omit<ModuleJob, "kind" | "file">> & { readonly kind: "module"; readonly file: string | URL };
+
+export type DataInput = Loose<Exclude<DataJob, ModuleJob | ProgramJob>> | ModuleInput;
+
+export type ModelInput = Loose<Exclude<ModelJob, ModuleJob | ProgramJob>> | ModuleInput;
+
+/** The keys of a job file but `data` and `model`, those with defaults left out at will. Checked as a job file is. */
+export type JobInput = { readonly [K in Exclude<keyof Job, "batch" | "optimizer" | "learningRate" | "data" | "model">]?: Loose<Job[K]> } & {
+  readonly batch: number;
+  readonly optimizer: Loose<Job["optimizer"]>;
+  readonly learningRate: Partial<Job["learningRate"]> & Pick<Job["learningRate"], "peak">;
+};

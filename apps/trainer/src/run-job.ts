@@ -1,0 +1,96 @@
+import { hasCheckpoint, newestCheckpoint } from "./checkpoint.ts";
+import { checkpointSecret } from "./checkpoint-manifest.ts";
+import { chooseBackend, surveyHardware } from "./choose-backend.ts";
+import { explainDiskFull } from "./errors.ts";
+import { nodeFiles } from "./files.ts";
+import { launch, type LaunchInput, type Outcome } from "./hosts/launch.ts";
+import type { Job } from "./job.ts";
+import { preferenceOf } from "./members/network-world.ts";
+import { MetricFiles } from "./metrics.ts";
+import { claimOutput, dropUnusedOutput, reclaimOutput, saveJob } from "./output-folder.ts";
+import { checkResumable, type Given, prepare, type Prepared, withBackend } from "./prepare.ts";
+
+/** A job to run, and where. */
+export interface JobRun extends Pick<LaunchInput, "host" | "interruption" | "progress" | "maxRestarts" | "tracePath"> {
+  readonly job: Job;
+  /** What a program gave in place of names. */
+  readonly given?: Given | undefined;
+  /** The folder asked for. Default: `runs/<name>/<number>`. */
+  readonly output?: string | undefined;
+  /** Begin anew, go on from the newest checkpoint in `output`, or do so where there is one. */
+  readonly start: "anew" | "from checkpoint" | "from checkpoint if possible";
+  /** Called once all is read and checked: from here on a stop is a matter of the ranks, who save first. */
+  readonly onPrepared?: (() => void) | undefined;
+}
+
+/** What became of a run, and where it lies. */
+export interface JobOutcome extends Outcome {
+  readonly output: string;
+  readonly prepared: Prepared;
+}
+
+/** Prepare a job and settle what it computes on. @returns what people are told about it, too. */
+const prepareOn = async ({ job, given }: JobRun): Promise<{ readonly prepared: Prepared; readonly notes: readonly string[] }> => {
+  const prepared = await prepare(job, given);
+  preferenceOf(job); // a link file that cannot be read is told before any process starts
+  if (job.backend !== "auto") return { prepared, notes: [] };
+  const { backend, reason } = chooseBackend(prepared, await surveyHardware({ always: false }));
+  return { prepared: withBackend(prepared, backend), notes: [`backend ${backend}: ${reason}`] };
+};
+
+/** Run in a folder that is there, metrics beside it. */
+const runIn = async (input: Omit<LaunchInput, "metrics">): Promise<JobOutcome> => {
+  const metrics = new MetricFiles(input.output, input.resume?.manifest.step ?? 0);
+  try {
+    return { ...(await launch({ ...input, metrics })), output: input.output, prepared: input.prepared };
+  } finally {
+    metrics.close();
+  }
+};
+
+/** Begin a run, in an output folder of its own. */
+const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise<JobOutcome> => {
+  const { job, progress } = run;
+  const { prepared, notes } = await prepareOn(run);
+  run.onPrepared?.();
+  const claimed = run.start === "anew" ? claimOutput(job.name, run.output) : reclaimOutput(job.name, run.output);
+  const output = claimed.path;
+  try {
+    saveJob(output, prepared.job);
+    for (const note of [...prepared.remarks, ...notes]) progress.note(note);
+    progress.note(`${job.name}: ${prepared.totalSteps} steps on ${job.ranks} ${job.ranks === 1 ? "rank" : "ranks"}, output in ${output}`);
+    return await runIn({ ...run, prepared, output, checkpointSecret });
+  } catch (error) {
+    dropUnusedOutput(claimed);
+    throw explainDiskFull(error, output, undefined);
+  }
+};
+
+/** Go on from the newest sound checkpoint in `output`. */
+const goOn = async (run: JobRun, output: string, checkpointSecret: string | undefined): Promise<JobOutcome> => {
+  const { job, progress } = run;
+  const skipped: string[] = [];
+  const resume = newestCheckpoint(
+    nodeFiles,
+    output,
+    (reason) => skipped.push(`passed over a damaged checkpoint: ${reason}`),
+    checkpointSecret,
+  );
+  const { prepared, notes } = await prepareOn(run);
+  run.onPrepared?.();
+  for (const note of [...skipped, ...notes, ...prepared.remarks, ...checkResumable(prepared, resume)]) progress.note(note);
+  progress.note(`${job.name}: going on from ${resume.folder}, step ${resume.manifest.step} of ${prepared.totalSteps}`);
+  return runIn({ ...run, prepared, output, resume, checkpointSecret });
+};
+
+/**
+ * Run a job to its end, or until it is interrupted.
+ *
+ * @throws what brought it down. A run that failed before its first step leaves no folder behind.
+ */
+export const runJob = (run: JobRun): Promise<JobOutcome> => {
+  const { output, start } = run;
+  const secret = checkpointSecret(process.env);
+  const goesOn = start === "from checkpoint" || (start !== "anew" && output !== undefined && hasCheckpoint(nodeFiles, output));
+  return goesOn ? goOn(run, output!, secret) : begin(run, secret);
+};

@@ -1,0 +1,182 @@
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Model } from "@skein/models";
+import { flattenTree, leafPaths, type MapTree, type NdArray, type Tensor, unflattenTree } from "@skein/tensor-core";
+import { buildData } from "./build.ts";
+import { readCheckpoint, sharedFile } from "./checkpoint.ts";
+import { checkpointSecret } from "./checkpoint-manifest.ts";
+import { sha256 } from "./checkpoint-part.ts";
+import { checkJob } from "./config.ts";
+import { CheckpointError, ConfigError } from "./errors.ts";
+import { nodeFiles } from "./files.ts";
+import { Interruption } from "./hosts/interruption.ts";
+import { localHost } from "./hosts/local-host.ts";
+import type { Job } from "./job.ts";
+import type { DataInput, JobInput, ModelInput } from "./job-input.ts";
+import { checkedData } from "./modules/checked-data.ts";
+import { checkedModel } from "./modules/checked-model.ts";
+import { dataDigest } from "./modules/data-digest.ts";
+import { settleModules } from "./modules/settle-modules.ts";
+import type { DataSet } from "./modules/task.ts";
+import { traceModel } from "./modules/traced-model.ts";
+import type { Given, Prepared } from "./prepare.ts";
+import type { Standing } from "./progress.ts";
+import { runJob } from "./run-job.ts";
+import type { Summary } from "./summary.ts";
+import { meshOf } from "./train-state.ts";
+
+/** A job with data and model by name, as in a job file, or as objects of the program. */
+export type TrainJob<Params = unknown, State = unknown> = JobInput & {
+  /** Samples, or the name of a data set. */
+  readonly data: DataSet | DataInput;
+  /** A model, or the name of one. */
+  readonly model: Model<Params, State> | ModelInput;
+};
+
+export interface TrainOptions {
+  /** Where results go. Default: `runs/<name>/<1, 2, …>` below the working folder. */
+  readonly output?: string;
+  /** Go on from the newest checkpoint in `output`, where there is one. Default: false, and a folder that holds a run is refused. */
+  readonly resume?: boolean;
+  /** Stops the run after the step at hand, and saves. */
+  readonly signal?: AbortSignal;
+  /** Called after each step, with the mean loss of all ranks. */
+  readonly onStep?: (standing: Standing) => void;
+  /** Called with what `skein-train run` would tell a person: evaluations, restarts, remarks on the job. */
+  readonly onNote?: (line: string) => void;
+  /** File for a Chrome trace of the first steps. */
+  readonly trace?: string;
+  /** How often to go on by itself after a rank was lost, without a newer checkpoint. Default: 3. */
+  readonly maxRestarts?: number;
+}
+
+/** What became of a run. */
+export interface TrainResult<Params = unknown> {
+  /** The folder with metrics, checkpoints and the job. */
+  readonly output: string;
+  readonly step: number;
+  readonly totalSteps: number;
+  /** Absent where the run was stopped before its end. */
+  readonly summary: Summary | undefined;
+  /** The newest checkpoint. */
+  readonly checkpoint: string | undefined;
+  /** The parameters of that checkpoint, read from its file and checked. @throws CheckpointError when there is none. */
+  parameters(): MapTree<Params, Tensor, NdArray>;
+}
+
+const isModel = (model: object): model is Model => "init" in model;
+
+const isData = (data: object): data is DataSet => "train" in data && !("kind" in data);
+
+/** Stands for the digest of an object until the rest of the job is checked. */
+const unknownDigest = "0".repeat(64);
+
+const ofProgram = { kind: "program", digest: unknownDigest } as const;
+
+/** A named part with a URL as a path, and paths seen from the working folder. */
+const named = (part: object): object =>
+  Object.fromEntries(
+    Object.entries(part).map(([key, value]: [string, unknown]) => {
+      if (value instanceof URL) return [key, fileURLToPath(value)];
+      return [key, (key === "file" || key === "folder") && typeof value === "string" ? resolve(value) : value];
+    }),
+  );
+
+/** The job with the digests of what the program gave, and that as ranks take it. */
+const settle = async (job: Job, data: object, model: object): Promise<{ readonly job: Job; readonly given: Given }> => {
+  const own = [...(isData(data) ? ["data"] : []), ...(isModel(model) ? ["model"] : [])];
+  if (own.length === 0) return { job: await settleModules(job), given: {} };
+  if (job.transport !== "threads")
+    throw new ConfigError([
+      `train(): transport: ${job.transport} runs ranks as processes, which cannot have objects of this program, but ${own.join(" and ")} ${own.length === 1 ? "is one" : "are such"}; use transport: threads, or put ${own.length === 1 ? "it" : "them"} into a module and name it: { kind: "module", file }`,
+    ]);
+  const settled = await settleModules(job);
+  const samples = isData(data) ? checkedData(data, "train(): data") : await buildData(settled.data);
+  const traced = isModel(model)
+    ? traceModel(checkedModel(model, samples.predicts, "train(): model", process.cwd()), {
+        records: samples.train,
+        batch: job.batch / job.ranks,
+        evaluationBatch: job.evaluation.batch / job.ranks,
+        mesh: meshOf(job),
+      })
+    : undefined;
+  return {
+    job: {
+      ...settled,
+      ...(isData(data) && { data: { ...settled.data, ...ofProgram, digest: dataDigest(samples) } }),
+      ...(traced && { model: { ...ofProgram, digest: sha256(JSON.stringify(traced)) } }),
+    },
+    given: { data: samples, model: traced },
+  };
+};
+
+const parametersOf = (checkpoint: string | undefined, { params }: Prepared): unknown => {
+  if (checkpoint === undefined) throw new CheckpointError("the run has saved nothing yet, so there are no parameters; let it make a step");
+  const tensors = readCheckpoint(nodeFiles, checkpoint, checkpointSecret(process.env)).tensors.get(sharedFile)!;
+  return unflattenTree(
+    flattenTree(params).structure,
+    leafPaths({ params }).map((path) => tensors.get(path)!),
+  );
+};
+
+/**
+ * Train: a job of this program, with the keys of a job file. Data and model are named as there, or are objects: samples as `DataSet`, a model as
+ * `@skein/models` makes them. What is computed is what `skein-train run` computes, in threads of this process or in processes of their own.
+ *
+ * A model that is an object is traced once, here; ranks get its graphs, so it must not depend on values, only on shapes.
+ *
+ * @throws ConfigError, DataError, ModuleError, ShapeError for what the program got wrong, before anything is written; what brought the run down afterwards.
+ * @example
+ * const { summary, parameters } = await train(
+ *   { batch: 64, epochs: 3, ranks: 2, data, model: mlp({ sizes: [4, 32, 3] }), optimizer: { kind: "adam" }, learningRate: { peak: 0.01 } },
+ *   { onStep: ({ step, loss }) => console.log(step, loss) },
+ * );
+ */
+export const train = async <Params = unknown, State = unknown>(
+  { data, model, ...rest }: TrainJob<Params, State>,
+  options: TrainOptions = {},
+): Promise<TrainResult<Params>> => {
+  const { output: folder, resume = false, signal, onStep, onNote, trace, maxRestarts } = options;
+  for (const [name, part] of Object.entries({ data, model }))
+    if (typeof part !== "object" || part === null)
+      throw new ConfigError([`train(): ${name} is ${String(part)}, but must be an object or { kind: … }; give one`]);
+  if (resume && folder === undefined)
+    throw new ConfigError(["train(): resume needs the folder to look for checkpoints in; give output too"]);
+  signal?.throwIfAborted();
+  const checked = checkJob(
+    {
+      name: "training",
+      ...rest,
+      data: isData(data) ? ofProgram : named(data),
+      model: isModel(model) ? ofProgram : named(model),
+    },
+    { file: "train()" },
+  );
+  const { job, given } = await settle(checked, data, model);
+  const interruption = new Interruption();
+  const stop = (): void => interruption.request();
+  signal?.addEventListener("abort", stop);
+  try {
+    const { output, step, summary, checkpoint, prepared } = await runJob({
+      job,
+      given,
+      host: localHost(job),
+      interruption,
+      progress: { update: (standing) => onStep?.(standing), note: (line) => onNote?.(line), close: () => undefined },
+      output: folder,
+      start: resume ? "from checkpoint if possible" : "anew",
+      tracePath: trace,
+      maxRestarts,
+    });
+    return {
+      output,
+      step,
+      totalSteps: prepared.totalSteps,
+      summary,
+      checkpoint,
+      parameters: () => parametersOf(checkpoint, prepared) as MapTree<Params, Tensor, NdArray>,
+    };
+  } finally {
+    signal?.removeEventListener("abort", stop);
+  }
+};
