@@ -93,8 +93,8 @@ module.exports = {
     {
       name: "apps-are-the-top",
       severity: "error",
-      comment: "nothing imports an app, a benchmark or an example",
-      from: { path: "^(packages|benchmarks|examples|tooling)/" },
+      comment: "nothing imports an app but examples, which are programs of its users",
+      from: { path: "^(packages|benchmarks|tooling)/" },
       to: { path: "^apps/" },
     },
     {

@@ -1,4 +1,4 @@
-import { dirname, resolve } from "node:path";
+import { dirname, isAbsolute, resolve } from "node:path";
 import { readTextFile } from "@skein/collectives/node";
 import { excerpt } from "@skein/tensor-core";
 import { type Alias, type Document, isMap, isNode, isScalar, LineCounter, parse, parseDocument, visit } from "yaml";
@@ -313,6 +313,19 @@ const anchored = (job: Job, file: string, overrides: readonly Override[]): Job =
     const told = overrides.some((override) => startsWith(path, override.path));
     return { ...whole, [part]: { ...whole[part], [key]: resolve(told ? "." : dirname(file), place) } };
   }, job);
+
+/** A key of a job and the path that it says, seen from the folder of the file. */
+export interface RelativePath {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** What a job's data and model are read from beside its file. */
+export const besideFile = (job: Job): RelativePath[] =>
+  placePaths.flatMap((path) => {
+    const value = valueAt(job, path);
+    return typeof value === "string" && !isAbsolute(value) ? [{ key: path.join("."), value }] : [];
+  });
 
 /** The job of a file, every path absolute. @throws ConfigError when the file cannot be read, too. */
 export const readJob = (file: string, overrides: readonly Override[] = []): Job =>

@@ -9,7 +9,7 @@ import { type ExchangePlan, isPlanned } from "./planning/exchange-plan.ts";
 import type { DataJob, Job, ModelJob } from "./job.ts";
 import { dataDigest } from "./modules/data-digest.ts";
 import { type DataSet, taskOf } from "./modules/task.ts";
-import { modelOf, type TracedModel } from "./modules/traced-model.ts";
+import { modelOf, type TracedModel, traceModel } from "./modules/traced-model.ts";
 import { buildParts, splitLeaves, stateSpecs, totalStepsOf } from "./train-state.ts";
 
 /** A job with its data loaded and every rule checked that needs them. Nothing is written yet. */
@@ -134,6 +134,7 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
       `epochs: ${job.epochs} of ${perEpoch} steps are ${totalSteps} steps, at most ${mostSteps} can be counted; lower it`,
     ]);
   const model = await buildModel(job.model, taskOf(data), given.model && modelOf(given.model));
+  if (job.model.kind === "module") traceModel(model, data.train, job); // what is wrong with it is told once and at once, not by every rank
   const specs = stateSpecs(buildParts(job, model, totalSteps));
   const digest = isOwn(job.data) ? dataDigest(data) : undefined;
   const { shared, own } = splitLeaves(specs);

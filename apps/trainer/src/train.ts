@@ -23,7 +23,6 @@ import type { Given, Prepared } from "./prepare.ts";
 import type { Standing } from "./progress.ts";
 import { runJob } from "./run-job.ts";
 import type { Summary } from "./summary.ts";
-import { meshOf } from "./train-state.ts";
 
 /** A job with data and model by name, as in a job file, or as objects of the program. */
 export type TrainJob<Params = unknown, State = unknown> = JobInput & {
@@ -93,12 +92,7 @@ const settle = async (job: Job, data: object, model: object): Promise<{ readonly
   const settled = await settleModules(job);
   const samples = isData(data) ? checkedData(data, "train(): data") : await buildData(settled.data);
   const traced = isModel(model)
-    ? traceModel(checkedModel(model, samples.predicts, "train(): model", process.cwd()), {
-        records: samples.train,
-        batch: job.batch / job.ranks,
-        evaluationBatch: job.evaluation.batch / job.ranks,
-        mesh: meshOf(job),
-      })
+    ? traceModel(checkedModel(model, samples.predicts, "train(): model", process.cwd()), samples.train, job)
     : undefined;
   return {
     job: {

@@ -10,6 +10,7 @@ export const job: LaunchContext["job"] = {
   ranksPerProcess: 1,
   certificates: undefined,
   insecure: false,
+  besideFile: [],
 };
 
 /** The plan of a job with these options, and changes to what its file says. */

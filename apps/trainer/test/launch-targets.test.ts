@@ -278,6 +278,14 @@ describe("one line for each fault of", () => {
     for (const [i, pattern] of expected.entries()) expect(told[i]).toMatch(pattern);
   });
 
+  test("a file beside the job file, which pods do not get", () => {
+    const besideFile = [{ key: "model.file", value: "./my-model.ts" }];
+    expect(faults({ target: "jobset", ...cluster }, { besideFile })).toEqual([
+      "model.file is ./my-model.ts, beside the job file, but pods of --target jobset get the job file alone; put it into the image and name it by its absolute path there",
+    ]);
+    expect(faults({ target: "slurm", insecure: true }, { besideFile })).toEqual([]);
+  });
+
   test("a job with several ranks in a process", () => {
     expect(faults({ target: "mpirun", ranks: "3", transport: "tcp" }, { ranksPerProcess: 2 })[0]).toMatch(
       /^--ranks 3: the job keeps 2 ranks in a process/,

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readTextFile } from "@skein/collectives/node";
 import type { Command } from "commander";
-import { type Override, parseOverride, readJob, readJobFile } from "../config.ts";
+import { besideFile, type Override, parseJob, parseOverride, readJobFile } from "../config.ts";
 import { ConfigError } from "../errors.ts";
 import { onInterrupt, type StopCause } from "../interrupts.ts";
 import { k8sJob } from "./k8s-job.ts";
@@ -64,11 +64,12 @@ const optionOverrides = ({ ranks, steps, transport }: CommandOptions): Override[
   );
 
 const readPlan = (file: string, options: CommandOptions): LaunchPlan => {
-  const job = readJob(file, [...options.set.map(parseOverride), ...optionOverrides(options)]);
+  const text = readJobFile(file);
+  const job = parseJob(text, file, [...options.set.map(parseOverride), ...optionOverrides(options)]);
   const { name, ranks, transport, network } = job;
   const { ranksPerProcess, certificates, insecure } = network;
   const plan = makeLaunchPlan(options, {
-    job: { path: resolve(file), text: readJobFile(file), name, ranks, transport, ranksPerProcess, certificates, insecure },
+    job: { path: resolve(file), text, besideFile: besideFile(job), name, ranks, transport, ranksPerProcess, certificates, insecure },
     program,
   });
   if (plan.target !== "mpirun") return plan;

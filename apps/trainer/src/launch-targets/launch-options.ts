@@ -1,3 +1,5 @@
+import type { RelativePath } from "../config.ts";
+
 /** Where ranks can be started. */
 export const targetNames = ["local", "mpirun", "slurm", "k8s-job", "jobset", "trainjob"] as const;
 export type TargetName = (typeof targetNames)[number];
@@ -46,6 +48,8 @@ export interface LaunchContext {
     readonly ranksPerProcess: number;
     readonly certificates: string | undefined;
     readonly insecure: boolean;
+    /** Files of data and model that the job names from its own folder. */
+    readonly besideFile: readonly RelativePath[];
   };
   readonly program: readonly string[];
 }

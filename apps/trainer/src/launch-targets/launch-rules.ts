@@ -93,6 +93,11 @@ export const crossFaults = (options: LaunchOptions, settled: Settled): string[] 
     faults.push(
       `--target ${target} needs --claim: a PersistentVolumeClaim (ReadWriteMany) that keeps checkpoints across restarts; name one`,
     );
+  if (cluster)
+    for (const { key, value } of job.besideFile)
+      faults.push(
+        `${key} is ${value}, beside the job file, but pods of --target ${target} get the job file alone; put it into the image and name it by its absolute path there`,
+      );
   if (ranks % job.ranksPerProcess !== 0)
     faults.push(`--ranks ${ranks}: the job keeps ${job.ranksPerProcess} ranks in a process; choose a multiple of ${job.ranksPerProcess}`);
   return [...faults, ...networkFaults(options, settled), ...nodeFaults(options, settled)];

@@ -3,7 +3,6 @@ import type { LabelledBatch, Metrics, Model } from "@skein/models";
 import {
   flattenTree,
   InvariantError,
-  type Mesh,
   randomKey,
   replay,
   type Tensor,
@@ -12,6 +11,8 @@ import {
   type Traced,
   unflattenTree,
 } from "@skein/tensor-core";
+import type { Job } from "../job.ts";
+import { meshOf } from "../train-state.ts";
 
 /**
  * A model as plain data, in the shapes of one job: the graphs of its functions. What a program made of functions cannot be sent to the threads of its
@@ -23,20 +24,13 @@ export interface TracedModel {
   readonly evaluate: Traced;
 }
 
-export interface TraceShapes {
-  readonly records: Records;
-  /** Samples of a rank in a training batch. */
-  readonly batch: number;
-  /** Samples of a rank in a batch of evaluation. */
-  readonly evaluationBatch: number;
-  readonly mesh: Mesh;
-}
-
 const batchSpecs = ({ fields }: Records, count: number): { readonly [field: string]: TensorSpec } =>
   Object.fromEntries(Object.entries(fields).map(([name, { dtype, shape }]) => [name, { dtype, shape: [count, ...shape] }]));
 
-/** @throws what the model's functions throw. */
-export const traceModel = (model: Model, { records, batch, evaluationBatch, mesh }: TraceShapes): TracedModel => {
+/** Trace a model for each rank's part of a job's batches. @throws what the model's functions throw. */
+export const traceModel = (model: Model, records: Records, job: Job): TracedModel => {
+  const { batch, evaluation, ranks } = job;
+  const mesh = meshOf(job);
   const key = randomKey(0) as unknown as Tensor;
   const init = trace((own: Tensor) => model.init(own), [key], { mesh });
   const first = unflattenTree<{ params: unknown; state: unknown }>(
@@ -45,10 +39,11 @@ export const traceModel = (model: Model, { records, batch, evaluationBatch, mesh
   );
   const loss = trace(
     (params: unknown, state: unknown, samples: LabelledBatch, own: Tensor) => model.loss(params, state, samples, { train: true, key: own }),
-    [first.params, first.state, batchSpecs(records, batch) as never, key],
+    [first.params, first.state, batchSpecs(records, batch / ranks) as never, key],
     { mesh },
   );
-  const held = { ...batchSpecs(records, evaluationBatch), mask: { dtype: "bool", shape: [evaluationBatch] } };
+  const heldOut = evaluation.batch / ranks;
+  const held = { ...batchSpecs(records, heldOut), mask: { dtype: "bool", shape: [heldOut] } };
   const evaluate = trace(
     (params: unknown, state: unknown, samples: LabelledBatch) => model.evaluate(params, state, samples),
     [first.params, first.state, held as never],

@@ -18,7 +18,8 @@ export const userError = (error: unknown, what: string, folder: string): SkeinEr
   const known = error instanceof Error ? error : new Error(String(error));
   const place = placeOf(known, folder);
   if (known instanceof SkeinError) {
-    const named = new SkeinError(known.kind, known.code, `${what}: ${known.message}${place}`, { cause: error });
+    const told = known.message.includes("\n    at "); // a shape that does not fit says where
+    const named = new SkeinError(known.kind, known.code, `${what}: ${known.message}${told ? "" : place}`, { cause: error });
     if (known.stack !== undefined) named.stack = known.stack;
     return named;
   }

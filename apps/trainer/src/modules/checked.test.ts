@@ -1,0 +1,84 @@
+import { arrayRecords } from "@skein/data";
+import { mlp } from "@skein/models";
+import { NdArray, type Tensor, trace, zeros } from "@skein/tensor-core";
+import { describe, expect, test } from "vitest";
+import { checkedData } from "./checked-data.ts";
+import { checkedModel } from "./checked-model.ts";
+import type { Prediction } from "./task.ts";
+
+const arrays = (count: number, width = 2): { readonly inputs: NdArray; readonly labels: NdArray } => ({
+  inputs: NdArray.from(Array<number>(count * width).fill(1), [count, width]),
+  labels: NdArray.from(Array<number>(count).fill(0), [count], "i32"),
+});
+const records = arrayRecords(arrays(4));
+const good = { train: records, test: arrayRecords(arrays(2)), predicts: "classes", classes: 2 };
+
+describe("data of a user's", () => {
+  test("is shared, once", () => {
+    const { train } = checkedData(good, "data");
+    expect(train.fields["inputs"]!.bytes.buffer).toBeInstanceOf(SharedArrayBuffer);
+    const again = checkedData({ ...good, train }, "data");
+    expect(again.train.fields["inputs"]!.bytes.buffer).toBe(train.fields["inputs"]!.bytes.buffer);
+  });
+
+  test.each<[object, RegExp]>([
+    [{ ...good, predicts: "digits" }, /^data: predicts is "digits", but must be one of classes, bytes, tokens, values; /],
+    [{ ...good, classes: undefined }, /^data: classes is nothing, but must be how many classes there are to choose from/],
+    [{ ...good, classes: 2.5 }, /^data: classes is 2\.5, but must be/],
+    [{ ...good, predicts: "values" }, /^data: classes is 2, but values have none; leave it out/],
+    [{ ...good, train: [1, 2] }, /^data: train is \[1,2\], but must be records; make them with arrayRecords/],
+    [{ ...good, test: arrayRecords({ inputs: arrays(2).inputs }) }, /^data: test has the fields inputs, but no labels; name the fields/],
+    [{ ...good, test: arrayRecords(arrays(0)) }, /^data: test has 0 samples; give at least one/],
+    [{ ...good, test: arrayRecords(arrays(2, 3)) }, /samples of train are inputs f32\[2\], labels i32\[\], those of test inputs f32\[3\]/],
+  ])("is refused: %#", (data, line) => {
+    expect(() => checkedData(data, "data")).toThrow(line);
+    expect(() => checkedData(data, "data")).toThrow(expect.objectContaining({ kind: "user", code: "module" }));
+  });
+});
+
+describe("a model of a user's", () => {
+  const net = mlp({ sizes: [2, 3, 2] });
+  const key = { dtype: "u32", shape: [2] } as unknown as Tensor;
+  const batch = { inputs: { dtype: "f32", shape: [4, 2] }, labels: { dtype: "i32", shape: [4] } } as unknown as Parameters<
+    typeof net.loss
+  >[2];
+  /** Trace the named function of a model that is like `net` but for some parts. */
+  const traced = (parts: object, name: "init" | "loss" | "evaluate", predicts: Prediction = "classes"): void => {
+    const model = checkedModel({ ...net, ...parts }, predicts, "model", "/nowhere");
+    trace(
+      (own: Tensor, samples: typeof batch) => {
+        const { params, state } = model.init(own);
+        if (name === "init") return [];
+        if (name === "evaluate") return model.evaluate(params, state, samples);
+        return model.loss(params, state, samples, { train: true, key: own });
+      },
+      [key, batch],
+    );
+  };
+
+  test("that is whole is traced as it is, and one that predicts values needs to count no right answers", () => {
+    for (const name of ["init", "loss", "evaluate"] as const) traced({}, name);
+    traced({ evaluate: () => ({ lossSum: zeros([]), count: zeros([]) }) }, "evaluate", "values");
+  });
+
+  test.each<[object, "init" | "loss" | "evaluate", RegExp]>([
+    [{ init: () => ({ params: {} }) }, "init", /^model: init gave .*, but must give \{ params, state \}; state is \{\} where/],
+    [{ init: undefined }, "init", /^model: its init is nothing, but must be a function/],
+    [{ loss: () => zeros([]) }, "loss", /^model: loss gave .*, but must give \[loss, state\]/],
+    [{ loss: () => [zeros([])] }, "loss", /^model: loss gave a list of 1, but must give \[loss, state\]/],
+    [{ evaluate: () => ({ lossSum: zeros([]), count: zeros([]) }) }, "evaluate", /^model: evaluate gave .*\{ correct, lossSum, count \}/],
+    [{ evaluate: () => 3 }, "evaluate", /^model: evaluate gave 3, but must give/],
+    [
+      {
+        loss: () => {
+          throw new TypeError("no such thing");
+        },
+      },
+      "loss",
+      /^model: loss: TypeError: no such thing; mend it there$/,
+    ],
+  ])("is refused: %#", (parts, name, line) => {
+    expect(() => traced(parts, name)).toThrow(line);
+    expect(() => traced(parts, name)).toThrow(expect.objectContaining({ kind: "user", code: "module" }));
+  });
+});

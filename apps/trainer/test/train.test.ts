@@ -1,0 +1,91 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { arrayRecords } from "@skein/data";
+import { mlp } from "@skein/models";
+import { NdArray } from "@skein/tensor-core";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type DataSet, train, type TrainJob } from "../src/index.ts";
+import { checkpointBytes } from "./cli.ts";
+
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-program-"))));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const points = (count: number, from: number): DataSet["train"] =>
+  arrayRecords({
+    inputs: NdArray.from(
+      Array.from({ length: 2 * count }, (_, i) => Math.sin(from + i * i)),
+      [count, 2],
+    ),
+    labels: NdArray.from(
+      Array.from({ length: count }, (_, i) => (Math.sin(from + 4 * i * i) > 0 ? 1 : 0)),
+      [count],
+      "i32",
+    ),
+  });
+
+const data: DataSet = { train: points(120, 0), test: points(33, 1), predicts: "classes", classes: 2 };
+const model = mlp({ sizes: [2, 16, 2] });
+
+const job = {
+  seed: 5,
+  ranks: 2,
+  backend: "cpu",
+  batch: 30,
+  steps: 12,
+  optimizer: { kind: "adam" },
+  learningRate: { peak: 0.01 },
+  compression: { kind: "top-k", density: 0.5 },
+  evaluation: { batch: 16 },
+  checkpoint: { everySteps: 4 },
+} as const;
+
+test("objects of a program are trained as those that a job names, bit for bit; stopped and gone on with, too", async () => {
+  const whole = await train({ ...job, data, model }, { output: join(folder, "whole") });
+  expect(whole).toMatchObject({ step: 12, totalSteps: 12, summary: { backend: "cpu" } });
+
+  await train({ ...job, data, model: { kind: "mlp", hidden: [16] } }, { output: join(folder, "named") });
+  expect(checkpointBytes(join(folder, "named"), 12)).toEqual(checkpointBytes(join(folder, "whole"), 12));
+
+  const stop = new AbortController();
+  stop.abort();
+  await expect(train({ ...job, data, model }, { output: join(folder, "never"), signal: stop.signal })).rejects.toThrow("abort");
+  expect(existsSync(join(folder, "never"))).toBe(false);
+
+  const early = await train({ ...job, steps: 4, data, model }, { output: join(folder, "parts"), resume: true });
+  expect(early.step).toBe(4);
+  const losses: number[] = [];
+  const late = await train(
+    { ...job, data, model },
+    { output: join(folder, "parts"), resume: true, onStep: ({ loss }) => void losses.push(loss) },
+  );
+  expect(losses).toHaveLength(8);
+  expect(checkpointBytes(join(folder, "parts"), 12)).toEqual(checkpointBytes(join(folder, "whole"), 12));
+
+  const { layers } = late.parameters();
+  expect(layers.map(({ weight }) => weight.shape)).toEqual([
+    [2, 16],
+    [16, 2],
+  ]);
+  expect(layers[0]!.weight.toNumbers()).toEqual(whole.parameters().layers[0]!.weight.toNumbers());
+});
+
+test.each<[Partial<TrainJob>, object, RegExp]>([
+  [{ transport: "tcp" }, {}, /^train\(\): transport: tcp runs ranks as processes, which cannot have objects of this program/],
+  [{ batch: 31 }, {}, /^train\(\): batch: 31 samples do not divide among 2 ranks/],
+  [{ batch: 3000 }, {}, /^batch: 3000 samples cannot be drawn from 120/],
+  [{ steps: undefined }, {}, /^train\(\): neither epochs nor steps is given/],
+  [{ model: { kind: "gpt" } }, {}, /^model\.kind: a gpt predicts the next token/],
+  [{ model: { kind: "cnn" } }, {}, /^model\.kind: a cnn looks at images .*f32\[2\]/],
+  [{ model: undefined as never }, {}, /^train\(\): model is undefined, but must be/],
+  [{ data: { kind: "text", file: "no-such.txt" } }, {}, /^\S+no-such\.txt cannot be read/],
+  [{}, { resume: true }, /^train\(\): resume needs the folder/],
+  [{ optimzer: {} } as never, {}, /^train\(\): unknown key "?optimzer"?; did you mean "optimizer"\?/],
+])("what is wrong with a job of a program is one line, and nothing is written: %#", async (change, options, line) => {
+  const output = join(folder, "run");
+  await expect(train({ ...job, data, model, ...change } as TrainJob, "resume" in options ? { resume: true } : { output })).rejects.toThrow(
+    line,
+  );
+  expect(existsSync(output)).toBe(false);
+});
