@@ -1,12 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { valueAndGrad, vjp } from "../autodiff/vjp.ts";
+import { ArgumentError } from "../errors.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { evaluate } from "../jit.ts";
 import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
-import { add, full } from "./elementwise.ts";
-import { crossEntropy, crossEntropyPerRow, logSoftmax, softmax } from "./softmax.ts";
+import { add, constant, full, notEqual } from "./elementwise.ts";
+import { crossEntropy, type CrossEntropyOptions, crossEntropyPerRow, logSoftmax, softmax } from "./softmax.ts";
 
 const reference = referenceBackend();
 const rows = fc.array(fc.double({ min: -50, max: 50, noNaN: true }), { minLength: 1, maxLength: 12 });
@@ -122,5 +123,69 @@ describe("cross-entropy", () => {
     const run = evaluate((x: Tensor, labels: Tensor, mask: Tensor) => crossEntropyPerRow(x, labels, { mask }), reference);
     for (const mask of [NdArray.zeros("bool", [3]), NdArray.zeros("f32", [2])])
       await expect(run(NdArray.zeros("f32", [2, 4]), NdArray.zeros("i32", [2]), mask)).rejects.toThrow(/a bool for each label/);
+  });
+
+  describe("ignored labels and label smoothing", () => {
+    const logits = NdArray.from([1, 2, -1, 0.5, 0, 3, NaN, Infinity, 1, -2, 4, 0], [4, 3]);
+    const labels = NdArray.from([1, 0, -100, 2], [4], "i32");
+    const run = async (options: CrossEntropyOptions, x = logits): Promise<[loss: number[], gradient: number[]]> => {
+      const fn = (own: Tensor, l: Tensor): readonly Tensor[] => valueAndGrad((z: Tensor) => crossEntropy(z, l, options))(own);
+      const results = (await evaluate(fn, reference)(x, labels)) as unknown as [NdArray, NdArray];
+      return results.map((array) => array.toNumbers()) as [number[], number[]];
+    };
+    /** Straight from the definition, in f64: a target of 1 − ε + ε/C on the label and ε/C on the others, mean over rows 0, 1 and 3. */
+    const byHand = (smoothing: number): number => {
+      const rows = logits.toNumbers();
+      const losses = [0, 1, 3].map((row) => {
+        const own = rows.slice(3 * row, 3 * row + 3);
+        const total = own.reduce((sum, value) => sum + Math.exp(value), 0);
+        return -own.reduce((sum, value, i) => {
+          const target = smoothing / 3 + (i === labels.toNumbers()[row] ? 1 - smoothing : 0);
+          return sum + target * Math.log(Math.exp(value) / total);
+        }, 0);
+      });
+      return losses.reduce((sum, value) => sum + value, 0) / 3;
+    };
+
+    test.each([0, 0.1, 1])("is the mean over the rows whose label counts, smoothed by %d", async (labelSmoothing) => {
+      const [loss, gradient] = await run({ ignoreIndex: -100, labelSmoothing });
+      expect(loss[0]).toBeCloseTo(byHand(labelSmoothing), 6);
+      expect(gradient.slice(6, 9)).toEqual([0, 0, 0]);
+      expect(gradient.every(Number.isFinite)).toBe(true);
+    });
+
+    test("an ignored label is a mask; both together leave out what either leaves out", async () => {
+      const fn = (x: Tensor, l: Tensor): readonly Tensor[] => [
+        crossEntropyPerRow(x, l, { ignoreIndex: -100 }),
+        crossEntropyPerRow(x, l, { mask: notEqual(l, -100) }),
+        crossEntropyPerRow(x, l, { ignoreIndex: -100, mask: notEqual(l, 0) }),
+      ];
+      const [ignored, masked, both] = ((await evaluate(fn, reference)(logits, labels)) as unknown as NdArray[]).map((y) => y.toNumbers());
+      expect(ignored).toEqual(masked);
+      expect(both).toEqual([ignored![0], 0, 0, ignored![3]]);
+    });
+
+    test("without an ignored label -100 is a wrong one: NaN, not silence", async () => {
+      expect((await run({}))[0]).toEqual([NaN]);
+    });
+
+    test("smoothing by 0 gives the bits of the plain loss", async () => {
+      const x = NdArray.from([9999, 10001, 9998, 1, 2, 3], [2, 3]);
+      const fn = (z: Tensor): readonly Tensor[] =>
+        [{}, { labelSmoothing: 0 }].map((options) => crossEntropyPerRow(z, constant([2, 0], "i32"), options));
+      const [plain, smoothed] = (await evaluate(fn, reference)(x)) as unknown as [NdArray, NdArray];
+      expect(smoothed.toNumbers()).toEqual(plain.toNumbers());
+    });
+
+    test.each([
+      [{ labelSmoothing: 1.1 }, /labelSmoothing 1\.1 is no share/],
+      [{ labelSmoothing: NaN }, /labelSmoothing NaN/],
+      [{ ignoreIndex: 0.5 }, /ignoreIndex 0\.5 is no label/],
+      [{ smoothing: 0.1 }, /smoothing/],
+      [0.1, /crossEntropy\(logits, labels, \{/],
+    ])("%j is refused", async (options, message) => {
+      await expect(run(options as never)).rejects.toThrow(ArgumentError);
+      await expect(run(options as never)).rejects.toThrow(message);
+    });
   });
 });

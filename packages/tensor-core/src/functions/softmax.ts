@@ -1,9 +1,9 @@
-import { ShapeError } from "../errors.ts";
+import { ArgumentError, ShapeError } from "../errors.ts";
 import { emit, emitOne } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { checkOptions } from "../options.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
 import { elementCount, formatSpec, resolveDim, sameShape } from "../shape.ts";
-import { cast, type DimOption, divide, where } from "./elementwise.ts";
+import { add, cast, type DimOption, divide, logicalAnd, multiply, negate, notEqual, where } from "./elementwise.ts";
 import { reshape, swapDims } from "./movement.ts";
 import { mean, sum } from "./reduce.ts";
 
@@ -26,37 +26,77 @@ export const logSoftmax = (x: Tensor, options: DimOption = {}): Tensor => alongD
 export interface CrossEntropyOptions {
   /** bool, shaped like the labels: rows that count. Default: all. */
   readonly mask?: Tensor;
+  /** Rows with this label do not count, as if the mask left them out. Default: no label is special. */
+  readonly ignoreIndex?: number;
+  /** Share of the target, 0 to 1, that is spread evenly over all classes instead of resting on the label. Default: 0. */
+  readonly labelSmoothing?: number;
 }
 
-/**
- * Cross-entropy of each row, `logsumexp(logits) − logits[label]` in nats.
- *
- * @param logits f32 [..., C].
- * @param labels i32 [...]. A label outside 0 ≤ label < C makes the loss and the gradient of its row NaN, so that the step's non-finite check finds it.
- * @param options.mask Rows that are left out have loss 0 and gradient 0, whatever they hold: infinities, NaN, a label such as −100. The choice is made
- * before the loss is computed, since 0 · NaN is NaN. Costs one more pass over the logits, unless it fuses with what computes them.
- * @returns f32 [...].
- * @example crossEntropyPerRow(logits, labels, { mask: notEqual(labels, -100) })
- */
-export const crossEntropyPerRow = (logits: Tensor, labels: Tensor, { mask }: CrossEntropyOptions = {}): Tensor => {
+const optionNames: OptionNames<CrossEntropyOptions> = { mask: true, ignoreIndex: true, labelSmoothing: true };
+
+const checkRows = (logits: Tensor, labels: Tensor, { mask, ignoreIndex, labelSmoothing = 0 }: CrossEntropyOptions): void => {
   if (!sameShape(logits.shape.slice(0, -1), labels.shape) || logits.rank === 0) {
     throw new ShapeError(
       "cross-entropy",
       `logits ${formatSpec(logits)} need one label per row, but labels are ${formatSpec(labels)}; their shape must be that of the logits without its last dimension`,
     );
   }
-  if (mask !== undefined) {
-    if (!sameShape(mask.shape, labels.shape) || mask.dtype !== "bool")
-      throw new ShapeError(
-        "cross-entropy",
-        `mask ${formatSpec(mask)} and labels ${formatSpec(labels)} differ; it takes a bool for each label`,
-      );
-    const counted = crossEntropyPerRow(where(reshape(mask, [...mask.shape, 1]), logits, 0), where(mask, labels, 0));
-    return where(mask, counted, 0);
-  }
+  if (mask !== undefined && (!sameShape(mask.shape, labels.shape) || mask.dtype !== "bool"))
+    throw new ShapeError(
+      "cross-entropy",
+      `mask ${formatSpec(mask)} and labels ${formatSpec(labels)} differ; it takes a bool for each label`,
+    );
+  if (ignoreIndex !== undefined && (!Number.isInteger(ignoreIndex) || Math.abs(ignoreIndex) >= 2 ** 31))
+    throw new ArgumentError(`cross-entropy: ignoreIndex ${ignoreIndex} is no label, which is a whole number; PyTorch's default is -100`);
+  if (!(labelSmoothing >= 0 && labelSmoothing <= 1))
+    throw new ArgumentError(
+      `cross-entropy: labelSmoothing ${labelSmoothing} is no share of the target; use a number from 0 to 1, such as 0.1`,
+    );
+};
+
+/** Rows that count, bool shaped like the labels; undefined where all do. */
+const countedRows = (labels: Tensor, { mask, ignoreIndex }: CrossEntropyOptions): Tensor | undefined => {
+  // Labels of another dtype are refused by the operator, in words that fit them.
+  if (ignoreIndex === undefined || labels.dtype !== "i32") return mask;
+  const counts = notEqual(labels, ignoreIndex);
+  return mask === undefined ? counts : logicalAnd(mask, counts);
+};
+
+const lossOfRows = (logits: Tensor, labels: Tensor, labelSmoothing: number): Tensor => {
   const rows = elementCount(labels.shape);
   const [losses] = emit("cross-entropy", [reshape(logits, [rows, logits.shape.at(-1)!]), reshape(labels, [rows])]);
-  return reshape(losses!, labels.shape);
+  const onLabel = reshape(losses!, labels.shape);
+  if (labelSmoothing === 0) return onLabel;
+  // Not `logsumexp − mean(logits)`: under large logits the difference of the two would keep few digits.
+  const spread = negate(mean(logSoftmax(logits), { dims: -1 }));
+  return add(multiply(onLabel, 1 - labelSmoothing), multiply(spread, labelSmoothing));
+};
+
+const countedLosses = (logits: Tensor, labels: Tensor, labelSmoothing: number, counted: Tensor | undefined): Tensor => {
+  if (counted === undefined) return lossOfRows(logits, labels, labelSmoothing);
+  const chosen = where(reshape(counted, [...counted.shape, 1]), logits, 0);
+  return where(counted, lossOfRows(chosen, where(counted, labels, 0), labelSmoothing), 0);
+};
+
+/**
+ * Cross-entropy of each row, `logsumexp(logits) − logits[label]` in nats. With label smoothing ε it is `(1 − ε)` of that and ε of its mean over
+ * all classes in the place of the label.
+ *
+ * @param logits f32 [..., C].
+ * @param labels i32 [...]. A label outside 0 ≤ label < C makes the loss and the gradient of its row NaN, so that the step's non-finite check finds
+ * it, unless the row does not count.
+ * @param options.mask Rows that are left out have loss 0 and gradient 0, whatever they hold: infinities, NaN, a label such as −100. The choice is made
+ * before the loss is computed, since 0 · NaN is NaN. Costs one more pass over the logits, unless it fuses with what computes them.
+ * @param options.labelSmoothing Costs their log-softmax beside. A logit of −∞ makes its row's loss infinite then.
+ * @returns f32 [...].
+ * @throws ShapeError where logits, labels and mask do not fit; ArgumentError for a labelSmoothing outside 0 … 1.
+ * @example crossEntropyPerRow(logits, labels, { ignoreIndex: -100 })
+ * Source of label smoothing: Szegedy et al. 2015, arXiv 1512.00567, §7; semantics as in PyTorch's CrossEntropyLoss.
+ */
+export const crossEntropyPerRow = (logits: Tensor, labels: Tensor, options: CrossEntropyOptions = {}): Tensor => {
+  const { labelSmoothing = 0 } = checkOptions("crossEntropyPerRow(logits, labels)", options, optionNames);
+  checkRows(logits, labels, options);
+  return countedLosses(logits, labels, labelSmoothing, countedRows(labels, options));
 };
 
 /**
@@ -64,9 +104,12 @@ export const crossEntropyPerRow = (logits: Tensor, labels: Tensor, { mask }: Cro
  * where no row counts.
  *
  * @returns f32 scalar.
- * @example const loss = crossEntropy(logits, batch.labels);
+ * @example const loss = crossEntropy(logits, batch.labels, { labelSmoothing: 0.1 });
  */
-export const crossEntropy = (logits: Tensor, labels: Tensor, { mask }: CrossEntropyOptions = {}): Tensor =>
-  mask === undefined
-    ? mean(crossEntropyPerRow(logits, labels))
-    : divide(sum(crossEntropyPerRow(logits, labels, { mask })), sum(cast(mask, "f32")));
+export const crossEntropy = (logits: Tensor, labels: Tensor, options: CrossEntropyOptions = {}): Tensor => {
+  const { labelSmoothing = 0 } = checkOptions("crossEntropy(logits, labels)", options, optionNames);
+  checkRows(logits, labels, options);
+  const counted = countedRows(labels, options);
+  const losses = countedLosses(logits, labels, labelSmoothing, counted);
+  return counted === undefined ? mean(losses) : divide(sum(losses), sum(cast(counted, "f32")));
+};
