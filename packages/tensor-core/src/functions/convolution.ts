@@ -1,8 +1,10 @@
 import { ShapeError } from "../errors.ts";
 import { emitOne } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { formatShape } from "../shape.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
+import { formatShape, formatSpec } from "../shape.ts";
 import { type Pair, type PaddingOption, resolvePadding, resolvePair } from "../window.ts";
+import { add } from "./elementwise.ts";
 
 export interface Conv2dOptions {
   /** Steps of the window. Default: 1. */
@@ -13,18 +15,34 @@ export interface Conv2dOptions {
   readonly dilation?: number | Pair;
   /** Split channels into this many independent convolutions. Default: 1. */
   readonly groups?: number;
+  /** Added to every pixel, f32 [O]. Default: none. */
+  readonly bias?: Tensor;
 }
 
+const optionNames: OptionNames<Conv2dOptions> = { stride: true, padding: true, dilation: true, groups: true, bias: true };
+
+/** `y` [..., O] with a bias for each output channel. */
+export const addBias = (op: string, y: Tensor, bias: Tensor | undefined): Tensor => {
+  if (bias === undefined) return y;
+  if (bias.rank !== 1 || bias.shape[0] !== y.shape.at(-1) || bias.dtype !== y.dtype)
+    throw new ShapeError(
+      op,
+      `bias ${formatSpec(bias)} does not fit the result ${formatSpec(y)}; it takes one number for each output channel, ${formatSpec({ dtype: y.dtype, shape: y.shape.slice(-1) })}`,
+    );
+  return add(y, bias);
+};
+
 /**
- * Cross-correlate images with kernels: `y[n, i, j, o] = Σ x[n, i·s − p + r·d, j·s − p + c·d, q] · w[r, c, q, o]`.
+ * Cross-correlate images with kernels: `y[n, i, j, o] = Σ x[n, i·s − p + r·d, j·s − p + c·d, q] · w[r, c, q, o] + bias[o]`.
  *
  * @param x f32, or f16 with sums in f32: [N, H, W, C], e.g. [64, 28, 28, 32].
  * @param w of `x`'s dtype, [kernel height, kernel width, C / groups, O], e.g. [3, 3, 32, 64].
  * @returns [N, H', W', O] with H' = ⌊(H + padding − (height − 1)·dilation − 1) / stride⌋ + 1; with "same", H' = ⌈H / stride⌉.
- * @throws ShapeError when ranks, channels or groups do not fit; ArgumentError for a stride, padding or dilation out of range.
+ * @throws ShapeError when ranks, channels, groups or the bias do not fit; ArgumentError for a stride, padding or dilation out of range.
  * Cost: 2·N·H'·W'·O·height·width·C/groups flops.
  */
 export const conv2d = (x: Tensor, w: Tensor, options: Conv2dOptions = {}): Tensor => {
+  checkOptions("conv2d(x, w)", options, optionNames);
   if (x.rank !== 4 || w.rank !== 4) {
     throw new ShapeError(
       "conv2d",
@@ -41,5 +59,5 @@ export const conv2d = (x: Tensor, w: Tensor, options: Conv2dOptions = {}): Tenso
     dilation,
     "conv2d",
   );
-  return emitOne("conv2d", [x, w], { stride, padding, dilation, groups: options.groups ?? 1 });
+  return addBias("conv2d", emitOne("conv2d", [x, w], { stride, padding, dilation, groups: options.groups ?? 1 }), options.bias);
 };

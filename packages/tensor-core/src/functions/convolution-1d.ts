@@ -1,0 +1,76 @@
+import { ShapeError } from "../errors.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
+import { formatShape } from "../shape.ts";
+import type { PaddingOption, Pair } from "../window.ts";
+import { conv2d, type Conv2dOptions } from "./convolution.ts";
+import { reshape } from "./movement.ts";
+import { convTranspose2d, type ConvTranspose2dOptions } from "./transposed-convolution.ts";
+
+export interface Conv1dOptions extends Pick<Conv2dOptions, "groups" | "bias"> {
+  /** Steps of the window. Default: 1. */
+  readonly stride?: number;
+  /** Zeros before and after: "same", "valid", one number for both ends, or `[before, after]`. Default: "valid". */
+  readonly padding?: "same" | "valid" | number | Pair;
+  /** Distance between the taps of the kernel. Default: 1. */
+  readonly dilation?: number;
+}
+
+/** As of the `conv1d` whose shapes this one takes back. */
+export interface ConvTranspose1dOptions extends Conv1dOptions {
+  /** Positions added at the end of the result, below the stride. Default: 0. */
+  readonly outputPadding?: number;
+}
+
+const conv1dNames: OptionNames<Conv1dOptions> = { stride: true, padding: true, dilation: true, groups: true, bias: true };
+const transposedNames: OptionNames<ConvTranspose1dOptions> = { ...conv1dNames, outputPadding: true };
+
+/** A sequence is an image of one row. */
+const onOneRow = ({ stride = 1, padding = "valid", dilation = 1, groups = 1, bias }: Conv1dOptions): Conv2dOptions => {
+  const sides: PaddingOption = typeof padding === "string" ? padding : [[0, 0], typeof padding === "number" ? [padding, padding] : padding];
+  return { stride: [1, stride], padding: sides, dilation: [1, dilation], groups, ...(bias && { bias }) };
+};
+
+const asImage = (x: Tensor): Tensor => reshape(x, [x.shape[0]!, 1, x.shape[1]!, x.shape[2]!]);
+const asRow = (w: Tensor): Tensor => reshape(w, [1, ...w.shape]);
+const asSequence = (y: Tensor): Tensor => reshape(y, [y.shape[0]!, y.shape[2]!, y.shape[3]!]);
+
+/** Checked here, so that a message shows the shapes that were given and not those of an image. */
+const checkShapes = (op: string, x: Tensor, w: Tensor, weight: string, fits: boolean): void => {
+  if (x.rank !== 3 || w.rank !== 3 || !fits)
+    throw new ShapeError(
+      op,
+      `takes a sequence [N, T, C] and a weight ${weight}, got ${formatShape(x.shape)} and ${formatShape(w.shape)}, which do not fit; reshape them to 3 dimensions and the same C`,
+    );
+};
+
+/**
+ * Cross-correlate sequences with kernels: `y[n, t, o] = Σ x[n, t·s − p + r·d, q] · w[r, q, o] + bias[o]`; a `conv2d` over one row.
+ *
+ * @param x f32, or f16 with sums in f32: [N, T, C].
+ * @param w of `x`'s dtype, [kernel width, C / groups, O].
+ * @returns [N, T', O], T' as in `conv2d`.
+ * @throws ShapeError when ranks, channels, groups or the bias do not fit; ArgumentError for a stride, padding or dilation out of range.
+ * @example conv1d(x, w, { padding: [2, 0] }) // with 3 taps: no output looks ahead
+ */
+export const conv1d = (x: Tensor, w: Tensor, options: Conv1dOptions = {}): Tensor => {
+  checkOptions("conv1d(x, w)", options, conv1dNames);
+  checkShapes("conv1d", x, w, "[width, C / groups, O]", w.shape[1]! * (options.groups ?? 1) === x.shape[2]);
+  return asSequence(conv2d(asImage(x), asRow(w), onOneRow(options)));
+};
+
+/**
+ * The adjoint of `conv1d` in its sequence; see `convTranspose2d`.
+ *
+ * @param x f32, or f16 with sums in f32: [N, T, C].
+ * @param w of `x`'s dtype: [kernel width, O / groups, C].
+ * @returns [N, T', O] with T' = (T − 1)·stride + (width − 1)·dilation + 1 − padding + outputPadding; with "same", T' = T·stride.
+ * @throws as `convTranspose2d`.
+ */
+export const convTranspose1d = (x: Tensor, w: Tensor, options: ConvTranspose1dOptions = {}): Tensor => {
+  checkOptions("convTranspose1d(x, w)", options, transposedNames);
+  checkShapes("convTranspose1d", x, w, "[width, O / groups, C]", w.shape[2] === x.shape[2]);
+  const { outputPadding = 0, ...others } = options;
+  const wide: ConvTranspose2dOptions = { ...onOneRow(others), outputPadding: [0, outputPadding] };
+  return asSequence(convTranspose2d(asImage(x), asRow(w), wide));
+};
