@@ -1,5 +1,7 @@
 import { emitOne } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
+import { checkOptions } from "../options.ts";
+import { add, exp, greater, multiply, stopGradient, subtract, tanh, where } from "./elementwise.ts";
 
 /** `max(x, 0)`; the gradient at 0 is 0. */
 export const relu = (x: Tensor): Tensor => emitOne("relu", [x]);
@@ -13,3 +15,26 @@ export const silu = (x: Tensor): Tensor => emitOne("silu", [x]);
 
 /** `log(1 + e^x)` */
 export const softplus = (x: Tensor): Tensor => emitOne("softplus", [x]);
+
+/** `x` above 0, `slope · x` elsewhere; the gradient at 0 is the slope, as in PyTorch. Default: slope 0.01. */
+export const leakyRelu = (x: Tensor, options: { readonly slope?: number } = {}): Tensor => {
+  const { slope = 0.01 } = checkOptions("leakyRelu(x)", options, { slope: true });
+  return where(greater(x, 0), x, multiply(x, slope));
+};
+
+/**
+ * Exponential linear unit: `x` above 0, `alpha · (e^x − 1)` elsewhere. Default: alpha 1. Keeps the digits of `e^x − 1` near 0.
+ *
+ * Source: Clevert et al. 2015, arXiv 1511.07289.
+ */
+export const elu = (x: Tensor, options: { readonly alpha?: number } = {}): Tensor => {
+  const { alpha = 1 } = checkOptions("elu(x)", options, { alpha: true });
+  const positive = greater(x, 0);
+  const below = where(positive, 0, x);
+  const grown = exp(below);
+  const rough = subtract(grown, 1);
+  // tanh(x/2) · (e^x + 1) equals e^x − 1 without its cancellation, but is a poor thing to differentiate: values come from the one, gradients from
+  // the other. The two are close, so that their difference is exact.
+  const fine = multiply(tanh(multiply(below, 0.5)), add(grown, 1));
+  return where(positive, x, multiply(add(rough, stopGradient(subtract(fine, rough))), alpha));
+};
