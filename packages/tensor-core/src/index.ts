@@ -149,6 +149,8 @@ export {
   zerosLike,
 } from "./functions/elementwise.ts";
 export { conv2d, type Conv2dOptions } from "./functions/convolution.ts";
+export { conv1d, type Conv1dOptions, convTranspose1d, type ConvTranspose1dOptions } from "./functions/convolution-1d.ts";
+export { convTranspose2d, type ConvTranspose2dOptions } from "./functions/transposed-convolution.ts";
 export {
   cholesky,
   choleskySolve,
@@ -176,7 +178,15 @@ export {
   swapDims,
   transpose,
 } from "./functions/movement.ts";
-export { gelu, relu, silu, softplus } from "./functions/activation.ts";
+export { elu, gelu, leakyRelu, relu, silu, softplus } from "./functions/activation.ts";
+export { einsum } from "./functions/einsum.ts";
+export { flip } from "./functions/flip.ts";
+export { groupNorm, type GroupNormOptions } from "./functions/group-norm.ts";
+export { logSumExp } from "./functions/log-sum-exp.ts";
+export { prod } from "./functions/product.ts";
+export { roll } from "./functions/roll.ts";
+export { sort, type SortOptions } from "./functions/sort.ts";
+export { type TriangleOptions, tril, triu } from "./functions/triangular.ts";
 export {
   all,
   any,

@@ -1,4 +1,5 @@
 export { arrayStateScenarios, type Expect, type MeasuredBackend } from "./array-states.ts";
+export { composedCases } from "./cases/composed.ts";
 export { conformanceCases } from "./cases/table.ts";
 export { assertClose, defaultTolerance, firstDifference, type Tolerance } from "./closeness.ts";
 export { checkGradientRule, checkGradientValues, type CheckOptions, checkValues, inputElements } from "./conformance.ts";

@@ -1,11 +1,12 @@
-import { checkGradientRule, conformanceCases, inputElements } from "@skein/testing";
+import { checkGradientRule, composedCases, conformanceCases, inputElements } from "@skein/testing";
 import { operators } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
 
 const rows = conformanceCases.filter((row) => row.gradient !== undefined && inputElements(row) <= 2000);
 
 describe("gradient rules equal central differences", () => {
-  test.each(rows.map((row) => [`${row.op}: ${row.name}`, row] as const))("%s", (_, row) => checkGradientRule(row));
+  const composed = composedCases.filter((row) => row.gradient !== undefined);
+  test.each([...rows, ...composed].map((row) => [`${row.op}: ${row.name}`, row] as const))("%s", (_, row) => checkGradientRule(row));
 });
 
 test("every operator with a gradient rule is differentiated by some row", () => {
