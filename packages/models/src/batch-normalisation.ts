@@ -1,9 +1,7 @@
 import { add, batchNorm, batchNormInference, elementCount, multiply, ones, stopGradient, type Tensor, zeros } from "@skein/tensor-core";
+import type { NormParams } from "./normalisation.ts";
 
-export interface BatchNormParams {
-  readonly gain: Tensor;
-  readonly shift: Tensor;
-}
+export type BatchNormParams = NormParams;
 
 /** Running statistics of each channel, f32 [C]. */
 export interface BatchNormState {

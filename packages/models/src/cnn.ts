@@ -1,6 +1,6 @@
 import { add, conv2d, type EmptyState, maxPool2d, relu, reshape, scope, splitKey, type Tensor } from "@skein/tensor-core";
-import { headNormal, heNormal } from "./initialisers.ts";
-import { type Affine, dense, dropWhileTraining, initAffine, pixels } from "./layers.ts";
+import { headNormal } from "./initialisers.ts";
+import { type Affine, dense, dropWhileTraining, initConv2d, initDense, pixels } from "./layers.ts";
 import { labelledModel, type Model } from "./model.ts";
 
 export interface CnnOptions {
@@ -41,10 +41,10 @@ export const cnn = (options: CnnOptions = {}): Model<CnnParams, EmptyState> => {
       const [first, second, third, fourth] = splitKey(key, 4);
       return {
         params: {
-          conv1: initAffine(heNormal, first!, [3, 3, inputChannels, channels[0]]),
-          conv2: initAffine(heNormal, second!, [3, 3, channels[0], channels[1]]),
-          dense1: initAffine(heNormal, third!, [flatSize, hidden]),
-          dense2: initAffine(headNormal, fourth!, [hidden, numClasses]),
+          conv1: initConv2d(first!, [3, 3, inputChannels, channels[0]]),
+          conv2: initConv2d(second!, [3, 3, channels[0], channels[1]]),
+          dense1: initDense(third!, [flatSize, hidden]),
+          dense2: initDense(fourth!, [hidden, numClasses], { initialise: headNormal }),
         },
         state: {},
       };

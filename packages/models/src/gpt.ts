@@ -9,13 +9,10 @@ import {
   type EmptyState,
   foldIn,
   gelu,
-  layerNorm,
   matmul,
   multiply,
   normal,
-  ones,
   reshape,
-  rmsNorm,
   rotary,
   scope,
   ShapeError,
@@ -23,10 +20,17 @@ import {
   slice,
   type Tensor,
   transpose,
-  zeros,
 } from "@skein/tensor-core";
-import { dropWhileTraining } from "./layers.ts";
+import { dropWhileTraining, initEmbedding } from "./layers.ts";
 import { labelledModel, type Model } from "./model.ts";
+import {
+  applyLayerNorm,
+  applyRmsNorm,
+  initLayerNorm,
+  initRmsNorm,
+  type NormParams as LayerNormParams,
+  type RmsNormParams,
+} from "./normalisation.ts";
 
 export interface GptOptions {
   /** Number of tokens; 256 for bytes, the default. */
@@ -52,12 +56,8 @@ export interface GptOptions {
   readonly dropoutRate?: number;
 }
 
-interface NormParams {
-  /** [D] */
-  readonly gain: Tensor;
-  /** [D], of layer normalisation only. */
-  readonly shift?: Tensor;
-}
+/** The shift of layer normalisation only. */
+type NormParams = RmsNormParams & Partial<LayerNormParams>;
 
 export interface GptBlockParams {
   readonly attentionNorm: NormParams;
@@ -122,9 +122,9 @@ export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
       `gpt: rotary positions turn pairs of values, but a head of ${width} / ${numHeads} = ${headWidth} values is odd; use an even head width or learned positions`,
     );
 
-  const initNorm = (): NormParams => ({ gain: ones([width]), ...(norm === "layer" && { shift: zeros([width]) }) });
+  const initNorm = (): NormParams => (norm === "layer" ? initLayerNorm(width) : initRmsNorm(width));
   const normalise = ({ gain, shift }: NormParams, x: Tensor): Tensor =>
-    shift === undefined ? rmsNorm(x, gain) : layerNorm(x, gain, shift);
+    shift === undefined ? applyRmsNorm({ gain }, x) : applyLayerNorm({ gain, shift }, x);
 
   const initBlock = (key: Tensor): GptBlockParams => {
     const inner = 0.02;
@@ -162,8 +162,8 @@ export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
   return labelledModel({
     init: (key) => ({
       params: {
-        embedding_VD: normal(foldIn(key, 0), [vocabulary, width], { deviation: 0.02 }),
-        ...(positions === "learned" && { positions_TD: normal(foldIn(key, 1), [contextLength, width], { deviation: 0.02 }) }),
+        embedding_VD: initEmbedding(foldIn(key, 0), [vocabulary, width]),
+        ...(positions === "learned" && { positions_TD: initEmbedding(foldIn(key, 1), [contextLength, width]) }),
         blocks: Array.from({ length: numLayers }, (_, layer) => initBlock(foldIn(key, 3 + layer))),
         finalNorm: initNorm(),
         ...(!tiedHead && { head_DV: normal(foldIn(key, 2), [width, vocabulary], { deviation: 0.02 }) }),

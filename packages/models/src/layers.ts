@@ -1,5 +1,29 @@
-import { add, ArgumentError, cast, dropout, foldIn, matmul, multiply, type Shape, type Tensor, zeros } from "@skein/tensor-core";
+import {
+  add,
+  ArgumentError,
+  cast,
+  conv2d,
+  type Conv2dOptions,
+  dropout,
+  foldIn,
+  formatShape,
+  matmul,
+  multiply,
+  normal,
+  type Shape,
+  type Tensor,
+  zeros,
+} from "@skein/tensor-core";
+import { heNormal } from "./initialisers.ts";
 import type { RunContext } from "./model.ts";
+
+/** First values of a weight, from a key and the weight's shape. */
+export type Initialiser = (key: Tensor, shape: Shape) => Tensor;
+
+export interface LayerOptions {
+  /** Default: `heNormal`, for layers with a ReLU behind them. */
+  readonly initialise?: Initialiser;
+}
 
 /** Weight and bias of a dense layer [in, out], [out], or of a convolution [height, width, in, out], [out]. */
 export interface Affine {
@@ -7,14 +31,39 @@ export interface Affine {
   readonly bias: Tensor;
 }
 
-/** An affine layer with a zero bias. */
-export const initAffine = (initialise: (key: Tensor, shape: Shape) => Tensor, key: Tensor, shape: Shape): Affine => ({
-  weight: initialise(key, shape),
-  bias: zeros([shape.at(-1)!]),
-});
+const initAffine = (key: Tensor, shape: Shape, rank: number, form: string, { initialise = heNormal }: LayerOptions): Affine => {
+  if (shape.length !== rank)
+    throw new ArgumentError(`a weight of shape ${formatShape(shape)} has ${shape.length} sizes, ${form} needs ${rank}; give each of them`);
+  return { weight: initialise(key, shape), bias: zeros([shape.at(-1)!]) };
+};
 
-/** `x W + b`: [..., in] to [..., out]. */
+/** Parameters of a dense layer: a weight [in, out] and a bias of zeros. */
+export const initDense = (key: Tensor, shape: readonly [numIn: number, numOut: number], options: LayerOptions = {}): Affine =>
+  initAffine(key, shape, 2, "[in, out]", options);
+
+/** `x W + b`: [..., in] to [..., out]. Without a bias it is `matmul(x, weight)`. */
 export const dense = ({ weight, bias }: Affine, x: Tensor): Tensor => add(matmul(x, weight), bias);
+
+/** Parameters of a convolution: a weight [height, width, in / groups, out] and a bias of zeros. */
+export const initConv2d = (
+  key: Tensor,
+  shape: readonly [height: number, width: number, numIn: number, numOut: number],
+  options: LayerOptions = {},
+): Affine => initAffine(key, shape, 4, "[height, width, in / groups, out]", options);
+
+/** `conv2d` with the layer's weight and bias: [N, H, W, in] to [N, H', W', out]. Without a bias it is `conv2d(x, weight, options)`. */
+export const applyConv2d = ({ weight, bias }: Affine, x: Tensor, options: Omit<Conv2dOptions, "bias"> = {}): Tensor =>
+  conv2d(x, weight, { ...options, bias });
+
+/**
+ * A table [entries, width] whose rows `embedding` takes by number: normal with a small deviation, so that what is added up along a transformer
+ * starts small; 0.02 by default, as in GPT-2. PyTorch's `nn.Embedding` starts with 1.
+ */
+export const initEmbedding = (
+  key: Tensor,
+  shape: readonly [entries: number, width: number],
+  { deviation = 0.02 }: { readonly deviation?: number } = {},
+): Tensor => normal(key, shape, { deviation });
 
 /** Images as f32: bytes are scaled from 0…255 to 0…1, floats are taken as they are. */
 export const pixels = (images: Tensor): Tensor => (images.dtype === "u8" ? multiply(cast(images, "f32"), 1 / 255) : images);

@@ -1,6 +1,6 @@
 import { ArgumentError, type EmptyState, reshape, relu, scope, splitKey, type Tensor } from "@skein/tensor-core";
 import { headNormal, heNormal } from "./initialisers.ts";
-import { type Affine, dense, initAffine, pixels } from "./layers.ts";
+import { type Affine, dense, initDense, pixels } from "./layers.ts";
 import { labelledModel, type Model } from "./model.ts";
 
 export interface MlpOptions {
@@ -28,7 +28,11 @@ export const mlp = ({ sizes, activation = relu }: MlpOptions): Model<MlpParams, 
     init: (key) => {
       const keys = splitKey(key, numLayers);
       return {
-        params: { layers: keys.map((own, i) => initAffine(i === numLayers - 1 ? headNormal : heNormal, own, [sizes[i]!, sizes[i + 1]!])) },
+        params: {
+          layers: keys.map((own, i) =>
+            initDense(own, [sizes[i]!, sizes[i + 1]!], { initialise: i === numLayers - 1 ? headNormal : heNormal }),
+          ),
+        },
         state: {},
       };
     },

@@ -1,7 +1,7 @@
 import { add, conv2d, foldIn, globalAvgPool, relu, scope, type Tensor } from "@skein/tensor-core";
 import { applyBatchNorm, type BatchNormParams, type BatchNormState, initBatchNorm } from "./batch-normalisation.ts";
 import { headNormal, heNormal } from "./initialisers.ts";
-import { type Affine, dense, initAffine, pixels } from "./layers.ts";
+import { type Affine, dense, initDense, pixels } from "./layers.ts";
 import { labelledModel, type Model } from "./model.ts";
 
 export interface ResNet18Options {
@@ -122,7 +122,7 @@ export const resnet18 = (options: ResNet18Options = {}): Model<ResNet18Params, R
       };
       const params = {
         ...pick(network, (own) => own.params),
-        head: initAffine(headNormal, foldIn(key, channels.length + 1), [channels[3], numClasses]),
+        head: initDense(foldIn(key, channels.length + 1), [channels[3], numClasses], { initialise: headNormal }),
       };
       return { params, state: pick(network, (own) => own.state) };
     },
