@@ -1,6 +1,7 @@
 import { NdArray } from "@skein/tensor-core";
 import { normal, uniform } from "@skein/testing";
 import { cnn, gpt, type GptOptions, mlp, type Model, resnet18 } from "../src/index.ts";
+import { ownModel } from "./own-model.ts";
 
 export interface HostBatch {
   readonly inputs: NdArray;
@@ -37,6 +38,13 @@ export const modelRows: readonly ModelRow[] = [
     batch: { inputs: normal([3, 8, 9, 2], 1), labels: NdArray.from([2, 0, 1], [3], "i32") },
     numClasses: 3,
     parameters: (9 * 2 + 1) * 3 + (9 * 3 + 1) * 4 + (2 * 2 * 4 + 1) * 5 + 6 * 3,
+  },
+  {
+    name: "a model of the layers",
+    model: ownModel(3),
+    batch: { inputs: normal([4, 4, 4, 2], 1), labels: NdArray.from([2, 0, 1, 2], [4], "i32") },
+    numClasses: 3,
+    parameters: (9 * 2 + 1) * 4 + 2 * 4 + (2 * 2 * 4 + 1) * 8 + 2 * 8 + 9 * 3,
   },
   {
     name: "resnet18",
