@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Options } from "tsup";
+import { markPureConstants } from "./pure-constants.ts";
 
 /** `new URL("./worker.ts", import.meta.url)`: how source names a file that a thread is started from. */
 const threadFile = /new URL\(\s*"(\.{1,2}\/[^"]+\.ts)"\s*,\s*import\.meta\.url\s*,?\s*\)/g;
@@ -42,7 +43,7 @@ export const library = ({ entry, ...options }: Omit<Options, "entry"> & { entry:
         name: "thread-files",
         setup: (build) => {
           build.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, ({ path }) => ({
-            contents: readFileSync(path, "utf8").replace(
+            contents: markPureConstants(readFileSync(path, "utf8"), path).replace(
               threadFile,
               (_, file: string) => `new URL("./${entryName(file)}.js", import.meta.url)`,
             ),

@@ -1,6 +1,6 @@
 import { linkSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseLinkFile } from "@skein/collectives";
+import { parseLinkFile } from "@skein/collectives/node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { checkpointNames, childrenOf, jobFolder, skeinTrain, start, tooLarge, until } from "./cli.ts";
 import { expectSameEnd, expectTold } from "./run-ends.ts";

@@ -1,4 +1,5 @@
-import { linkCosts, parseLinkFile } from "@skein/collectives";
+import { linkCosts } from "@skein/collectives";
+import { parseLinkFile } from "@skein/collectives/node";
 import { expect, test } from "vitest";
 import type { Outcome } from "../studies/outcome.ts";
 import { linkFileOf, networks } from "./links.ts";

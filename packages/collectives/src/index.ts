@@ -44,12 +44,10 @@ export {
   linkCosts,
   type LinkCosts,
   type LinkFile,
-  LinkFileError,
   type LinkFit,
   type LinkSample,
   type LinkTimes,
   type PairFit,
-  parseLinkFile,
 } from "./link-file.ts";
 export { agreeOnFacts, type Facts } from "./facts.ts";
 export { formatRanks } from "./rendezvous/ranks.ts";

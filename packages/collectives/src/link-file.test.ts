@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { fitLink, formatLinkFile, type LinkFile, LinkFileError, linkCosts, parseLinkFile } from "./link-file.ts";
+import { fitLink, formatLinkFile, type LinkFile, linkCosts } from "./link-file.ts";
+import { LinkFileError, parseLinkFile } from "./parse-link-file.ts";
 
 const file: LinkFile = {
   format: "skein-links",

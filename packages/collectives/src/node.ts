@@ -5,6 +5,7 @@ export { listenByTcp } from "./network/tcp.ts";
 export { listenByTls } from "./network/tls.ts";
 export { hasOwnCore } from "./own-core.ts";
 export { ownFlags } from "./own-flags.ts";
+export { LinkFileError, parseLinkFile } from "./parse-link-file.ts";
 export { createProcessWorld, type ProcessWorld, type ProcessWorldOptions } from "./process-world.ts";
 export type { Coordinator } from "./rendezvous/coordinator.ts";
 export { hostRendezvous } from "./rendezvous/host.ts";

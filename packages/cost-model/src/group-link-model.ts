@@ -11,7 +11,7 @@ const mostDoublings = 34;
  *
  * Cost: 35 choices of an algorithm.
  *
- * @param group its size, hosts and links; `linkCosts(parseLinkFile(…))` of the collectives gives the links.
+ * @param group its size, hosts and links; `linkCosts(parseLinkFile(…))` of @skein/collectives and its entry `node` gives the links.
  * @throws InvariantError when no algorithm fits.
  */
 export const linkModelOfGroup = (group: GroupSituation, kind: CollectiveKind = "all-reduce"): PiecewiseLinkModel => {

@@ -1,4 +1,4 @@
-import { parseLinkFile } from "@skein/collectives";
+import { parseLinkFile } from "@skein/collectives/node";
 import { parseIdx } from "@skein/data";
 import { NdArray, readSafetensors, SkeinError, writeSafetensors } from "@skein/tensor-core";
 import { parseJob } from "../../src/config.ts";

@@ -1,4 +1,3 @@
-import { z } from "zod";
 import type { Clock } from "./clock.ts";
 
 /** What a rank says to the others when it gives a world up, and of whom. */
@@ -21,19 +20,32 @@ export interface Verdict extends Word {
 const longestReason = 2000;
 /** Of a word as bytes: every character of the reason may take six. */
 export const longestWord = 16_384;
-const wordSchema = z.strictObject({
-  kind: z.enum(["lost", "timeout", "disagree", "revoked"]),
-  rank: z.int().min(0),
-  tag: z.int().min(0),
-  reason: z.string().max(longestReason),
-});
+
+/** Whether a value is a word. Written out: the schema library would be the largest part of whatever bundles a transport. */
+const isWord = (value: unknown): value is Word => {
+  if (typeof value !== "object" || value === null) return false;
+  const { kind, rank, tag, reason, ...more } = value as Record<string, unknown>;
+  const isCount = (part: unknown): boolean => Number.isSafeInteger(part) && (part as number) >= 0;
+  return (
+    ["lost", "timeout", "disagree", "revoked"].includes(kind as string) &&
+    isCount(rank) &&
+    isCount(tag) &&
+    typeof reason === "string" &&
+    reason.length <= longestReason &&
+    Object.keys(more).length === 0
+  );
+};
 
 /** A word as the payload of an error frame. */
 export const encodeWord = (word: Word): Uint8Array =>
   new TextEncoder().encode(JSON.stringify({ ...word, reason: word.reason.slice(0, longestReason) }));
 
-/** @throws SyntaxError or ZodError when the bytes are no word. */
-export const decodeWord = (bytes: Uint8Array): Word => wordSchema.parse(JSON.parse(new TextDecoder().decode(bytes)));
+/** @throws SyntaxError when the bytes are no word. */
+export const decodeWord = (bytes: Uint8Array): Word => {
+  const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
+  if (!isWord(value)) throw new SyntaxError("invalid word of a failure: kind, rank, tag and reason are expected, and nothing else");
+  return value;
+};
 
 export interface FailureOptions {
   readonly rank: number;

@@ -1,0 +1,58 @@
+import { SkeinError } from "@skein/tensor-core";
+import { z } from "zod";
+import type { LinkFile } from "./link-file.ts";
+
+/** What a link file may not be: text that is no JSON, or of another version, or without a field. */
+export class LinkFileError extends SkeinError {
+  constructor(problem: string) {
+    super("user", "link-file", `${problem}; measure the links again with "skein-train links"`);
+  }
+}
+
+const seconds = z.number().nonnegative();
+const fit = z.object({ secondsPerMessage: seconds, secondsPerByte: seconds, r2: z.number(), worstRelativeError: z.number().nonnegative() });
+const rank = z.number().int().nonnegative();
+
+const linkFileSchema: z.ZodType<LinkFile> = z
+  .object({
+    format: z.literal("skein-links"),
+    version: z.literal(1),
+    measuredAt: z.iso.datetime(),
+    machine: z.string().min(1),
+    transport: z.string().min(1),
+    messageBytes: z.array(z.number().int().nonnegative()).min(2),
+    hosts: z.array(z.array(rank).min(1)).min(1),
+    within: fit.optional(),
+    across: fit.optional(),
+    pairs: z.array(fit.extend({ from: rank, to: rank })),
+    reduceSecondsPerByte: seconds,
+  })
+  .refine(
+    ({ within, across }) => within !== undefined || across !== undefined,
+    "neither links within a host nor across hosts were measured",
+  );
+
+/** What is wrong, in one line: the first field that is not as it should be. */
+const problemOf = (error: z.ZodError): string => {
+  const [issue] = error.issues;
+  const path = issue!.path.join(".");
+  return path === "" ? issue!.message : `${path}: ${issue!.message}`;
+};
+
+/**
+ * Read a link file.
+ *
+ * @param name of the file, for errors.
+ * @throws LinkFileError, in one line.
+ */
+export const parseLinkFile = (text: string, name: string): LinkFile => {
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch (error) {
+    throw new LinkFileError(`${name} is no JSON (${(error as Error).message.replaceAll(/\s+/g, " ")})`);
+  }
+  const parsed = linkFileSchema.safeParse(content);
+  if (!parsed.success) throw new LinkFileError(`${name} is no link file of version 1 (${problemOf(parsed.error)})`);
+  return parsed.data;
+};
