@@ -1,5 +1,5 @@
 import { createCpuBackend, prepareForCpu } from "@skein/cpu-kernels";
-import { type DeviceFacts, prepareForWebGpu, type WebGpuBackend } from "@skein/gpu-kernels";
+import { type DeviceFacts, prepareForWebGpu, type WebGpuBackend, WebGpuNotInstalledError } from "@skein/gpu-kernels";
 import { SkeinError } from "@skein/tensor-core";
 import { type BackendName, openWebGpu } from "./backend.ts";
 import { type BackendRates, estimateSeconds, stepGraph } from "./estimate.ts";
@@ -15,8 +15,8 @@ export interface MeasuredRates {
 
 /** What this machine computes on. */
 export interface Hardware {
-  /** The WebGPU device, or why there is none. */
-  readonly webgpu: { readonly facts: DeviceFacts } | { readonly missing: string };
+  /** The WebGPU device, or why there is none; or what would install the package that looks for one. */
+  readonly webgpu: { readonly facts: DeviceFacts } | { readonly missing: string } | { readonly install: string };
   /** Absent where there is nothing to compare, or nothing worth it. */
   readonly rates?: MeasuredRates;
 }
@@ -27,6 +27,7 @@ export const surveyHardware = async ({ always }: { readonly always: boolean }): 
   try {
     backend = await openWebGpu();
   } catch (error) {
+    if (error instanceof WebGpuNotInstalledError) return { webgpu: { install: error.install } };
     if (!(error instanceof SkeinError) || error.kind !== "environment") throw error;
     return { webgpu: { missing: error.message } };
   }
@@ -50,6 +51,7 @@ const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecisio
 
 /** What `backend: auto` means for a job on this machine. Pure. */
 export const chooseBackend = ({ job, data, model, totalSteps }: Prepared, { webgpu, rates }: Hardware): BackendChoice => {
+  if ("install" in webgpu) return { backend: "cpu", reason: "no GPU was looked for, since the optional package webgpu is not installed" };
   if ("missing" in webgpu) return { backend: "cpu", reason: webgpu.missing };
   const { facts } = webgpu;
   if (rates === undefined)

@@ -1,19 +1,36 @@
+import { dataPackages, findPackage, installCommand } from "@skein/data/node";
 import { type DeviceFacts, wishedFeatures, type WishedFeature } from "@skein/gpu-kernels";
 import { chooseBackend, type BackendChoice, type Hardware } from "./choose-backend.ts";
 import type { BackendRates } from "./estimate.ts";
 import type { Prepared } from "./prepare.ts";
 import { formatBytes } from "./summary.ts";
 
+/** A data set that a job may name, and what would install it where it is not there. */
+interface DataDiagnosis {
+  readonly kind: string;
+  readonly holds: string;
+  readonly install?: string;
+}
+
 /** What `skein-train doctor` found. */
 export interface Diagnosis {
   readonly node: string;
   readonly hardware: Hardware;
+  readonly data: readonly DataDiagnosis[];
   readonly job?: { readonly name: string; readonly asked: string; readonly choice: BackendChoice };
 }
+
+const diagnoseData = (): DataDiagnosis[] =>
+  Object.entries(dataPackages).map(([kind, wanted]) => ({
+    kind,
+    holds: wanted.holds,
+    ...(findPackage(wanted.name, import.meta.url) === undefined && { install: installCommand(wanted) }),
+  }));
 
 export const diagnose = (hardware: Hardware, prepared?: Prepared): Diagnosis => ({
   node: process.version,
   hardware,
+  data: diagnoseData(),
   ...(prepared && { job: { name: prepared.job.name, asked: prepared.job.backend, choice: chooseBackend(prepared, hardware) } }),
 });
 
@@ -37,10 +54,11 @@ const ratesLine = ({ flopsPerSecond, bytesPerSecond, kernelSeconds }: BackendRat
   `products ${(flopsPerSecond / 1e9).toPrecision(3)} GFLOP/s, memory ${(bytesPerSecond / 1e9).toPrecision(3)} GB/s, ${(1e6 * kernelSeconds).toPrecision(2)} µs per kernel`;
 
 /** The diagnosis for people, a line per finding. */
-export const formatDiagnosis = ({ node, hardware: { webgpu, rates }, job }: Diagnosis): string[] => {
+export const formatDiagnosis = ({ node, hardware: { webgpu, rates }, data, job }: Diagnosis): string[] => {
   const lines: [string, string][] = [["node", node]];
   if (rates !== undefined) lines.push(["cpu", ratesLine(rates.cpu)]);
-  if ("missing" in webgpu) lines.push(["webgpu", `none: ${webgpu.missing}`]);
+  if ("install" in webgpu) lines.push(["webgpu", `not installed; to compute on a GPU: ${webgpu.install}`]);
+  else if ("missing" in webgpu) lines.push(["webgpu", `none: ${webgpu.missing}`]);
   else {
     const { facts } = webgpu;
     lines.push(["webgpu", `${facts.adapter}${facts.software ? " (software: a processor that pretends to be a GPU)" : ""}`]);
@@ -56,6 +74,8 @@ export const formatDiagnosis = ({ node, hardware: { webgpu, rates }, job }: Diag
       `largest tensor of a kernel ${formatBytes(facts.maxBindingBytes)}, largest buffer ${formatBytes(facts.maxBufferBytes)}`,
     ]);
   }
+  for (const { kind, holds, install } of data)
+    lines.push([`data ${kind}`, install === undefined ? holds : `not installed; for ${holds}: ${install}`]);
   if (job !== undefined) {
     lines.push([`job ${job.name}`, `auto would choose ${job.choice.backend}: ${job.choice.reason}`]);
     if (job.asked !== "auto") lines.push(["", `the job asks for ${job.asked}`]);

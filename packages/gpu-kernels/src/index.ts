@@ -3,7 +3,7 @@ export { choicesFrom, type MatmulMeasurement, type MatmulModel, parseMatmulModel
 export type { MeasureOptions, RejectedVariant } from "./autotune/measure-matmul.ts";
 export { tuneMatmul, type TunedMatmul, type TuneOptions } from "./autotune/tune-matmul.ts";
 export { type Device, type DeviceOptions, wishedFeatures, type WishedFeature } from "./device.ts";
-export { AdapterError, DeviceLostError, DeviceMemoryError } from "./errors.ts";
+export { AdapterError, DeviceLostError, DeviceMemoryError, WebGpuNotInstalledError } from "./errors.ts";
 export type { HostMemory } from "./host-transfer.ts";
 export type { Choices, DeviceFacts, MatmulRequest, SubgroupMatrixShape } from "./kernel.ts";
 export { leastDevice } from "./least-device.ts";

