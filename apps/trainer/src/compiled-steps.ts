@@ -67,7 +67,7 @@ export class CompiledSteps {
   }
 
   private compileSettle(): Settle {
-    return jit(settle(this.parts, this.parts.compressorAt(0)), this.backend, this.options) as unknown as Settle;
+    return jit(settle(this.parts, this.parts.compressorAt(0)), this.backend, { ...this.options, name: "settle" }) as unknown as Settle;
   }
 
   /** Do step `number`, counted from 0. Consumes the state. */
@@ -75,7 +75,9 @@ export class CompiledSteps {
     const compressor = this.parts.compressorAt(number);
     const compiled =
       this.steps.get(compressor) ??
-      (jit(trainStep(this.parts, compressor), this.backend, this.options) as unknown as Step & { release(): void });
+      (jit(trainStep(this.parts, compressor), this.backend, { ...this.options, name: "train step" }) as unknown as Step & {
+        release(): void;
+      });
     this.steps.delete(compressor);
     this.steps.set(compressor, compiled);
     if (this.steps.size > keptSteps) {

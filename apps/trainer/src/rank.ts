@@ -13,7 +13,6 @@ import {
   leafPaths,
   type NdArray,
   randomKey,
-  type Span,
   SpanRecorder,
   type Tracer,
   unflattenTree,
@@ -40,29 +39,8 @@ import { buildParts, dataAxis, type DeviceState, initState, meshOf, type Parts, 
 /** A trace holds the first steps of a run: enough to see where time goes, small enough to open. */
 const tracedSteps = 20;
 
-/** Records spans in the name of `rank`, while told to. */
-class RankTracer implements Tracer {
-  recording = true;
-  private readonly recorder: SpanRecorder;
-  private readonly rank: number;
-
-  constructor(rank: number, origin: number) {
-    this.recorder = new SpanRecorder(() => performance.timeOrigin + performance.now(), origin); // one clock for all threads
-    this.rank = rank;
-  }
-
-  get spans(): readonly Span[] {
-    return this.recorder.spans;
-  }
-
-  now(): number {
-    return this.recorder.now();
-  }
-
-  record(span: Span): void {
-    if (this.recording) this.recorder.record({ ...span, rank: this.rank });
-  }
-}
+/** One clock for the threads of a process; between processes, as far as their hosts' clocks agree. @param origin milliseconds since 1970. */
+const tracerFrom = (origin: number): SpanRecorder => new SpanRecorder(() => performance.now(), origin - performance.timeOrigin);
 
 const download = async (leaves: ReadonlyMap<string, DeviceArray>, backend: Backend): Promise<Map<string, NdArray>> => {
   const downloaded = new Map<string, NdArray>();
@@ -92,8 +70,14 @@ const withFlippedBit = async (state: DeviceState, backend: Backend): Promise<Dev
 };
 
 /** A new state, or that of a checkpoint. All ranks make the same one, but for residuals. */
-const firstState = async ({ job, resume }: RankInput, rank: number, parts: Parts, backend: Backend): Promise<DeviceState> => {
-  const compiled = jit(initState(parts), backend, { mesh: parts.mesh });
+const firstState = async (
+  { job, resume }: RankInput,
+  rank: number,
+  parts: Parts,
+  backend: Backend,
+  tracer: Tracer | undefined,
+): Promise<DeviceState> => {
+  const compiled = jit(initState(parts), backend, { mesh: parts.mesh, name: "initial state", ...(tracer && { tracer }) });
   const fresh = (await compiled(randomKey(job.seed) as never)) as unknown as DeviceState;
   compiled.release();
   if (resume === undefined) return fresh;
@@ -153,12 +137,12 @@ const trainOn = async (input: RankInput, backend: Backend, writer: PartWriter, p
     ({ plan } = agreed);
   }
   const parts = buildParts(job, model, totalSteps, plan);
-  const tracer = traceOrigin === undefined ? undefined : new RankTracer(rank, traceOrigin);
+  const tracer = traceOrigin === undefined ? undefined : tracerFrom(traceOrigin);
   const evaluation = makeEvaluation(parts.model, backend);
   const firstStep = resume?.step ?? 0;
   const sentBefore = communicators[dataAxis].bytesSent();
   const step = await trainLoop(
-    await firstState(input, rank, parts, backend),
+    await firstState(input, rank, parts, backend, tracer),
     {
       job,
       parts,

@@ -18,6 +18,7 @@ export const timedCommunicator = (communicator: Communicator, clock: WaitClock):
     stop();
     return undefined;
   },
+  algorithmOf: (handle) => communicator.algorithmOf?.(handle),
   bytesSent: () => communicator.bytesSent(),
   members: communicator.members,
   exchangeTexts: (text) => communicator.exchangeTexts(text),

@@ -1,6 +1,6 @@
 import { type DataPosition, positionOf, type Records, stepsPerEpoch } from "@skein/data";
 import { Prefetcher } from "@skein/data/node";
-import type { Backend, Communicators, DeviceArray, Tracer } from "@skein/tensor-core";
+import { type Backend, type Communicators, type DeviceArray, spanned, type Tracer } from "@skein/tensor-core";
 import { firstTunedBytes, sizedBuckets } from "./build-exchange.ts";
 import { CompiledSteps } from "./compiled-steps.ts";
 import { NonFiniteError } from "./errors.ts";
@@ -90,13 +90,15 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
   const save = async (): Promise<void> => {
     if (saved === done) return;
     await settle();
-    await requireReplicas?.(state, done); // rank 0 saves for all
-    await events.save(state, done);
+    await spanned(tracer, { name: `save after step ${done}`, track: "host" }, async () => {
+      await requireReplicas?.(state, done); // rank 0 saves for all
+      await events.save(state, done);
+    });
     saved = done;
   };
   const evaluate = async (): Promise<void> => {
     await settle();
-    await events.evaluate(state, done);
+    await spanned(tracer, { name: `evaluate after step ${done}`, track: "host" }, () => events.evaluate(state, done));
   };
   if (done >= totalSteps) {
     await evaluate();
@@ -118,15 +120,7 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
       }
       const began = performance.now();
       const startSeconds = tracer?.now() ?? 0;
-      const { batch, position } = await prefetcher.next();
-      tracer?.record({
-        name: "next batch",
-        category: "data",
-        rank,
-        stream: "data",
-        startSeconds,
-        durationSeconds: tracer.now() - startSeconds,
-      });
+      const { batch, position } = await spanned(tracer, { name: "next batch", track: "data" }, () => prefetcher.next());
       if (input.beforeStep !== undefined) state = await input.beforeStep(done + 1, state);
       const waitedBefore = waitClock.seconds;
       const result = await steps.run(done, state, batch);
@@ -143,12 +137,10 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
       const exposedSeconds = waitClock.seconds - waitedBefore;
       tracer?.record({
         name: `step ${done}`,
-        category: "other",
-        rank,
-        stream: "steps",
+        track: "steps",
         startSeconds, // not counted back from here: this thread may have been put aside since
-        durationSeconds: seconds,
-        args: { "exposed communication (ms)": exposedSeconds * 1000 },
+        endSeconds: tracer.now(),
+        args: { exposedMilliseconds: exposedSeconds * 1000 },
       });
       events.stepped({ step: done, position, loss: loss!, seconds, exposedSeconds, skipped: skipped === 1 });
       if (done % checkEvery === 0) await requireReplicas?.(state, done); // NaN where never

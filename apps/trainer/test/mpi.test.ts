@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { checkpointNames, childrenOf, jobFolder, skeinTrain, startWith, until } from "./cli.ts";
 import { expectSameEnd, expectTold } from "./run-ends.ts";
+import { expectSoundTrace } from "./trace-rules.ts";
 
 const missing = ["mpirun", "mpicxx"].filter((program) => spawnSync(program, ["--version"]).error !== undefined);
 const reason = `${missing.join(" and ")} not found; install openmpi-bin and libopenmpi-dev`;
@@ -34,10 +35,11 @@ const expectSame = (output: string, ranks: number): void => expectSameEnd(join(f
 
 test.for([2, 4])("%i ranks under mpirun end with the bits of threads", async (ranks, context) => {
   if (missing.length > 0) return context.skip(reason);
-  const args = ["run", "job.yaml", ...long, "--ranks", String(ranks), "--transport", "mpi", "--output", "run"];
+  const args = ["run", "job.yaml", ...long, "--ranks", String(ranks), "--transport", "mpi", "--output", "run", "--trace", "trace.json"];
   const { code, stderr } = await startWith({ env: addon }, folder, ...args).ended;
   expect([code, stderr.match(/^\s+at .*/m)]).toEqual([0, null]);
   expectSame("run", ranks);
+  expectSoundTrace(join(folder, "trace.json"), ranks);
 });
 
 test("ranks that mpirun has started find each other", async (context) => {

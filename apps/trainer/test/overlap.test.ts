@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { jobFolder, skeinTrain, stepLosses } from "./cli.ts";
+import { expectSoundTrace } from "./trace-rules.ts";
 
 let folder: string;
 let remove: () => void;
@@ -15,9 +16,10 @@ const run = async (
   output: string,
   ...args: string[]
 ): Promise<{ readonly saved: Buffer; readonly losses: readonly number[]; readonly stderr: string }> => {
-  const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", output, ...args);
+  const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", output, "--trace", `${output}.json`, ...args);
   expect(stderr).not.toContain("rank ");
   expect(code).toBe(0);
+  expectSoundTrace(join(folder, `${output}.json`), 2);
   return { ...savedBy(output), stderr };
 };
 

@@ -4,6 +4,7 @@ import { parseLinkFile } from "@skein/collectives/node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { checkpointNames, childrenOf, jobFolder, skeinTrain, start, tooLarge, until } from "./cli.ts";
 import { expectSameEnd, expectTold } from "./run-ends.ts";
+import { expectSoundTrace } from "./trace-rules.ts";
 
 const long = ["--steps", "120", "--set", "checkpoint.keep=100"];
 const reached = (output: string, step: number) => (): boolean => checkpointNames(output).includes(`step-${String(step).padStart(8, "0")}`);
@@ -17,7 +18,22 @@ const { folder: reference, remove: removeReference } = jobFolder();
 afterAll(removeReference);
 beforeAll(async () => {
   for (const ranks of ["2", "4"])
-    expect((await skeinTrain(reference, "run", "job.yaml", ...long, "--ranks", ranks, "--output", `threads-${ranks}`)).code).toBe(0);
+    expect(
+      (
+        await skeinTrain(
+          reference,
+          "run",
+          "job.yaml",
+          ...long,
+          "--ranks",
+          ranks,
+          "--output",
+          `threads-${ranks}`,
+          "--trace",
+          `${ranks}.json`,
+        )
+      ).code,
+    ).toBe(0);
 });
 
 const expectSame = (output: string, ranks: number): void => expectSameEnd(join(folder, output), join(reference, `threads-${ranks}`), 120);
@@ -41,10 +57,13 @@ describe("the same bits as threads of one process", () => {
       "--json",
       "--output",
       "run",
+      "--trace",
+      "trace.json",
       ...args,
     );
     expect([code, stderr.match(/^\s+at .*/m)]).toEqual([0, null]);
     expectSame("run", ranks);
+    for (const trace of [join(folder, "trace.json"), join(reference, `${ranks}.json`)]) expectSoundTrace(trace, ranks);
     const summary = JSON.parse(stdout) as { bytesSentPerRank: number };
     expect(summary.bytesSentPerRank).toBeGreaterThan(0);
   });

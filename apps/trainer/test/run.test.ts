@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { expectSoundTrace, spansOn } from "./trace-rules.ts";
 import { checkpointNames, jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
 
 let folder: string;
@@ -62,20 +63,32 @@ test("a run learns, and leaves metrics, events, checkpoints and a summary", asyn
     "shared.safetensors",
   ]);
   expect(readdirSync(output).filter((name) => name.startsWith("events.out.tfevents."))).toHaveLength(1);
-  const { traceEvents } = JSON.parse(readFileSync(join(folder, "trace.json"), "utf8")) as {
-    traceEvents: { ph: string; pid: number; cat: string; name: string; ts: number; dur: number; args: Record<string, number> }[];
-  };
-  expect(new Set(traceEvents.filter(({ ph }) => ph === "X").map(({ pid, cat }) => `${pid} ${cat}`))).toEqual(
-    new Set(["0 compute", "0 communication", "0 data", "0 other", "1 compute", "1 communication", "1 data", "1 other"]),
-  );
+  const events = expectSoundTrace(join(folder, "trace.json"), 2);
+  const steps = spansOn(events, 1, "steps");
+  expect(steps.map(({ name }) => name)).toEqual(Array.from({ length: 20 }, (_, i) => `step ${i + 1}`));
   // Each step says how much of it was spent waiting for collectives; that is what its waits add up to.
-  const spans = traceEvents.filter(({ ph, pid }) => ph === "X" && pid === 1);
-  for (const step of spans.filter(({ name }) => /^step \d+$/.test(name))) {
-    const inside = spans.filter(({ name, ts, dur }) => name.startsWith("wait ") && ts >= step.ts && ts + dur <= step.ts + step.dur);
+  for (const step of steps) {
+    const inside = spansOn(events, 1, "waiting").filter(({ ts, dur }) => ts >= step.ts && ts + dur <= step.ts + step.dur);
     const waited = inside.reduce((total, { dur }) => total + dur, 0) / 1000;
-    expect(step.args["exposed communication (ms)"]).toBeGreaterThan(0);
-    expect(step.args["exposed communication (ms)"]).toBeLessThanOrEqual(waited + 0.01 * inside.length);
+    expect(step.args["exposedMilliseconds"]).toBeGreaterThan(0);
+    expect(step.args["exposedMilliseconds"]).toBeLessThanOrEqual(waited + 0.01 * inside.length);
   }
+  const payload = 8 * Math.floor(0.05 * parameters);
+  const exchange = {
+    operator: "all-gather",
+    scope: "exchange-0",
+    shape: `u8[${payload}]`,
+    elements: payload,
+    bytes: payload,
+    resultBytes: 2 * payload,
+  };
+  expect(spansOn(events, 1, /^collectives/).find(({ name }) => name === "all-gather exchange-0")?.args).toEqual({
+    ...exchange,
+    axis: "data",
+    ranks: [0, 1],
+    priority: 0,
+    algorithm: "direct-all-gather",
+  });
 });
 
 test("the same job gives the same losses, bit for bit; another seed does not", async () => {

@@ -6,6 +6,7 @@ import { launch } from "../src/hosts/launch.ts";
 import { MetricFiles } from "../src/metrics.ts";
 import { prepare } from "../src/prepare.ts";
 import { threadHost } from "../src/hosts/thread-host.ts";
+import { expectSoundTrace } from "./trace-rules.ts";
 import { hasAdapter } from "./adapter.ts";
 import { checkpointBytes, checkpointNames, jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
 
@@ -57,12 +58,15 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
       "job.yaml",
       "--output",
       "planned",
+      "--trace",
+      "trace.json",
       ...dense,
       ...set("backend=webgpu", "buckets={kind: mg-wfbp}"),
     );
     expect(stderr).toMatch(/6 gradients in \d buckets?; an all-reduce takes .* expected exposed communication/);
     expect(code).toBe(0);
     expectClose(stepLosses(join(folder, "planned")), onCpu, 1e-3);
+    expectSoundTrace(join(folder, "trace.json"), 2);
   });
 
   test("is the same bit for bit when run again, and when resumed", async () => {

@@ -10,6 +10,7 @@ import {
   NdArray,
   optimize,
   planMemory,
+  spanned,
   UnsupportedError,
   elementCount,
   widenHalf,
@@ -78,10 +79,11 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
     arena,
     memory,
     compile: (source: Graph, { donate = [], tracer, collectiveOrder }: CompileOptions = {}): Executable => {
-      const graph = prepareForCpu(source, collectiveOrder);
+      const host = <T>(name: string, work: () => T): T => spanned(tracer, { name, track: "host" }, work);
+      const graph = host("optimize", () => prepareForCpu(source, collectiveOrder));
       checkSupport(graph);
-      const plan = planMemory(graph, { donate });
-      return new CpuExecutable({ graph, plan, arena, wasm, donate, tracer, ledger });
+      const plan = host("plan memory", () => planMemory(graph, { donate }));
+      return host("bind kernels", () => new CpuExecutable({ graph, plan, arena, wasm, donate, tracer, ledger }));
     },
     upload: (array) => {
       const address = arena.allocate(byteLength(array));

@@ -7,6 +7,7 @@ import {
   type CollectiveOrder,
   collectiveOrderOf,
   type CollectivePlan,
+  CollectiveSpans,
   type Communicators,
   type DeviceArray,
   type Executable,
@@ -16,11 +17,13 @@ import {
   kernelNodeOf,
   type MemoryPlan,
   type Node,
+  nodeArgsOf,
   type OwnedArray,
   type Place,
   planCollective,
   rankAlong,
-  type Span,
+  type SpanArgs,
+  spanNameOf,
   type Tracer,
   valueKey,
   type KernelNode,
@@ -48,6 +51,8 @@ interface Step {
   readonly collective?: CollectivePlan;
   /** `collective-done`: the step that started it. */
   readonly waitsFor?: number;
+  /** Of a kernel, where spans are recorded. */
+  readonly span?: { readonly name: string; readonly args: SpanArgs };
 }
 
 export interface ExecutableParts {
@@ -105,7 +110,7 @@ export class CpuExecutable implements Executable {
   }
 
   private bind(kernelNodes: readonly KernelNode[]): Step[] {
-    const { graph, plan, wasm } = this.parts;
+    const { graph, plan, wasm, tracer } = this.parts;
     const place = (key: string): Place => {
       const found = plan.places.get(key);
       if (found === undefined) throw new InvariantError(`value ${key} has no place in the memory plan`);
@@ -123,6 +128,7 @@ export class CpuExecutable implements Executable {
         inputs: this.operands(inputPlaces),
         outputs: this.operands(outputPlaces),
         constants: constants.get(node.id) ?? 0,
+        ...(tracer && { span: { name: spanNameOf(node.op, node.scope), args: nodeArgsOf(node) } }),
       };
       if (node.op === "collective-start") {
         stepOfNode.set(node.id, steps.length);
@@ -178,13 +184,15 @@ export class CpuExecutable implements Executable {
   }
 
   private async runSteps(inputs: readonly DeviceArray[], communicators: Communicators): Promise<CpuArray[]> {
-    const { tracer, ledger } = this.parts;
+    const { ledger } = this.parts;
+    const tracer = this.parts.tracer?.recording === true ? this.parts.tracer : undefined;
     const loan = new ArgumentLoan(this.parts, ledger, inputs);
     this.bases.set(loan.memories, 1);
     this.openRegions(loan);
     /** Collectives that the communicator has, by their start's step. */
     const underWay = new Map<number, CollectiveHandle>();
-    const collectiveBegan = new Float64Array(tracer === undefined ? 0 : this.steps.length);
+    /** Of collectives, by their start's step, where spans are recorded. */
+    const spans = new Map<number, CollectiveSpans>();
     try {
       for (let i = 0; i < this.steps.length; i++) {
         const step = this.steps[i]!;
@@ -193,6 +201,7 @@ export class CpuExecutable implements Executable {
         const began = tracer?.now() ?? 0;
         if (step.call !== undefined) {
           step.call(step.inputs.addresses, step.outputs.addresses, this.scratch, step.constants);
+          if (tracer !== undefined) recordKernel(tracer, step, began);
         } else if (step.node.op === "axis-index") {
           new Int32Array(this.parts.arena.memory.buffer, step.outputs.addresses[0]! >>> 0, 1)[0] = rankAlong(step.node, communicators);
         } else if (step.collective !== undefined) {
@@ -201,15 +210,23 @@ export class CpuExecutable implements Executable {
           const results = outputBytes.map((bytes, at) => this.region(step.outputs.addresses[at]!, bytes));
           const handle = beginCollective(step.collective, operands, results, communicators);
           if (handle !== undefined) underWay.set(i, handle);
+          if (tracer !== undefined) {
+            const span = new CollectiveSpans(tracer, step.node, step.collective, communicators);
+            span.started(began);
+            spans.set(i, span);
+          }
         } else {
+          const plan = this.steps[step.waitsFor!]!.collective!;
           const handle = underWay.get(step.waitsFor!);
           if (handle !== undefined) {
-            const pending = communicators[this.steps[step.waitsFor!]!.collective!.axis]!.wait(handle);
+            const pending = communicators[plan.axis]!.wait(handle);
             if (pending !== undefined) await pending;
             underWay.delete(step.waitsFor!); // one that failed may still be written
           }
+          const span = spans.get(step.waitsFor!);
+          span?.reached(began);
+          span?.done(plan, handle, communicators);
         }
-        if (tracer !== undefined) this.recordSpan(tracer, step, began, collectiveBegan, i);
       }
     } catch (error) {
       this.abandon(loan, [...underWay.keys()]);
@@ -230,24 +247,6 @@ export class CpuExecutable implements Executable {
     for (const place of plan.outputs)
       if (place.region === "output" && !inUse.has(this.regionOf(place))) arena.release(this.bases[this.regionOf(place)]!);
     loan.lose(new Set(graph.inputs.map((_, index) => index).filter((index) => inUse.has(1 + index))));
-  }
-
-  /** A kernel is one span; a collective is one on its own stream from start to done, and the time spent waiting for it another. */
-  private recordSpan(tracer: Tracer, step: Step, began: number, collectiveBegan: Float64Array, index: number): void {
-    const { node } = step;
-    const ended = tracer.now();
-    const label = (op: string): string => (node.scope === "" ? op : `${op} ${node.scope}`);
-    const span = (name: string, category: Span["category"], stream: string, from: number): void =>
-      tracer.record({ name, category, rank: 0, stream, startSeconds: from, durationSeconds: ended - from });
-    if (step.waitsFor === undefined && step.collective === undefined) {
-      span(label(node.op), "compute", "compute", began);
-    } else if (step.collective !== undefined) {
-      collectiveBegan[index] = began;
-    } else {
-      const { kind } = this.steps[step.waitsFor!]!.collective!.request;
-      span(label(`wait ${kind}`), "communication", "compute", began);
-      span(label(kind), "communication", "communication", collectiveBegan[step.waitsFor!]!);
-    }
   }
 
   /** A workspace where the last one was lost, and memory for outputs that have none in a donated input: all of it, or none and the arguments are free. */
@@ -286,3 +285,7 @@ export class CpuExecutable implements Executable {
     });
   }
 }
+
+const recordKernel = (tracer: Tracer, { span }: Step, startSeconds: number): void => {
+  if (span !== undefined) tracer.record({ ...span, track: "compute", startSeconds, endSeconds: tracer.now() });
+};

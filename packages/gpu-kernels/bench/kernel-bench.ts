@@ -3,6 +3,7 @@ import { formatRate, median } from "@skein/measuring";
 import { firstDifference } from "@skein/testing";
 import { type DeviceArray, flattenTree, type NdArray, SpanRecorder, type Tensor, trace } from "@skein/tensor-core";
 import { createWebGpuBackend } from "../src/index.ts";
+import { kernelSeconds } from "../src/kernel-seconds.ts";
 import { openNodeGpu } from "../src/node.ts";
 import { measureRoofline } from "../src/roofline.ts";
 
@@ -64,7 +65,7 @@ export const benchKernels = async (title: string, rows: readonly KernelRow[]): P
     for (let i = 0; i < samples + 2; i++) {
       tracer.spans.length = 0;
       for (const array of await run()) backend.free(array);
-      if (i >= 2) times.push(tracer.spans.reduce((sum, { durationSeconds }) => sum + durationSeconds, 0));
+      if (i >= 2) times.push(kernelSeconds(tracer.spans));
     }
     const seconds = median(times);
     const shares = [row.flops / seconds / flopsPerSecond, row.bytes / seconds / copyBytesPerSecond] as const;

@@ -5,15 +5,20 @@ import {
   type CollectiveHandle,
   type CollectiveOrder,
   collectiveOrderOf,
+  CollectiveSpans,
   type Communicators,
   type DeviceArray,
   type Executable,
   ExclusiveRun,
   type Graph,
   type MemoryPlan,
+  nodeArgsOf,
   type OwnedArray,
   type Place,
   rankAlong,
+  spanNameOf,
+  type SpanArgs,
+  spanned,
   type Tracer,
 } from "@skein/tensor-core";
 import type { ArrayBlock } from "./array-block.ts";
@@ -68,17 +73,16 @@ const maxBindGroups = 8;
 /** Commands of so many runs may wait on the device: enough that it never idles, few enough that memory stays bounded. */
 const maxRunsAhead = 2;
 
-/** A collective that its communicator has. */
+/** A collective that its communicator has; without a handle its result is there. */
 interface Begun {
   readonly handle: CollectiveHandle | undefined;
-  /** When it was handed over, on the tracer's clock. */
-  readonly seconds: number;
 }
 
 /** A collective under way: its request is handed over as soon as the operands have been read back. */
 interface Exchange {
   readonly started: Promise<Begun>;
   readonly outputs: readonly Uint8Array[];
+  readonly spans: CollectiveSpans | undefined;
   /** Give the host memory back, once. */
   readonly release: () => void;
 }
@@ -87,8 +91,8 @@ interface Exchange {
  * A graph bound to one device: pipelines and bind groups over fixed buffers, recorded anew each run.
  *
  * What was recorded before a collective is submitted there, and the operands are read back and handed to the communicator while the device goes on
- * with what follows. With a tracer, kernels are spans of the stream "compute", by the device's clock; a collective is one of "communication", from
- * when it was handed over until its result was there; and the time for which the host waited for it one of "host", since the device may work on.
+ * with what follows. With a tracer, kernels are spans by the device's clock, and a collective is one from when it was handed over, once its operands
+ * had been read back, until its result was there. While the host waits for it the device may work on.
  */
 export class WebGpuExecutable implements Executable {
   readonly workspaceBytes: number;
@@ -110,6 +114,8 @@ export class WebGpuExecutable implements Executable {
   private nextBufferId = 0;
   private compiled: Promise<unknown> | undefined;
   private readonly exclusive = new ExclusiveRun();
+  /** Of nodes by their number, once they were recorded. */
+  private readonly spanArgs = new Map<number, SpanArgs>();
 
   constructor(parts: ExecutableParts) {
     this.parts = parts;
@@ -195,12 +201,14 @@ export class WebGpuExecutable implements Executable {
   }
 
   private async prepare(): Promise<void> {
-    const { device } = this.parts;
+    const { device, tracer } = this.parts;
     device.check();
-    this.compiled ??= Promise.all(
-      [...this.dispatches.values()].map(async (dispatch) => {
-        dispatch.compiled = await dispatch.pipeline.ready;
-      }),
+    this.compiled ??= spanned(tracer, { name: "compile shaders", track: "host" }, () =>
+      Promise.all(
+        [...this.dispatches.values()].map(async (dispatch) => {
+          dispatch.compiled = await dispatch.pipeline.ready;
+        }),
+      ),
     );
     await this.compiled;
     while (this.inFlight.length >= maxRunsAhead) await this.inFlight.shift();
@@ -208,14 +216,15 @@ export class WebGpuExecutable implements Executable {
   }
 
   private async runSteps(inputs: readonly DeviceArray[], communicators: Communicators): Promise<GpuArray[]> {
-    const { device, tracer, plan, ledger } = this.parts;
+    const { device, plan, ledger } = this.parts;
+    const tracer = this.parts.tracer?.recording === true ? this.parts.tracer : undefined;
     const loan = new ArgumentLoan(this.parts, ledger, inputs);
     await this.open(loan);
     const timer = tracer !== undefined && device.facts.timestamps ? new StepTimer(device, () => tracer.now()) : undefined;
     const began = tracer?.now() ?? 0;
     const recorder = new Recorder(device, timer);
     try {
-      await this.record(recorder, communicators);
+      await this.record(recorder, communicators, tracer);
       for (const { from, to, bytes } of plan.copies) recorder.copy(this.bufferOf(from), from.offset, this.bufferOf(to), to.offset, bytes);
       recorder.resolve();
     } catch (error) {
@@ -232,7 +241,7 @@ export class WebGpuExecutable implements Executable {
     return outputs;
   }
 
-  private async record(recorder: Recorder, communicators: Communicators): Promise<void> {
+  private async record(recorder: Recorder, communicators: Communicators, tracer: Tracer | undefined): Promise<void> {
     const { facts, gpu } = this.parts.device;
     const bound = workPerSubmission(facts, this.parts.choices);
     const exchanges = new Map<number, Exchange>();
@@ -249,7 +258,7 @@ export class WebGpuExecutable implements Executable {
           recorder.submit(); // the queue writes before what is recorded later, and after what was submitted
           gpu.queue.writeBuffer(this.buffer(step.output), step.output.offset, Int32Array.of(rankAlong(step.node, communicators)));
         } else if (step.kind === "start") {
-          const exchange = this.beginExchange(recorder, step, communicators, order);
+          const exchange = this.beginExchange(recorder, step, communicators, order, tracer);
           order = exchange.started;
           exchanges.set(index, exchange);
         } else {
@@ -311,9 +320,12 @@ export class WebGpuExecutable implements Executable {
     step: LoweredStep & { readonly kind: "start" },
     communicators: Communicators,
     order: Promise<unknown>,
+    tracer: Tracer | undefined,
   ): Exchange {
-    const { device, hostMemory, tracer } = this.parts;
+    const { device, hostMemory } = this.parts;
     const { plan } = step;
+    const since = tracer?.now() ?? 0;
+    const spans = tracer && new CollectiveSpans(tracer, step.node, plan, communicators);
     const inPlace = plan.inputBytes[0] === plan.outputBytes[0] && (plan.request.kind === "all-reduce" || plan.request.kind === "broadcast");
     const inputs = plan.inputBytes.map((bytes) => hostMemory.allocate(bytes));
     const outputs = inPlace ? inputs : plan.outputBytes.map((bytes) => hostMemory.allocate(bytes));
@@ -325,8 +337,8 @@ export class WebGpuExecutable implements Executable {
       await Promise.allSettled([order, ...reads]); // whatever fails, no read goes on in buffers that are given back
       await order; // after one that could not start none may: a peer would take the next for it
       await Promise.all(reads);
-      const seconds = tracer?.now() ?? 0;
-      return { handle: beginCollective(plan, inputs, outputs, communicators), seconds };
+      spans?.handedOver();
+      return { handle: beginCollective(plan, inputs, outputs, communicators) };
     })();
     started.catch(() => undefined); // told where it is awaited
     let held = true;
@@ -335,20 +347,21 @@ export class WebGpuExecutable implements Executable {
       held = false;
       for (const bytes of new Set([...inputs, ...outputs])) hostMemory.release(bytes);
     };
-    return { started, outputs, release };
+    spans?.started(since);
+    return { started, outputs, spans, release };
   }
 
   private async finishExchange(start: number, exchanges: Map<number, Exchange>, communicators: Communicators): Promise<void> {
-    const { device, tracer } = this.parts;
+    const { device } = this.parts;
     const step = this.steps[start] as LoweredStep & { readonly kind: "start" };
-    const { started, outputs, release } = exchanges.get(start)!;
-    const { handle, seconds } = await started;
-    const reached = tracer?.now() ?? 0;
+    const { started, outputs, spans, release } = exchanges.get(start)!;
+    const { handle } = await started;
+    spans?.reached();
     // Of a request whose wait fails, the communicator may still write the result: that memory is lost with the group.
     if (handle !== undefined) await communicators[step.plan.axis]!.wait(handle);
     try {
       device.check();
-      if (tracer !== undefined) recordCollective(tracer, step, seconds, reached);
+      spans?.done(step.plan, handle, communicators);
       step.outputs.forEach((result, i) => {
         const bytes = outputs[i]!;
         if (bytes.byteLength > 0) device.gpu.queue.writeBuffer(this.buffer(result), result.offset, padded(bytes));
@@ -360,16 +373,18 @@ export class WebGpuExecutable implements Executable {
 
   private async recordSpans(tracer: Tracer, timer: StepTimer | undefined, began: number): Promise<void> {
     const { graph, device } = this.parts;
-    const span = (name: string, startSeconds: number, durationSeconds: number): void =>
-      tracer.record({ name, category: "compute", rank: 0, stream: "compute", startSeconds, durationSeconds });
     if (timer === undefined) {
       await device.settle(device.gpu.queue.onSubmittedWorkDone());
-      span("step (this adapter has no timestamps)", began, tracer.now() - began);
+      const name = "all kernels (this adapter has no timestamps)";
+      tracer.record({ name, track: "compute", startSeconds: began, endSeconds: tracer.now() });
       return;
     }
     for (const { owner, begin, end } of await timer.read()) {
-      const { op, scope } = graph.nodes[owner]!;
-      span(labelOf(op, scope), begin, end - begin);
+      const node = graph.nodes[owner]!;
+      let args = this.spanArgs.get(owner);
+      if (args === undefined) this.spanArgs.set(owner, (args = nodeArgsOf(node)));
+      const name = spanNameOf(node.op, node.scope);
+      tracer.record({ name, track: "compute", startSeconds: begin, endSeconds: Math.max(begin, end), args });
     }
   }
 
@@ -421,27 +436,3 @@ export class WebGpuExecutable implements Executable {
     });
   }
 }
-
-const labelOf = (op: string, scope: string): string => (scope === "" ? op : `${op} ${scope}`);
-
-/** Record a collective whose result has just come: `begun` when it was handed over, waited for since the host had `reached` its done. Seconds. */
-const recordCollective = (
-  tracer: Tracer,
-  { node, plan }: LoweredStep & { readonly kind: "start" },
-  begun: number,
-  reached: number,
-): void => {
-  const ended = tracer.now();
-  const { kind } = plan.request;
-  const span = (op: string, stream: string, from: number): void =>
-    tracer.record({
-      name: labelOf(op, node.scope),
-      category: "communication",
-      rank: 0,
-      stream,
-      startSeconds: from,
-      durationSeconds: ended - from,
-    });
-  span(`wait ${kind}`, "host", reached);
-  span(kind, "communication", begun);
-};

@@ -11,6 +11,7 @@ import {
   optimize,
   type OwnedArray,
   planMemory,
+  spanned,
   standardInPlaceRule,
   widenHalf,
 } from "@skein/tensor-core";
@@ -92,16 +93,20 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
     device,
     compile: (source: Graph, { donate = [], tracer, collectiveOrder }: CompileOptions = {}): Executable => {
       device.check();
-      const graph = prepareForWebGpu(source, facts, collectiveOrder);
+      const host = <T>(name: string, work: () => T): T => spanned(tracer, { name, track: "host" }, work);
+      const graph = host("optimize", () => prepareForWebGpu(source, facts, collectiveOrder));
       checkSupport(graph, facts);
-      const plan = planMemory(graph, {
-        donate,
-        alignment: Math.max(256, facts.bindingAlignment),
-        viewAlignment: facts.bindingAlignment,
-        maxSlabBytes: facts.maxBufferBytes,
-        inPlace: inPlaceRule,
-      });
-      return new WebGpuExecutable({ graph, plan, device, pool, pipelines, ledger, hostMemory, choices, donate, tracer });
+      const plan = host("plan memory", () =>
+        planMemory(graph, {
+          donate,
+          alignment: Math.max(256, facts.bindingAlignment),
+          viewAlignment: facts.bindingAlignment,
+          maxSlabBytes: facts.maxBufferBytes,
+          inPlace: inPlaceRule,
+        }),
+      );
+      const parts = { graph, plan, device, pool, pipelines, ledger, hostMemory, choices, donate, tracer };
+      return host("bind kernels", () => new WebGpuExecutable(parts));
     },
     upload: (array) => ledger.open({ dtype: array.dtype, shape: array.shape }, uploadBytes(device, pool, array.bytes())),
     download: async (array) => {

@@ -68,6 +68,11 @@ export interface Communicator {
    * on being read and written, and their memory must not be used again.
    */
   wait(handle: CollectiveHandle): void | Promise<void>;
+  /**
+   * How a request was carried out, for traces: the name of an algorithm. Asked at once after its `wait`; `undefined` where that is no longer, or never was,
+   * known.
+   */
+  algorithmOf?(handle: CollectiveHandle): string | undefined;
   /** Payload bytes that this rank has sent to others so far, but for what ranks agree on by `exchangeTexts`. */
   bytesSent(): number;
   /** Ranks of the world that this group is made of, in its order. */

@@ -35,6 +35,7 @@ export {
 export { excerpt } from "./excerpt.ts";
 export { ArgumentLoan, type Signature } from "./execution/argument-loan.ts";
 export { ArrayLedger, type ArrayState, OwnedArray } from "./execution/array-ledger.ts";
+export { CollectiveSpans, nodeArgsOf, spanNameOf } from "./execution/node-spans.ts";
 export { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./execution/collective-plan.ts";
 export { ExclusiveRun } from "./execution/exclusive-run.ts";
 export { type KernelNode, kernelNodeOf } from "./execution/kernel-node.ts";
@@ -72,7 +73,7 @@ export {
   type Shape,
   type TensorSpec,
 } from "./shape.ts";
-export { type Span, SpanRecorder, type Tracer } from "./tracer.ts";
+export { type RankSpans, type Span, type SpanArgs, spanned, SpanRecorder, type Track, type Tracer, tracks } from "./tracer.ts";
 export { flattenTree, leafPaths, type MapTree, mapTree, type Tree, type TreeStructure, unflattenTree, zipTrees } from "./tree.ts";
 export { vjp, valueAndGrad, valueAndGradWithAux } from "./autodiff/vjp.ts";
 export {

@@ -7,8 +7,8 @@ import type { Graph } from "./graph/graph.ts";
 import type { Tensor } from "./graph/tensor.ts";
 import { trace } from "./graph/trace.ts";
 import { NdArray } from "./nd-array.ts";
-import { sameSpec, type TensorSpec } from "./shape.ts";
-import type { Tracer } from "./tracer.ts";
+import { formatSpec, sameSpec, type TensorSpec } from "./shape.ts";
+import { spanned, type Tracer } from "./tracer.ts";
 import { flattenTree, leavesAlong, type MapTree, type TreeStructure, unflattenTree } from "./tree.ts";
 
 export interface JitOptions {
@@ -18,6 +18,8 @@ export interface JitOptions {
   readonly mesh?: Mesh;
   readonly communicators?: Communicators;
   readonly tracer?: Tracer;
+  /** What the function is called in traces. Default: its own name. */
+  readonly name?: string;
   /** Most signatures that are kept compiled, each with a workspace; beyond, the one that was not called for longest is released. The same on all ranks, which compile together. Default: 32. */
   readonly maxExecutables?: number;
   /** Rewrites of the traced graph, in order, before it is compiled: `mixedPrecision`. Default: none. */
@@ -80,18 +82,23 @@ export const jit = <Args extends readonly unknown[], Result>(
     options.mesh ?? Object.fromEntries(Object.entries(options.communicators ?? {}).map(([axis, group]) => [axis, group.worldSize]));
 
   const compile = (args: readonly unknown[]): CacheEntry => {
-    const traced = trace(fn, args as unknown as Args, { mesh });
+    const { tracer } = options;
+    const host = <T>(name: string, work: () => T): T => spanned(tracer, { name, track: "host" }, work);
+    const traced = host("trace", () => trace(fn, args as unknown as Args, { mesh }));
     let end = 0;
     const donate = args.flatMap((arg, position) => {
       const begin = end;
       end += flattenTree(arg).leaves.length;
       return options.donate?.includes(position) ? Array.from({ length: end - begin }, (_, i) => begin + i) : [];
     });
-    const graph = (options.passes ?? []).reduce((current, pass) => pass(current), traced.graph);
+    const graph = host("passes", () => (options.passes ?? []).reduce((current, pass) => pass(current), traced.graph));
     const executable = agreeOnOrder(
       (collectiveOrder) =>
-        backend.compile(graph, { donate, ...(collectiveOrder && { collectiveOrder }), ...(options.tracer && { tracer: options.tracer }) }),
+        host(`compile for ${backend.name}`, () =>
+          backend.compile(graph, { donate, ...(collectiveOrder && { collectiveOrder }), ...(tracer && { tracer }) }),
+        ),
       options.communicators ?? {},
+      tracer,
     );
     const specs = traced.graph.inputs.map((id) => traced.graph.nodes[id]!.specs[0]!);
     const entry: CacheEntry = { structure: traced.inputs, specs, executable, outputs: traced.outputs };
@@ -117,7 +124,20 @@ export const jit = <Args extends readonly unknown[], Result>(
       if (position > 0) cache.unshift(...cache.splice(position, 1));
       return run(entry, leaves);
     }
-    return run(compile(args), flattenTree<TensorSpec>(args).leaves);
+    const { leaves } = flattenTree<TensorSpec>(args);
+    const entry = compileAsSpan(args, leaves);
+    return run(entry instanceof Promise ? await entry : entry, leaves); // at once where it is there: another call may release it later
+  };
+
+  /** Compile, and record it until all ranks have agreed. */
+  const compileAsSpan = (args: readonly unknown[], leaves: readonly TensorSpec[]): CacheEntry | Promise<CacheEntry> => {
+    const { tracer, name = fn.name } = options;
+    if (tracer === undefined) return compile(args);
+    const span = { name: `compile ${name}`.trimEnd(), track: "host", args: { signature: leaves.map(formatSpec).join(" ") } } as const;
+    return spanned(tracer, span, () => {
+      const entry = compile(args);
+      return entry.executable instanceof Promise ? settled(entry).then(() => entry) : entry;
+    });
   };
 
   const run = async (entry: CacheEntry, leaves: readonly TensorSpec[]): Promise<unknown> => {

@@ -97,7 +97,7 @@ const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
       note: (line) => input.progress.note(line),
     });
     removeMarks(nodeFiles, output);
-    if (tracePath !== undefined) writeChromeTrace(tracePath, ledger.spans);
+    if (tracePath !== undefined) writeChromeTrace(tracePath, ledger.traces);
     const finished = ledger.step >= prepared.totalSteps && ledger.evaluation !== undefined;
     if (!finished) return { step: ledger.step, checkpoint: ledger.checkpoint };
     const summary = ledger.summary();

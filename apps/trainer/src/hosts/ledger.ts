@@ -1,6 +1,6 @@
 import { denseBytes } from "@skein/compressors";
 import { positionOf } from "@skein/data";
-import type { Span } from "@skein/tensor-core";
+import type { RankSpans, Span } from "@skein/tensor-core";
 import type { BackendName } from "../backend.ts";
 import { type Checkpoint, commitCheckpoint } from "../checkpoint.ts";
 import type { Manifest } from "../checkpoint-manifest.ts";
@@ -59,7 +59,8 @@ export class Ledger {
   evaluation: EvaluationSums | undefined;
   private plan: ExchangePlan | undefined;
   private exposedSeconds = 0;
-  readonly spans: Span[] = [];
+  private readonly spans: Span[][] = [];
+  private readonly processes: string[] = [];
   /** Peak resident bytes of each process that ran ranks. */
   private readonly memoryOfProcesses = new Map<string, number>();
   private readonly input: LedgerInput;
@@ -112,11 +113,12 @@ export class Ledger {
       case "links":
         return; // of another task
       case "spans":
-        for (const span of message.spans) this.spans.push(span); // spread, a long trace is more arguments than the stack holds
+        for (const span of message.spans) (this.spans[rank] ??= []).push(span); // spread, a long trace is more arguments than the stack holds
         return;
       case "done":
         this.step = message.step;
         this.bytesSent = Math.max(this.bytesSent, message.bytesSent);
+        this.processes[rank] = message.process;
         this.memoryOfProcesses.set(message.process, message.peakMemoryBytes);
     }
   }
@@ -188,6 +190,11 @@ export class Ledger {
     const { output, checkpointSecret } = this.input;
     this.checkpoint = commitCheckpoint(nodeFiles, output, manifest, job.checkpoint.keep, checkpointSecret);
     this.input.metrics.record({ type: "checkpoint", step, folder: this.checkpoint });
+  }
+
+  /** What ranks have told of their time, by rank. */
+  get traces(): readonly RankSpans[] {
+    return this.spans.map((spans, rank) => ({ rank, process: this.processes[rank], spans }));
   }
 
   summary(): Summary {

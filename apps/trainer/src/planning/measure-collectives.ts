@@ -25,10 +25,9 @@ const callsEach = 4;
 
 /** Seconds from the begin of the first collective to the end of the last. */
 const spanned = (spans: readonly Span[]): number => {
-  const found = spans.filter(({ stream }) => stream === "communication");
+  const found = spans.filter(({ track }) => track === "collectives");
   if (found.length === 0) throw new InvariantError("the backend recorded no collective");
-  const ends = found.map(({ startSeconds, durationSeconds }) => startSeconds + durationSeconds);
-  return Math.max(...ends) - Math.min(...found.map(({ startSeconds }) => startSeconds));
+  return Math.max(...found.map(({ endSeconds }) => endSeconds)) - Math.min(...found.map(({ startSeconds }) => startSeconds));
 };
 
 /**

@@ -32,7 +32,7 @@ export interface ProfileInput {
 
 /** When the collective of each bucket was started in one step, in seconds after the loss of all ranks was asked for: the end of the forward pass. */
 const startsOf = (spans: readonly Span[], numBuckets: number): readonly number[] => {
-  const begun = spans.filter(({ stream }) => stream === "communication");
+  const begun = spans.filter(({ track }) => track === "collectives");
   const startOf = (what: string, is: (name: string) => boolean): number => {
     const found = begun.find(({ name }) => is(name));
     if (found === undefined) throw new InvariantError(`the backend recorded no collective of ${what} among ${begun.length}`);

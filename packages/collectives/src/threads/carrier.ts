@@ -8,8 +8,9 @@ import { algorithmSelector } from "../select.ts";
 import { groupTransport } from "../transport/group-transport.ts";
 import type { Transport } from "../transport/transport.ts";
 import { directAllGather } from "../algorithms/direct-all-gather.ts";
-import { type Control, groupOf, kindOf, type Preference } from "./control.ts";
-import type { PostedRequest } from "./lane.ts";
+import { algorithms } from "../algorithms/table.ts";
+import { type Control, groupOf, kindOf, type Preference, requestWord } from "./control.ts";
+import type { NextRequest, PostedRequest } from "./lane.ts";
 
 /** Collectives that an engine brings along, such as MPI's: one more row of the algorithm table. */
 export interface NativeCollectives {
@@ -62,34 +63,53 @@ interface Selector {
 const adds = (kind: CollectiveRequest["kind"]): boolean => kind === "all-reduce" || kind === "reduce-scatter";
 
 /** One way for all, whatever this rank would choose by: that ranks choose by different things is found out by an agreement. */
-const agreementSchedule = ({ input }: PostedRequest, { rank, worldSize }: Transport): Schedule =>
-  directAllGather.schedule({ rank, worldSize, elementCount: input.byteLength });
+const agreementPlan = ({ input }: PostedRequest, { rank, worldSize }: Transport): Planned => ({
+  schedule: directAllGather.schedule({ rank, worldSize, elementCount: input.byteLength }),
+  algorithm: directAllGather.name,
+});
+
+/** What carries requests out, by the codes that are written into them, from 1 on. */
+const carriedBy: readonly string[] = ["native", "ragged", ...algorithms.map(({ name }) => name)];
+const codes: ReadonlyMap<string, number> = new Map(carriedBy.map((name, i) => [name, i + 1]));
+
+/** The name of what has carried a request out; `undefined` for what has none. */
+export const algorithmNamed = (code: number): string | undefined => carriedBy[code - 1];
+
+interface Planned {
+  readonly schedule: Schedule;
+  readonly algorithm: string;
+}
 
 /** Turns the requests of one lane into walks. */
 export class Carrier {
   private readonly parts: CarrierParts;
   private readonly selectors = new Map<string, Selector>();
-  private readonly schedules = new Map<string, Schedule>();
+  private readonly schedules = new Map<string, Planned>();
   private readonly groups = new Map<number, Transport>();
 
   constructor(parts: CarrierParts) {
     this.parts = parts;
   }
 
-  /** The walk of a request. @returns bytes sent. */
-  *carry(request: PostedRequest): Walk<number> {
+  /** The walk of a request, which is told what carries it out. @returns bytes sent. */
+  *carry(request: NextRequest): Walk<number> {
     const { arithmetic, memory } = this.parts;
     const group = groupOf(request.tag);
     const isAgreement = kindOf(request.tag) === "agreement";
     const native = group === 0 && !isAgreement ? this.runNative(request) : undefined;
     if (native !== undefined) {
+      this.tell(request, "native");
       yield* settled(native);
       return leastBytes(request, this.parts.transport.worldSize);
     }
     this.parts.transport.describe?.(request.dtype);
     const transport = this.transportOf(group);
-    if (request.ragged !== undefined) return yield* walkRagged(request, request.tag, transport, arithmetic);
-    const schedule = isAgreement ? agreementSchedule(request, transport) : this.scheduleOf(request, transport, group);
+    if (request.ragged !== undefined) {
+      this.tell(request, "ragged");
+      return yield* walkRagged(request, request.tag, transport, arithmetic);
+    }
+    const { schedule, algorithm } = isAgreement ? agreementPlan(request, transport) : this.planOf(request, transport, group);
+    this.tell(request, algorithm);
     const bytes = scratchBytes(schedule, request.dtype);
     const scratch = bytes === 0 ? undefined : memory.take(bytes);
     try {
@@ -98,6 +118,10 @@ export class Carrier {
       if (scratch !== undefined) memory.give(scratch);
     }
     return isAgreement ? 0 : sentElements(schedule) * bytesPerElement[request.dtype];
+  }
+
+  private tell({ at }: NextRequest, algorithm: string): void {
+    this.parts.control.words[at + requestWord.algorithm] = codes.get(algorithm) ?? 0;
   }
 
   /** Engines add in an order of their own, so a sum in rank order is not for them, unless it has but two parts. */
@@ -117,7 +141,7 @@ export class Carrier {
   }
 
   /** Training repeats the same few requests, so schedules are kept. */
-  private scheduleOf(request: PostedRequest, transport: Transport, group: number): Schedule {
+  private planOf(request: PostedRequest, transport: Transport, group: number): Planned {
     const { rank, worldSize } = transport;
     const { kind, dtype, root, to, from } = request;
     const elementCount = elementsOf(request, worldSize);
@@ -136,8 +160,9 @@ export class Carrier {
       ...(to !== undefined && { to }),
       ...(from !== undefined && { from }),
     });
-    this.schedules.set(key, schedule);
-    return schedule;
+    const planned: Planned = { schedule, algorithm: algorithm.name };
+    this.schedules.set(key, planned);
+    return planned;
   }
 
   /** The choice of algorithms for a group. Integers add alike in every order. */

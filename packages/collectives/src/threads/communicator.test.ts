@@ -1,6 +1,6 @@
 import type { CollectiveRequest } from "@skein/tensor-core";
 import { expect, test } from "vitest";
-import { type WorldConnection, controlBytes } from "./control.ts";
+import { controlBytes, queueLength, type WorldConnection } from "./control.ts";
 import { joinWorld } from "./communicator.ts";
 
 const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
@@ -123,4 +123,18 @@ test("a peer that never comes is named after the timeout, and again on every lat
   for (let again = 0; again < 2; again++)
     expect(() => communicator.wait(handle)).toThrow(/rank 1 did not take part in all-reduce #1 within 50 ms/);
   expect(() => communicator.start(request)).toThrow(/the group is unusable now/);
+});
+
+test("what carried a request out is told after its wait, until its place in the queue is another's", () => {
+  const communicator = joinWorld(connection(1));
+  const request = { dtype: "f32", input: region(0, 32), output: region(64, 32) } as const;
+  const begin = (kind: "all-reduce" | "all-gather"): ReturnType<typeof communicator.start> => {
+    const handle = communicator.start({ ...request, kind });
+    communicator.wait(handle);
+    return handle;
+  };
+  const [first, second] = [begin("all-reduce"), begin("all-gather")];
+  expect([first, second].map((handle) => communicator.algorithmOf?.(handle))).toEqual(["direct-all-reduce", "direct-all-gather"]);
+  for (let i = 0; i < queueLength - 1; i++) begin("all-gather");
+  expect([first, second].map((handle) => communicator.algorithmOf?.(handle))).toEqual([undefined, "direct-all-gather"]);
 });

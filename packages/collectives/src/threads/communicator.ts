@@ -3,6 +3,7 @@ import { carryBlocking } from "../execute.ts";
 import { RanksDisagreeError } from "../errors.ts";
 import { type Facts, requireSameFacts } from "../facts.ts";
 import type { Later } from "../transport/transport.ts";
+import { algorithmNamed } from "./carrier.ts";
 import { checkRequest } from "./check-request.ts";
 import { type Control, groupLimit, laneCount, requestWord, tagOf, type WorldConnection } from "./control.ts";
 import { RankLanes } from "./rank-lanes.ts";
@@ -135,6 +136,11 @@ class Member {
     }
   }
 
+  algorithmOf({ id }: CollectiveHandle): string | undefined {
+    const code = this.lanes[id % laneCount]!.lane.algorithmOf(Math.floor(id / laneCount) | 0);
+    return code === undefined ? undefined : algorithmNamed(code);
+  }
+
   private waitForMail(later: Later<unknown>, tag: number): void {
     if (!this.control.waitUntil(later.ready, "mail")) later.expire();
     this.control.throwIfUnusable(tag);
@@ -162,6 +168,7 @@ const communicatorOf = (member: Member, group: number, members: readonly number[
       return member.start(request, tagOf(sequence, request.kind, group));
     },
     wait: (handle) => member.wait(handle),
+    algorithmOf: (handle) => member.algorithmOf(handle),
     bytesSent: () => member.bytesSent(),
     members,
     exchangeTexts: (text) => member.exchangeTexts(text, 0),

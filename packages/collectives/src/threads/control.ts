@@ -57,6 +57,8 @@ export const requestWord = {
   rowsBytes: 12,
   receivedRows: 13,
   receivedRowsBytes: 14,
+  /** Written by who carries it out: a code of `algorithmNamed`. */
+  algorithm: 15,
 } as const;
 
 export const kinds: readonly CollectiveKind[] = [

@@ -9,6 +9,12 @@ export interface PostedRequest extends CollectiveRequest {
   readonly tag: number;
 }
 
+/** A request that is to be carried out next. */
+export interface NextRequest extends PostedRequest {
+  /** Where it lies: index of its first word. */
+  readonly at: number;
+}
+
 // A region lies in a request as its address and, in the next word, its length.
 
 const endOf = (words: Int32Array, at: number): number => (words[at]! >>> 0) + (words[at + 1]! >>> 0);
@@ -101,13 +107,19 @@ export class Lane {
     return sequence;
   }
 
+  /** What carried out a request that is done: a code, or `undefined` once its place in the queue is another's. */
+  algorithmOf(sequence: number): number | undefined {
+    if (((this.posted - sequence) | 0) >= queueLength) return undefined;
+    return this.control.words[this.control.requestAt(this.index, sequence) + requestWord.algorithm];
+  }
+
   private announce(): void {
     this.control.ring(this.control.rank, "requests");
     if (this.control.companionBusy) this.control.ring(this.control.rank, "mail");
   }
 
   /** The oldest request that is not done. Hold the lock. Called for each request, some of which take microseconds: makes nothing but what it returns. */
-  next(): PostedRequest {
+  next(): NextRequest {
     const { words } = this.control;
     const at = this.control.requestAt(this.index, (this.done + 1) | 0);
     const capacity = words[at + requestWord.capacity]!;
@@ -121,7 +133,8 @@ export class Lane {
     const kind = kindOf(tag);
     const to = words[at + requestWord.to]!;
     const from = words[at + requestWord.from]!;
-    const request: { -readonly [key in keyof PostedRequest]: PostedRequest[key] } = {
+    const request: { -readonly [key in keyof NextRequest]: NextRequest[key] } = {
+      at,
       tag,
       kind: kind === "agreement" ? "all-gather" : kind,
       dtype: dtypes[words[at + requestWord.dtype]!]!,

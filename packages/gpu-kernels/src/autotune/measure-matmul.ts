@@ -1,5 +1,6 @@
 import { ArgumentError, type DeviceArray, type Executable, matmul, NdArray, SpanRecorder, type Tensor, trace } from "@skein/tensor-core";
 import type { DeviceFacts, MatmulRequest } from "../kernel.ts";
+import { kernelSeconds } from "../kernel-seconds.ts";
 import { matmulVariant, supportedVariants } from "../kernels/matmul/variants.ts";
 import { createWebGpuBackend, type WebGpuBackend } from "../webgpu-backend.ts";
 import type { MatmulMeasurement } from "./matmul-model.ts";
@@ -177,7 +178,7 @@ const secondsByTimestamps = async ({ run, repeats, best }: Timed, tracer: SpanRe
   for (let i = 0; i <= repeats; i++) {
     tracer.spans.length = 0;
     await run();
-    const time = tracer.spans.reduce((sum, { durationSeconds }) => sum + durationSeconds, 0);
+    const time = kernelSeconds(tracer.spans);
     if (i > 0) times.push(time);
     if (i === 1 && time > hopeless * best) return time;
   }

@@ -1,5 +1,6 @@
 import type { Executable } from "../backend.ts";
 import type { Communicator, Communicators } from "../communicator.ts";
+import { spanned, type Tracer } from "../tracer.ts";
 import { canonicalOrder, type RankCollectives } from "../passes/collective-order.ts";
 
 /** 64 bits of a text, in hexadecimal: FNV-1a over two words, each begun differently. For comparing, not against forgers. */
@@ -24,10 +25,13 @@ export const digestOf = (text: string): string => {
 export const agreeOnOrder = (
   compile: (order?: readonly number[]) => Executable,
   communicators: Communicators,
+  tracer?: Tracer,
 ): Executable | Promise<Executable> => {
   const executable = compile();
   const group = Object.values(communicators).find(({ worldSize }) => worldSize > 1);
-  return group === undefined ? executable : agreed(executable, compile, communicators, group);
+  if (group === undefined) return executable;
+  const span = { name: "agree on the order of collectives", track: "host" } as const;
+  return spanned(tracer, span, () => agreed(executable, compile, communicators, group));
 };
 
 const agreed = async (
