@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import packageJson from "../package.json" with { type: "json" };
 import { addCertsCommand } from "./certificates/certs-command.ts";
 import { surveyHardware } from "./choose-backend.ts";
 import { loadJob } from "./config.ts";
@@ -9,6 +10,7 @@ import { linksCommand } from "./links/links-command.ts";
 import { addMemberCommand } from "./members/member-command.ts";
 import { addLaunchCommand } from "./launch-targets/launch-command.ts";
 import { addMpiCommand } from "./members/mpi-command.ts";
+import { asTyped, sampleJob } from "./own-command.ts";
 import { prepare } from "./prepare.ts";
 import { resumeCommand, runCommand } from "./run-command.ts";
 import { type GlobalOptions, overridesOf, type RunOptions } from "./run-options.ts";
@@ -36,7 +38,10 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .option("--json", "print the result as one line of JSON")
     .option("--quiet", "no progress")
     .option("--no-color", "no colours")
+    .version(packageJson.version, "--version", "print the version")
     .showHelpAfterError("(add --help for the options)")
+    // Examples work when they are pasted; the columns above them stay as they are.
+    .configureOutput({ writeOut: (text) => void process.stdout.write(text.replaceAll(/^ {2}skein-train .*$/gm, (line) => asTyped(line))) })
     .exitOverride()
     .hook("preAction", (_, action) => {
       if (!action.optsWithGlobals<GlobalOptions>().color) process.env["NO_COLOR"] = "1";
@@ -71,7 +76,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
         .option("--resume-if-possible", "go on from the newest checkpoint in --output, where there is one"),
     ),
   )
-    .addHelpText("after", "\nExample:\n  skein-train run jobs/mnist.yaml --ranks 2 --set optimizer.kind=sgd")
+    .addHelpText("after", `\nExample:\n  skein-train run ${sampleJob()} --ranks 2 --set optimizer.kind=sgd`)
     .action(does(runCommand));
   withTrace(
     withOverrides(
@@ -81,7 +86,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .addHelpText("after", "\nExample:\n  skein-train resume runs/mnist/1")
     .action(does(resumeCommand));
   withOverrides(program.command("validate").description("check a job file").argument("<job>", "job file"))
-    .addHelpText("after", "\nExample:\n  skein-train validate jobs/mnist.yaml")
+    .addHelpText("after", `\nExample:\n  skein-train validate ${sampleJob()}`)
     .action(does(validateCommand));
   withOverrides(
     program
@@ -89,7 +94,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
       .description("say what this machine computes on, how fast, and what backend: auto would choose")
       .argument("[job]", "job file"),
   )
-    .addHelpText("after", "\nExample:\n  skein-train doctor jobs/mnist.yaml")
+    .addHelpText("after", `\nExample:\n  skein-train doctor ${sampleJob()}`)
     .action(does(doctorCommand));
   withOverrides(
     program
@@ -98,7 +103,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
       .argument("<job>", "job file")
       .option("--output <file>", "where the link file goes; default: links.json"),
   )
-    .addHelpText("after", "\nExample:\n  skein-train links jobs/mnist.yaml --transport tcp --ranks 2")
+    .addHelpText("after", `\nExample:\n  skein-train links ${sampleJob()} --transport tcp --ranks 2`)
     .action(does(linksCommand));
   addCertsCommand(program, finish);
   addLaunchCommand(program, finish);

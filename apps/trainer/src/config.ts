@@ -6,6 +6,7 @@ import type { z } from "zod";
 import { didYouMean } from "./did-you-mean.ts";
 import { ConfigError } from "./errors.ts";
 import type { Job } from "./job.ts";
+import { sampleJob } from "./own-command.ts";
 import { crossFieldFaults, jobSchema } from "./job-schema.ts";
 import { settleModules } from "./modules/settle-modules.ts";
 
@@ -293,7 +294,7 @@ export const readJobFile = (file: string): string => {
   try {
     return readTextFile(file, mostJobBytes).text;
   } catch (error) {
-    throw new ConfigError([`${file}: cannot be read (${(error as Error).message}); name a job file, such as apps/trainer/jobs/mnist.yaml`]);
+    throw new ConfigError([`${file}: cannot be read (${(error as Error).message}); name a job file, such as ${sampleJob()}`]);
   }
 };
 

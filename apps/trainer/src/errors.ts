@@ -1,4 +1,5 @@
 import { type ErrorKind, SkeinError } from "@skein/tensor-core";
+import { asTyped, resumeLine } from "./own-command.ts";
 
 /**
  * Exit codes of the command line. Whoever starts ranks again heeds them: wrong use fails again however often it is tried, and what is `temporary`
@@ -111,7 +112,7 @@ export const explainDiskFull = (error: unknown, output: string, checkpoint: stri
   const cure =
     checkpoint === undefined
       ? "free some space, or name a folder on another disk with --output"
-      : `free some space and continue with: skein-train resume ${output}`;
+      : `free some space and continue with: ${resumeLine(output)}`;
   return new DiskFullError(
     `the disk of ${output} is full, so the run was stopped (${code}); the unfinished checkpoint was removed, ${before}; ${cure}`,
     { cause: error },
@@ -134,4 +135,5 @@ export const exitCodeOf = ({ kind, code }: Pick<ErrorReport, "kind" | "code">): 
 };
 
 /** What people see: the message for errors that they can act on, the stack for our bugs. */
-export const formatError = ({ kind, message, stack }: ErrorReport): string => (kind === "invariant" ? `internal error: ${stack}` : message);
+export const formatError = ({ kind, message, stack }: ErrorReport): string =>
+  kind === "invariant" ? `internal error: ${stack}` : asTyped(message);

@@ -5,6 +5,7 @@ import { CheckpointError, ConfigError } from "./errors.ts";
 import { nodeFiles, replaceDurably } from "./files.ts";
 import type { Job } from "./job.ts";
 import { metricsFile } from "./metrics.ts";
+import { resumeLine } from "./own-command.ts";
 
 const jobFile = "job.json";
 
@@ -20,7 +21,7 @@ export const claimOutput = (name: string, asked: string | undefined): ClaimedFol
   if (asked !== undefined) {
     if (existsSync(join(asked, jobFile)))
       throw new ConfigError([
-        `--output ${asked}: the folder holds a run already; continue it with skein-train resume ${asked}, or name another folder`,
+        `--output ${asked}: the folder holds a run already; continue it with ${resumeLine(asked)}, or name another folder`,
       ]);
     return { path: asked, created: mkdirSync(asked, { recursive: true }) !== undefined };
   }
@@ -61,7 +62,7 @@ export const savedJob = async (output: string, overrides: readonly Override[]): 
   const path = join(output, jobFile);
   if (!existsSync(path)) {
     const run = dirname(dirname(output));
-    const hint = existsSync(join(run, jobFile)) ? `skein-train resume ${run}` : "the output folder of a run, such as runs/mnist/1";
+    const hint = existsSync(join(run, jobFile)) ? resumeLine(run) : "the output folder of a run, such as runs/mnist/1";
     throw new CheckpointError(`${output} holds no run: ${path} is not there; name ${hint}`);
   }
   return loadJob(path, overrides);

@@ -1,5 +1,6 @@
 import { styleText } from "node:util";
 import { createLogUpdate } from "log-update";
+import { asTyped } from "./own-command.ts";
 import { formatSeconds } from "./summary.ts";
 
 /** Where a run stands. */
@@ -86,5 +87,6 @@ export const makeProgress = ({
   readonly clock?: () => number;
 }): Progress => {
   if (quiet) return { update: () => {}, note: () => {}, close: () => {} };
-  return stream.isTTY ? terminalProgress(stream, clock) : plainProgress((line) => void stream.write(`${line}\n`), clock);
+  const progress = stream.isTTY ? terminalProgress(stream, clock) : plainProgress((line) => void stream.write(`${line}\n`), clock);
+  return { ...progress, note: (line) => progress.note(asTyped(line)) };
 };

@@ -5,6 +5,7 @@ import { exitCodeOfSignal, onInterrupt, type StopCause } from "./interrupts.ts";
 import { launchedHost, launchedPlace, takeLaunchedPart } from "./hosts/launched-process.ts";
 import { discoverRank } from "./hosts/rank-discovery.ts";
 import { localHost } from "./hosts/local-host.ts";
+import { asTyped, resumeLine } from "./own-command.ts";
 import { savedJob } from "./output-folder.ts";
 import { makeProgress } from "./progress.ts";
 import { type JobRun, runJob } from "./run-job.ts";
@@ -42,7 +43,7 @@ const execute = async (run: Pick<JobRun, "job" | "host" | "maxRestarts" | "outpu
       return exitCodes.ok;
     }
     process.stderr.write(
-      `stopped after step ${step} of ${prepared.totalSteps}; saved ${checkpoint}; continue with: skein-train resume ${output}\n`,
+      asTyped(`stopped after step ${step} of ${prepared.totalSteps}; saved ${checkpoint}; continue with: ${resumeLine(output)}\n`),
     );
     return exitCodeOfSignal(cause ?? "SIGTERM");
   } catch (error) {

@@ -127,7 +127,7 @@ test("a run one of whose certificates is revoked ends, names the rank, and goes 
   expect((await certs("revoke", "--rank", "1")).code).toBe(0);
   const { code, stderr } = await running.ended;
   expect(code).toBe(exitCodes.usage);
-  expect(stderr).toMatch(/rank 1.*: its certificate \(of rank 1, serial number [0-9A-F]+\) was revoked; .*skein-train certs renew/);
+  expect(stderr).toMatch(/rank 1.*: its certificate \(of rank 1, serial number [0-9A-F]+\) was revoked; .* certs renew/);
   expect(stderr).not.toMatch(/going on from|^\s+at /m);
   const refused = await skeinTrain(folder, "resume", "run");
   expect([refused.code, refused.stderr]).toEqual([

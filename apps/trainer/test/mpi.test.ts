@@ -71,5 +71,5 @@ test("without the addon the run says how to build it", async (context) => {
   if (missing.length > 0) return context.skip(reason);
   const ended = await startWith({ env: { SKEIN_MPI_ADDON: join(folder, "none.node") } }, folder, "run", "job.yaml", "--transport", "mpi")
     .ended;
-  expectTold(ended, /none\.node.*skein-train mpi build/s, 1);
+  expectTold(ended, /none\.node.* mpi build/s, 1);
 });

@@ -115,7 +115,7 @@ test.each(["SIGINT", "SIGTERM"] as const)(
     await until(running, reached(join(folder, "cut"), 30));
     running.child.kill(signal);
     const { code, stderr } = await running.ended;
-    expect(stderr).toMatch(/stopped after step \d+ of 120; saved cut\/checkpoints\/step-\d{8}; continue with: skein-train resume cut\n$/);
+    expect(stderr).toMatch(/stopped after step \d+ of 120; saved cut\/checkpoints\/step-\d{8}; continue with: \S.* resume cut\n$/);
     expect(code).toBe(signal === "SIGINT" ? 130 : 143);
     expect((await skeinTrain(folder, "resume", "cut")).code).toBe(0);
     expectSame("cut", 4);

@@ -5,6 +5,7 @@ import { defaultAuthorityDays, defaultDays, writeCertificates } from "./certific
 import { renewCertificates } from "./renew-certificates.ts";
 import { revokeCertificates } from "./revoke-certificates.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
+import { asTyped } from "../own-command.ts";
 
 interface InitOptions {
   readonly ranks: string;
@@ -47,7 +48,7 @@ const rankList = (text: string | undefined): number[] | undefined =>
   });
 
 const print = (json: boolean | undefined, facts: object, lines: readonly string[]): void => {
-  process.stdout.write(`${json === true ? JSON.stringify(facts) : lines.join("\n")}\n`);
+  process.stdout.write(`${json === true ? JSON.stringify(facts) : asTyped(lines.join("\n"))}\n`);
 };
 
 const initCommand = async (options: InitOptions): Promise<void> => {

@@ -6,6 +6,7 @@ import { nodeFiles, replaceDurably } from "../files.ts";
 import type { Interruption } from "./interruption.ts";
 import { Ledger, type LedgerInput } from "./ledger.ts";
 import type { Assignment, Trouble } from "../messages.ts";
+import { resumeLine } from "../own-command.ts";
 import { leaveMark, removeMark, removeMarks } from "../output-mark.ts";
 import type { RankHost } from "./rank-host.ts";
 import { RestartBudget } from "./restart-budget.ts";
@@ -63,7 +64,7 @@ export const launch = async (input: LaunchInput): Promise<Outcome> => {
           : undefined;
       const restarts = budget.spend(resume?.manifest.step ?? 0);
       if (restarts === undefined) {
-        if (resumable) progress.note(`to go on from the newest checkpoint: skein-train resume ${output}`);
+        if (resumable) progress.note(`to go on from the newest checkpoint: ${resumeLine(output)}`);
         throw error;
       }
       metrics.rewind(resume?.manifest.step ?? 0);

@@ -22,6 +22,7 @@ import { shellCommand } from "./shell-quote.ts";
 import { slurm } from "./slurm.ts";
 import { supervise } from "./supervise.ts";
 import { trainjob } from "./trainjob.ts";
+import { asTyped, sampleJob } from "../own-command.ts";
 import { claimOutput } from "../output-folder.ts";
 import { newestStep } from "../checkpoint.ts";
 import { nodeFiles } from "../files.ts";
@@ -42,7 +43,7 @@ const program: readonly string[] = [process.execPath, ...process.execArgv, fileU
 /** 256 random bits. */
 const newJoinSecret = (): string => randomBytes(32).toString("hex");
 
-const note = (line: string): void => void process.stderr.write(`${line}\n`);
+const note = (line: string): void => void process.stderr.write(`${asTyped(line)}\n`);
 
 /** Files on standard output, fit to be redirected; secrets only by how to make them. */
 const printFiles = (files: readonly LaunchFile[], command: readonly string[], json: boolean): void => {
@@ -229,7 +230,7 @@ export const addLaunchCommand = (parent: Command, finish: (code: number) => void
     .option("--set <key=value>", "replace a value of the job; may be repeated", collect, [])
     .addHelpText(
       "after",
-      "\nExamples:\n  skein-train launch jobs/mnist.yaml --target mpirun --ranks 4 --submit\n  skein-train launch jobs/mnist.yaml --target slurm --ranks 8 --nodes 2 --time 04:00:00 --insecure --submit\n  skein-train launch jobs/mnist.yaml --target jobset --ranks 4 --image registry.example/skein:1 --claim runs --certificates skein-certs",
+      `\nExamples:\n  skein-train launch ${sampleJob()} --target mpirun --ranks 4 --submit\n  skein-train launch ${sampleJob()} --target slurm --ranks 8 --nodes 2 --time 04:00:00 --insecure --submit\n  skein-train launch ${sampleJob()} --target jobset --ranks 4 --image registry.example/skein:1 --claim runs --certificates skein-certs`,
     )
     .action(async (file: string, _: unknown, command: Command) =>
       finish(await launchCommand(file, command.optsWithGlobals<CommandOptions>())),

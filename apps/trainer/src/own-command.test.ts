@@ -1,0 +1,68 @@
+import { expect, test } from "vitest";
+import { asTyped, ownCommand, resumeLine, type Surroundings } from "./own-command.ts";
+
+const launcher = "/home/ada/project/node_modules/skein-train/bin/skein-train.js";
+const local = "/home/ada/project/node_modules/.bin/skein-train";
+
+/** A machine with Node on PATH; links lead from bins to the launcher. */
+const machine = ({ files = [], ...own }: Partial<Surroundings> & { readonly files?: readonly string[] } = {}): Surroundings => ({
+  program: local,
+  node: "/usr/bin/node",
+  nodeOptions: [],
+  folder: "/home/ada/project",
+  env: { PATH: "/usr/local/bin:/usr/bin" },
+  exists: (path) => ["/usr/bin/node", ...files].includes(path),
+  real: (path) => (path.endsWith("bin/skein-train") ? launcher : path),
+  ...own,
+});
+
+const npm = { PATH: "/home/ada/project/node_modules/.bin:/usr/bin", npm_config_user_agent: "npm/11.19.1 node/v24.21.0 linux x64" };
+const pnpm = { PATH: "/home/ada/project/node_modules/.bin:/usr/bin", npm_config_user_agent: "pnpm/12.21.0 npm/? node/? linux x64" };
+
+test.each<[string, Surroundings, string]>([
+  ["npx", machine({ env: { ...npm, INIT_CWD: "/home/ada/project" } }), "npx skein-train"],
+  ["npm run in a folder below", machine({ env: { ...npm, INIT_CWD: "/home/ada/project/src" } }), "cd .. && npx skein-train"],
+  ["pnpm exec", machine({ env: pnpm, files: [local] }), "pnpm exec skein-train"],
+  [
+    "pnpm by npx",
+    machine({ env: { ...pnpm, npm_execpath: "/home/ada/.npm/_npx/03/node_modules/pnpm/pnpm" }, files: [local] }),
+    "npx --yes pnpm@12.21.0 exec skein-train",
+  ],
+  [
+    "pnpm --filter from the root",
+    machine({ env: { ...pnpm, INIT_CWD: "/home/ada/project" }, folder: "/home/ada/project/apps/my trainer", files: [local] }),
+    "pnpm -C 'apps/my trainer' exec skein-train",
+  ],
+  ["pnpm dlx, which leaves nothing behind", machine({ env: pnpm }), "node node_modules/.bin/skein-train"],
+  ["a bin on PATH", machine({ program: "/usr/local/bin/skein-train", files: ["/usr/local/bin/skein-train"] }), "skein-train"],
+  ["a bin that is not on PATH", machine({ files: [local] }), "node node_modules/.bin/skein-train"],
+  [
+    "the source",
+    machine({ program: "/opt/skein/src/main.ts", nodeOptions: ["--conditions=x"], env: npm }),
+    "node --conditions=x /opt/skein/src/main.ts",
+  ],
+  ["another Node than that on PATH", machine({ program: "main.js", node: "/opt/node 24/bin/node" }), "'/opt/node 24/bin/node' main.js"],
+  [
+    "a Node that only the package manager has on PATH",
+    machine({
+      program: "main.js",
+      env: pnpm,
+      node: "/home/ada/project/node_modules/.bin/node",
+      files: ["/home/ada/project/node_modules/.bin/node"],
+    }),
+    "/home/ada/project/node_modules/.bin/node main.js",
+  ],
+])("%s is told as it works when pasted", (_, surroundings, expected) => {
+  expect(ownCommand(surroundings)).toBe(expected);
+});
+
+test("commands in messages become what was typed; other words and paths stay", () => {
+  expect(asTyped(`continue with: ${resumeLine("my runs/1")}`, () => "npx skein-train")).toBe(
+    "continue with: npx skein-train resume 'my runs/1'",
+  );
+  const untouched = "needs --image with skein-train on its PATH, not /opt/skein-train run";
+  expect(asTyped(untouched, () => "npx skein-train")).toBe(untouched);
+  expect(asTyped("make new ones with skein-train certs renew (or init)", () => "$& x")).toBe(
+    "make new ones with $& x certs renew (or init)",
+  );
+});

@@ -1,0 +1,26 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const beside = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const { version } = JSON.parse(readFileSync(beside("../package.json"), "utf8")) as { readonly version: string };
+
+/** Run the bin as a Node that calls itself `nodeVersion`. */
+const launch = (nodeVersion: string, ...args: string[]): { code: number | null; stdout: string; stderr: string } => {
+  const claim = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${nodeVersion}" } })`;
+  const node = ["--import", `data:text/javascript,${encodeURIComponent(claim)}`, beside("../bin/skein-train.js")];
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...node, ...args], { encoding: "utf8" });
+  return { code: status, stdout, stderr };
+};
+
+test("the bin of a clone starts the source", () => {
+  expect(launch("22.18.0", "--version")).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
+});
+
+test.each(["18.20.8", "20.20.2", "22.17.1"])("Node %s is told what it lacks, in one line", (nodeVersion) => {
+  const { code, stdout, stderr } = launch(nodeVersion, "--version");
+  expect(stderr).toMatch(/^skein-train needs Node 22\.18 or later, but .* is [\d.]+; .*\n$/);
+  expect(stderr).toContain(` is ${nodeVersion}; `);
+  expect([code, stdout]).toEqual([2, ""]);
+});
