@@ -63,6 +63,18 @@ export class RunError extends SkeinError {
   }
 }
 
+/** A trace that could not be written when the run was over. */
+export class TraceError extends SkeinError {
+  constructor(path: string, cause: unknown) {
+    super(
+      "environment",
+      "trace-unwritten",
+      `the trace was not written to ${path} (${describeError(cause).message}); all else of the run is in its output folder; make room, and trace a few steps with --trace and --steps 20`,
+      { cause },
+    );
+  }
+}
+
 /** A process was cut off from a run, because its certificate was revoked. */
 export class RevokedError extends SkeinError {
   constructor(ranks: readonly number[], reason: string) {

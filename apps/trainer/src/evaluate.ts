@@ -1,6 +1,7 @@
 import { evaluationBatches, type Records } from "@skein/data";
 import type { LabelledBatch, Model } from "@skein/models";
 import { type Backend, type DeviceArray, jit } from "@skein/tensor-core";
+import type { Job } from "./job.ts";
 import type { DeviceState } from "./train-state.ts";
 
 /** Sums over this rank's part of the held-out samples. */
@@ -9,6 +10,10 @@ export interface EvaluationSums {
   readonly lossSum: number;
   readonly count: number;
 }
+
+/** Samples of an evaluation batch: what the job says, but no more than there are, in equal parts; the rest of a batch would be padding, and computed in vain. */
+export const evaluationBatch = ({ evaluation, ranks }: Pick<Job, "evaluation" | "ranks">, count: number): number =>
+  Math.min(evaluation.batch, Math.ceil(count / ranks) * ranks);
 
 /** Compile the evaluation of a model. Ranks work on their own parts and need no collective; the main thread adds the sums up. */
 export const makeEvaluation = (

@@ -1,6 +1,7 @@
-import { closeSync, existsSync, fstatSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { readBoundedFile } from "@skein/collectives/node";
+import { makeFolders } from "./places.ts";
 
 /** The few file operations that checkpoints need; injected, so that tests can let them fail. */
 export interface Files {
@@ -20,7 +21,7 @@ export interface Files {
 }
 
 export const nodeFiles: Files = {
-  makeFolder: (path) => void mkdirSync(path, { recursive: true }),
+  makeFolder: (path) => void makeFolders(path),
   writeDurably: (path, content) => {
     const file = openSync(path, "w");
     try {

@@ -1,7 +1,9 @@
 import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { explainPlace, makeFolders, removeEmpty, requireFolder } from "./places.ts";
 import { loadJob, type Override } from "./config.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
+import { checkpointsFolder } from "./checkpoint-part.ts";
 import { nodeFiles, replaceDurably } from "./files.ts";
 import type { Job } from "./job.ts";
 import { metricsFile } from "./metrics.ts";
@@ -9,12 +11,22 @@ import { resumeLine } from "./own-command.ts";
 
 const jobFile = "job.json";
 
+/** What `--json` prints, beside the results. */
+export const summaryFile = "summary.json";
+
 /** The output folder of a new run. */
 export interface ClaimedFolder {
   readonly path: string;
-  /** Whether it is ours alone: it did not exist before. */
-  readonly created: boolean;
+  /** The folders that were made for it, outermost first; it is ours alone where it is among them. */
+  readonly made: readonly string[];
 }
+
+const otherFolder = "name a folder that you may write to";
+const nameFolder = "name one that you may write to with --output <folder>";
+
+/** Look whether a run can write all that it will into its folder. @throws ConfigError. */
+export const requireOutput = (output: string): void =>
+  requireFolder(output, `output folder ${output}`, { files: [jobFile, metricsFile, summaryFile], folders: [checkpointsFolder("")] });
 
 /** Make a new folder: the one asked for, or `runs/<job name>/<1, 2, …>` below the working folder. @throws ConfigError when it holds a run already. */
 export const claimOutput = (name: string, asked: string | undefined): ClaimedFolder => {
@@ -23,16 +35,27 @@ export const claimOutput = (name: string, asked: string | undefined): ClaimedFol
       throw new ConfigError([
         `--output ${asked}: the folder holds a run already; continue it with ${resumeLine(asked)}, or name another folder`,
       ]);
-    return { path: asked, created: mkdirSync(asked, { recursive: true }) !== undefined };
+    try {
+      return { path: asked, made: makeFolders(asked) };
+    } catch (error) {
+      throw explainPlace(error, `--output ${asked}`, otherFolder);
+    }
   }
-  mkdirSync(join("runs", name), { recursive: true });
+  let above: string[];
+  try {
+    above = makeFolders(join("runs", name));
+  } catch (error) {
+    throw explainPlace(error, join("runs", name), nameFolder);
+  }
   for (let number = 1; ; number++) {
     const path = join("runs", name, String(number));
     try {
       mkdirSync(path); // fails where another run was faster, so that two never share a folder
-      return { path, created: true };
+      return { path, made: [...above, path] };
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      if ((error as NodeJS.ErrnoException).code === "EEXIST") continue;
+      removeEmpty(above);
+      throw explainPlace(error, path, nameFolder);
     }
   }
 };
@@ -41,16 +64,18 @@ export const claimOutput = (name: string, asked: string | undefined): ClaimedFol
 export const reclaimOutput = (name: string, asked: string | undefined): ClaimedFolder => {
   if (asked === undefined)
     throw new ConfigError(["--resume-if-possible: needs the folder to look for checkpoints in; give --output <folder>"]);
-  if (existsSync(join(asked, jobFile))) return { path: asked, created: false };
+  if (existsSync(join(asked, jobFile))) return { path: asked, made: [] };
   return claimOutput(name, asked);
 };
 
 /** Undo `claimOutput` and `saveJob` where a run failed before its first step; what was in the folder before stays. */
-export const dropUnusedOutput = ({ path, created }: ClaimedFolder): void => {
+export const dropUnusedOutput = ({ path, made }: ClaimedFolder): void => {
   const metrics = join(path, metricsFile);
   if (existsSync(metrics) && statSync(metrics).size > 0) return;
-  if (created) rmSync(path, { recursive: true });
-  else for (const name of [jobFile, `${jobFile}.tmp`, metricsFile]) rmSync(join(path, name), { force: true });
+  if (made.length > 0) {
+    rmSync(path, { recursive: true, force: true });
+    removeEmpty(made.slice(0, -1));
+  } else for (const name of [jobFile, `${jobFile}.tmp`, metricsFile]) rmSync(join(path, name), { force: true });
 };
 
 /** Keep the job beside its results, every default filled in, so that a later default cannot change a resumed run. */

@@ -134,7 +134,7 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
       `epochs: ${job.epochs} of ${perEpoch} steps are ${totalSteps} steps, at most ${mostSteps} can be counted; lower it`,
     ]);
   const model = await buildModel(job.model, taskOf(data), given.model && modelOf(given.model));
-  if (job.model.kind === "module") traceModel(model, data.train, job); // what is wrong with it is told once and at once, not by every rank
+  if (job.model.kind === "module") traceModel(model, data, job); // what is wrong with it is told once and at once, not by every rank
   const specs = stateSpecs(buildParts(job, model, totalSteps));
   const digest = isOwn(job.data) ? dataDigest(data) : undefined;
   const { shared, own } = splitLeaves(specs);

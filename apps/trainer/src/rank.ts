@@ -21,7 +21,7 @@ import { openBackend } from "./backend.ts";
 import { partContent, rankFile, readPart, sharedFile } from "./checkpoint.ts";
 import { buildModel } from "./build.ts";
 import { describeError } from "./errors.ts";
-import { makeEvaluation } from "./evaluate.ts";
+import { evaluationBatch, makeEvaluation } from "./evaluate.ts";
 import { nodeFiles } from "./files.ts";
 import type { Job } from "./job.ts";
 import type { RankInput, RankMessage } from "./messages.ts";
@@ -174,7 +174,7 @@ const trainOn = async (input: RankInput, backend: Backend, writer: PartWriter, p
       saved: () => writer.idle(),
       evaluate: async (state, done) => {
         const began = performance.now();
-        const sums = await evaluation(state, data.test, { batchSize: job.evaluation.batch, rank, worldSize });
+        const sums = await evaluation(state, data.test, { batchSize: evaluationBatch(job, data.test.count), rank, worldSize });
         post({ type: "evaluated", step: done, ...sums, seconds: (performance.now() - began) / 1000 });
         return sums;
       },

@@ -29,7 +29,7 @@ const execute = async (run: Pick<JobRun, "job" | "host" | "maxRestarts" | "outpu
     });
   };
   try {
-    const { summary, step, checkpoint, output, prepared } = await runJob({
+    const { summary, step, checkpoint, traceFault, output, prepared } = await runJob({
       ...restarts,
       ...run,
       interruption,
@@ -40,11 +40,13 @@ const execute = async (run: Pick<JobRun, "job" | "host" | "maxRestarts" | "outpu
     progress.close();
     if (summary !== undefined) {
       for (const line of options.json === true ? [JSON.stringify(summary)] : formatSummary(summary)) print(line);
+      if (traceFault !== undefined) throw traceFault;
       return exitCodes.ok;
     }
     process.stderr.write(
       asTyped(`stopped after step ${step} of ${prepared.totalSteps}; saved ${checkpoint}; continue with: ${resumeLine(output)}\n`),
     );
+    if (traceFault !== undefined) process.stderr.write(`${traceFault.message}\n`);
     return exitCodeOfSignal(cause ?? "SIGTERM");
   } catch (error) {
     const { code, message } = describeError(error);

@@ -7,7 +7,8 @@ import { launch, type LaunchInput, type Outcome } from "./hosts/launch.ts";
 import type { Job } from "./job.ts";
 import { preferenceOf } from "./members/network-world.ts";
 import { MetricFiles } from "./metrics.ts";
-import { claimOutput, dropUnusedOutput, reclaimOutput, saveJob } from "./output-folder.ts";
+import { claimOutput, dropUnusedOutput, reclaimOutput, requireOutput, saveJob } from "./output-folder.ts";
+import { requireWritable } from "./places.ts";
 import { checkResumable, type Given, prepare, type Prepared, withBackend } from "./prepare.ts";
 
 /** A job to run, and where. */
@@ -38,6 +39,12 @@ const prepareOn = async ({ job, given }: JobRun): Promise<{ readonly prepared: P
   return { prepared: withBackend(prepared, backend), notes: [`backend ${backend}: ${reason}`] };
 };
 
+/** Look at what a run will write before it trains. @throws ConfigError. */
+const requirePlaces = (output: string, tracePath: string | undefined): void => {
+  requireOutput(output);
+  if (tracePath !== undefined) requireWritable(tracePath, "--trace");
+};
+
 /** Run in a folder that is there, metrics beside it. */
 const runIn = async (input: Omit<LaunchInput, "metrics">): Promise<JobOutcome> => {
   const metrics = new MetricFiles(input.output, input.resume?.manifest.step ?? 0);
@@ -56,6 +63,7 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
   const claimed = run.start === "anew" ? claimOutput(job.name, run.output) : reclaimOutput(job.name, run.output);
   const output = claimed.path;
   try {
+    requirePlaces(output, run.tracePath);
     saveJob(output, prepared.job);
     for (const note of [...prepared.remarks, ...notes]) progress.note(note);
     progress.note(`${job.name}: ${prepared.totalSteps} steps on ${job.ranks} ${job.ranks === 1 ? "rank" : "ranks"}, output in ${output}`);
@@ -80,6 +88,8 @@ const goOn = async (run: JobRun, output: string, checkpointSecret: string | unde
   run.onPrepared?.();
   for (const note of [...skipped, ...notes, ...prepared.remarks, ...checkResumable(prepared, resume)]) progress.note(note);
   progress.note(`${job.name}: going on from ${resume.folder}, step ${resume.manifest.step} of ${prepared.totalSteps}`);
+  requirePlaces(output, run.tracePath);
+  saveJob(output, prepared.job); // what was asked for now holds for the next resume, too
   return runIn({ ...run, prepared, output, resume, checkpointSecret });
 };
 

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Model } from "@skein/models";
-import { flattenTree, leafPaths, type MapTree, type NdArray, type Tensor, unflattenTree } from "@skein/tensor-core";
+import { flattenTree, leafPaths, type MapTree, type NdArray, type SkeinError, type Tensor, unflattenTree } from "@skein/tensor-core";
 import { buildData } from "./build.ts";
 import { readCheckpoint, sharedFile } from "./checkpoint.ts";
 import { checkpointSecret } from "./checkpoint-manifest.ts";
@@ -59,6 +59,8 @@ export interface TrainResult<Params = unknown> {
   readonly summary: Summary | undefined;
   /** The newest checkpoint. */
   readonly checkpoint: string | undefined;
+  /** Why there is no trace, although one was asked for. */
+  readonly traceFault: SkeinError | undefined;
   /** The parameters of that checkpoint, read from its file and checked. @throws CheckpointError when there is none. */
   parameters(): MapTree<Params, Tensor, NdArray>;
 }
@@ -92,7 +94,7 @@ const settle = async (job: Job, data: object, model: object): Promise<{ readonly
   const settled = await settleModules(job);
   const samples = isData(data) ? checkedData(data, "train(): data") : await buildData(settled.data);
   const traced = isModel(model)
-    ? traceModel(checkedModel(model, samples.predicts, "train(): model", process.cwd()), samples.train, job)
+    ? traceModel(checkedModel(model, samples.predicts, "train(): model", process.cwd()), samples, job)
     : undefined;
   return {
     job: {
@@ -151,7 +153,7 @@ export const train = async <Params = unknown, State = unknown>(
   const stop = (): void => interruption.request();
   signal?.addEventListener("abort", stop);
   try {
-    const { output, step, summary, checkpoint, prepared } = await runJob({
+    const { output, step, summary, checkpoint, traceFault, prepared } = await runJob({
       job,
       given,
       host: localHost(job),
@@ -168,6 +170,7 @@ export const train = async <Params = unknown, State = unknown>(
       totalSteps: prepared.totalSteps,
       summary,
       checkpoint,
+      traceFault,
       parameters: () => parametersOf(checkpoint, prepared) as MapTree<Params, Tensor, NdArray>,
     };
   } finally {

@@ -78,6 +78,24 @@ describe("bad input ends with exit code 2, one line, no stack trace, and nothing
       ["run", "job.yaml", "--set", "data.folder=endless"],
       "endless/train-images-idx3-ubyte is no regular file",
     ],
+    [
+      "a trace in a folder that is not there",
+      ["run", "job.yaml", "--trace", "no/trace.json"],
+      "--trace no/trace.json: cannot be written (ENOENT: ",
+    ],
+    ["a trace in place of a folder", ["run", "job.yaml", "--trace", "digits"], "--trace digits: cannot be written (EISDIR: "],
+    ["an output below a file", ["run", "job.yaml", "--output", "job.yaml/out"], "--output job.yaml/out: cannot be written (ENOTDIR: "],
+    ["an output that no system takes", ["run", "job.yaml", "--output", "/proc/out"], "--output /proc/out: cannot be written (ENOENT: "],
+    [
+      "a link file that cannot be written",
+      ["links", "job.yaml", "--transport", "tcp", "--output", "digits"],
+      "--output digits: is a folder; name a file",
+    ],
+    [
+      "certificates that cannot be written",
+      ["certs", "init", "--ranks", "2", "--output", "/proc/certs"],
+      "--output /proc/certs: cannot be written (ENOENT: ",
+    ],
     ["a fault of a hostile file", ["run", "bomb.yaml"], "bomb.yaml:31:3: no valid YAML: Unresolved alias"],
     [
       "a fault found by validate",

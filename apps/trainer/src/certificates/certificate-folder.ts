@@ -1,7 +1,8 @@
-import { closeSync, existsSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
+import { closeSync, existsSync, openSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { TlsFiles, TlsIdentity } from "@skein/collectives/node";
 import { ConfigError } from "../errors.ts";
+import { explainPlace, makeFolders, removeEmpty } from "../places.ts";
 import { authorityText, checkAuthorityPlace, recordOf } from "./authority-file.ts";
 import type { Authority } from "./issue-certificate.ts";
 
@@ -108,9 +109,10 @@ const writeNew = (folder: string, files: readonly { readonly path: string; reado
     throw new ConfigError([
       `--output ${folder}: ${there.path} exists, and a key is never overwritten; name another place, or remove the old certificates first (certs renew replaces them)`,
     ]);
-  for (const path of new Set([folder, ...files.map((file) => dirname(file.path))])) mkdirSync(path, { recursive: true, mode: 0o700 });
   const written: string[] = [];
+  const made: string[] = [];
   try {
+    for (const path of new Set([folder, ...files.map((file) => dirname(file.path))])) made.push(...makeFolders(path, 0o700));
     for (const { path, text, mode } of files) {
       const file = openSync(path, "wx", mode); // exclusive, so that nobody puts a link there between the look and the write
       written.push(path);
@@ -122,6 +124,7 @@ const writeNew = (folder: string, files: readonly { readonly path: string; reado
     }
   } catch (error) {
     for (const path of written) rmSync(path, { force: true });
-    throw error;
+    removeEmpty(made);
+    throw explainPlace(error, `--output ${folder}`, "name a folder that you may write to");
   }
 };

@@ -1,11 +1,14 @@
+import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import type { SkeinError } from "@skein/tensor-core";
 import { discardPartial, hasCheckpoint, newestCheckpoint } from "../checkpoint.ts";
 import { writeChromeTrace } from "../chrome-trace.ts";
-import { describeError, explainDiskFull } from "../errors.ts";
+import { describeError, explainDiskFull, TraceError } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../files.ts";
 import type { Interruption } from "./interruption.ts";
 import { Ledger, type LedgerInput } from "./ledger.ts";
 import type { Assignment, Trouble } from "../messages.ts";
+import { summaryFile } from "../output-folder.ts";
 import { resumeLine } from "../own-command.ts";
 import { leaveMark, removeMark, removeMarks } from "../output-mark.ts";
 import type { RankHost } from "./rank-host.ts";
@@ -31,6 +34,8 @@ export interface Outcome {
   readonly summary?: Summary;
   /** The newest checkpoint. */
   readonly checkpoint: string | undefined;
+  /** Why there is no trace, although one was asked for; all else is as it should be. */
+  readonly traceFault?: SkeinError;
 }
 
 /** Failures of machines and links, after which the same job may well succeed. */
@@ -98,15 +103,25 @@ const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
       note: (line) => input.progress.note(line),
     });
     removeMarks(nodeFiles, output);
-    if (tracePath !== undefined) writeChromeTrace(tracePath, ledger.traces);
     const finished = ledger.step >= prepared.totalSteps && ledger.evaluation !== undefined;
-    if (!finished) return { step: ledger.step, checkpoint: ledger.checkpoint };
-    const summary = ledger.summary();
-    replaceDurably(nodeFiles, join(output, "summary.json"), `${JSON.stringify(summary, undefined, 2)}\n`);
-    return { step: ledger.step, summary, checkpoint: ledger.checkpoint };
+    const summary = finished ? ledger.summary() : undefined;
+    if (summary !== undefined) replaceDurably(nodeFiles, join(output, summaryFile), `${JSON.stringify(summary, undefined, 2)}\n`);
+    const traceFault = tracePath === undefined ? undefined : keepTrace(tracePath, ledger.traces);
+    return { step: ledger.step, checkpoint: ledger.checkpoint, ...(summary && { summary }), ...(traceFault && { traceFault }) };
   } catch (error) {
     discardPartial(nodeFiles, output);
     if (mark !== undefined) removeMark(nodeFiles, output, mark);
     throw explainDiskFull(error, output, ledger.checkpoint);
+  }
+};
+
+/** Write the trace. A disk that has become full meanwhile costs the trace, and not the results. @returns why it is not there. */
+const keepTrace = (path: string, traces: Ledger["traces"]): SkeinError | undefined => {
+  try {
+    writeChromeTrace(path, traces);
+    return undefined;
+  } catch (error) {
+    if (statSync(path, { throwIfNoEntry: false })?.isFile() === true) rmSync(path, { force: true }); // half of one cannot be opened
+    return new TraceError(path, error);
   }
 };

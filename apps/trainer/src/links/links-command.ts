@@ -8,6 +8,7 @@ import { Interruption } from "../hosts/interruption.ts";
 import type { Job } from "../job.ts";
 import { localHost } from "../hosts/local-host.ts";
 import type { MeasuredLinks, RankMessage } from "../messages.ts";
+import { requireReplaceable } from "../places.ts";
 import { makeProgress } from "../progress.ts";
 import { overridesOf, type RunOptions } from "../run-options.ts";
 
@@ -68,6 +69,7 @@ export const linksCommand = async (file: string, options: RunOptions): Promise<n
     throw new ConfigError(["transport: threads has no links, its ranks read each other's memory; add --transport tcp, tls or mpi"]);
   if (job.ranks < 2) throw new ConfigError([`ranks: ${job.ranks} has no links; use two ranks or more, --ranks 2`]);
   const output = options.output ?? "links.json";
+  requireReplaceable(output, "--output");
   const progress = makeProgress({ stream: process.stderr, quiet: options.quiet === true });
   const ledger = new LinkLedger();
   try {

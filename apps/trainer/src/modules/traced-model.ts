@@ -11,7 +11,9 @@ import {
   type Traced,
   unflattenTree,
 } from "@skein/tensor-core";
+import { evaluationBatch } from "../evaluate.ts";
 import type { Job } from "../job.ts";
+import type { DataSet } from "./task.ts";
 import { meshOf } from "../train-state.ts";
 
 /**
@@ -28,8 +30,8 @@ const batchSpecs = ({ fields }: Records, count: number): { readonly [field: stri
   Object.fromEntries(Object.entries(fields).map(([name, { dtype, shape }]) => [name, { dtype, shape: [count, ...shape] }]));
 
 /** Trace a model for each rank's part of a job's batches. @throws what the model's functions throw. */
-export const traceModel = (model: Model, records: Records, job: Job): TracedModel => {
-  const { batch, evaluation, ranks } = job;
+export const traceModel = (model: Model, { train, test }: Pick<DataSet, "train" | "test">, job: Job): TracedModel => {
+  const { batch, ranks } = job;
   const mesh = meshOf(job);
   const key = randomKey(0) as unknown as Tensor;
   const init = trace((own: Tensor) => model.init(own), [key], { mesh });
@@ -39,11 +41,11 @@ export const traceModel = (model: Model, records: Records, job: Job): TracedMode
   );
   const loss = trace(
     (params: unknown, state: unknown, samples: LabelledBatch, own: Tensor) => model.loss(params, state, samples, { train: true, key: own }),
-    [first.params, first.state, batchSpecs(records, batch / ranks) as never, key],
+    [first.params, first.state, batchSpecs(train, batch / ranks) as never, key],
     { mesh },
   );
-  const heldOut = evaluation.batch / ranks;
-  const held = { ...batchSpecs(records, heldOut), mask: { dtype: "bool", shape: [heldOut] } };
+  const heldOut = evaluationBatch(job, test.count) / ranks;
+  const held = { ...batchSpecs(test, heldOut), mask: { dtype: "bool", shape: [heldOut] } };
   const evaluate = trace(
     (params: unknown, state: unknown, samples: LabelledBatch) => model.evaluate(params, state, samples),
     [first.params, first.state, held as never],
