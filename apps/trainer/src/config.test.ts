@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readJob, parseJob, parseOverride } from "./config.ts";
-import { didYouMean, editDistance } from "./did-you-mean.ts";
+import { parseJob, parseOverride, readJob } from "./config.ts";
 import { ConfigError } from "./errors.ts";
 import { jobJsonSchema } from "./job-schema.ts";
 
@@ -294,13 +293,6 @@ describe("a hostile job file is refused in a few lines of bounded length", () =>
     );
     expect(Math.min(results.jobs, results.refused)).toBeGreaterThan(0);
   });
-});
-
-test("didYouMean offers near words only", () => {
-  expect(editDistance("adan", "adam")).toBe(1);
-  expect(editDistance("rnaks", "ranks")).toBe(1);
-  expect(editDistance("", "abc")).toBe(3);
-  expect(didYouMean("zebra", ["ranks", "batch"])).toBeUndefined();
 });
 
 test("the JSON Schema refuses unknown keys and keeps defaults and descriptions", () => {

@@ -1,9 +1,8 @@
 import { dirname, isAbsolute, resolve } from "node:path";
 import { readTextFile } from "@skein/collectives/node";
-import { excerpt } from "@skein/tensor-core";
+import { didYouMean, excerpt } from "@skein/tensor-core";
 import { type Alias, type Document, isMap, isNode, isScalar, LineCounter, parse, parseDocument, visit } from "yaml";
 import type { z } from "zod";
-import { didYouMean } from "./did-you-mean.ts";
 import { ConfigError } from "./errors.ts";
 import type { Job } from "./job.ts";
 import { sampleJob } from "./own-command.ts";

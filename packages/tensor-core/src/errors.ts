@@ -35,6 +35,16 @@ export class ArgumentError extends SkeinError {
   }
 }
 
+/** A graph names an operator that nobody has defined, or what a user's operator was defined with breaks its own contract. Names the operator. */
+export class OperatorError extends SkeinError {
+  readonly op: string;
+
+  constructor(op: string, rule: string) {
+    super("user", "operator", `${op}: ${rule}`);
+    this.op = op;
+  }
+}
+
 /** An operator, dtype or feature that a backend lacks; raised when a graph is compiled, never in the middle of a run. */
 export class UnsupportedError extends SkeinError {
   constructor(message: string) {

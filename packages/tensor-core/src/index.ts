@@ -28,6 +28,7 @@ export {
   CollectiveOrderError,
   type ErrorKind,
   InvariantError,
+  OperatorError,
   ShapeError,
   SkeinError,
   UnsupportedError,
@@ -39,7 +40,10 @@ export { CollectiveSpans, nodeArgsOf, spanNameOf } from "./execution/node-spans.
 export { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./execution/collective-plan.ts";
 export { ExclusiveRun } from "./execution/exclusive-run.ts";
 export { type KernelNode, kernelNodeOf } from "./execution/kernel-node.ts";
+export { kernelTable, lacksKernel } from "./execution/kernel-table.ts";
 export { alongDim, type ReductionStep, reductionSteps } from "./execution/reduction-steps.ts";
+export { didYouMean } from "./did-you-mean.ts";
+export { defineOperator, type DefinedOperator, type OperatorDefinition, withOperators } from "./define-operator.ts";
 export { axisSize, emit, emitOne, type Mesh, scope } from "./graph/emit.ts";
 export {
   encodeNumber,
@@ -52,7 +56,8 @@ export {
   valueKey,
   type ValueRef,
 } from "./graph/graph.ts";
-export type { Cost, Operator, OperatorTable, ReferenceArray } from "./graph/operator.ts";
+export { isUsersOperator } from "./graph/operator.ts";
+export type { Cost, Operator, OperatorTable, ReferenceArray, VjpContext } from "./graph/operator.ts";
 export { Tensor } from "./graph/tensor.ts";
 export { trace, type Traced } from "./graph/trace.ts";
 export { replay } from "./graph/replay.ts";
@@ -75,6 +80,7 @@ export {
 } from "./shape.ts";
 export { type RankSpans, type Span, type SpanArgs, spanned, SpanRecorder, type Track, type Tracer, tracks } from "./tracer.ts";
 export { flattenTree, leafPaths, type MapTree, mapTree, type Tree, type TreeStructure, unflattenTree, zipTrees } from "./tree.ts";
+export { customGradient, type CustomGradientContext, type GradientOf } from "./autodiff/custom-gradient.ts";
 export { vjp, valueAndGrad, valueAndGradWithAux } from "./autodiff/vjp.ts";
 export {
   type CollectiveOptions,
@@ -276,6 +282,7 @@ export {
 } from "./passes/collective-order.ts";
 export { eliminateCommonSubexpressions } from "./passes/common-subexpressions.ts";
 export { eliminateDeadCode } from "./passes/dead-code.ts";
+export { expandCompositions } from "./passes/expand-compositions.ts";
 export { fuseElementwise, type FusionOptions } from "./passes/fuse-elementwise.ts";
 export { type InPlaceRule, standardInPlaceRule } from "./passes/in-place.ts";
 export { mixedPrecision, type MixedPrecisionOptions } from "./passes/mixed-precision.ts";

@@ -3,7 +3,7 @@ import type { Communicators } from "./communicator.ts";
 import { agreeOnOrder } from "./execution/agree-on-order.ts";
 import type { Mesh } from "./graph/emit.ts";
 import { ArgumentError } from "./errors.ts";
-import type { Graph } from "./graph/graph.ts";
+import { type Graph, keepDefinitions } from "./graph/graph.ts";
 import type { Tensor } from "./graph/tensor.ts";
 import { trace } from "./graph/trace.ts";
 import { NdArray } from "./nd-array.ts";
@@ -91,7 +91,9 @@ export const jit = <Args extends readonly unknown[], Result>(
       end += flattenTree(arg).leaves.length;
       return options.donate?.includes(position) ? Array.from({ length: end - begin }, (_, i) => begin + i) : [];
     });
-    const graph = host("passes", () => (options.passes ?? []).reduce((current, pass) => pass(current), traced.graph));
+    const graph = host("passes", () =>
+      (options.passes ?? []).reduce((current, pass) => keepDefinitions(traced.graph, pass(current)), traced.graph),
+    );
     const executable = agreeOnOrder(
       (collectiveOrder) =>
         host(`compile for ${backend.name}`, () =>

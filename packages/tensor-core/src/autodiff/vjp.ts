@@ -1,8 +1,9 @@
 import { isFloat } from "../dtype.ts";
-import { ArgumentError, InvariantError, ShapeError } from "../errors.ts";
+import { ArgumentError, InvariantError, OperatorError, ShapeError } from "../errors.ts";
 import { add, full, identity } from "../functions/elementwise.ts";
-import { currentTrace, scope } from "../graph/emit.ts";
+import { currentTrace, operatorIn, scope } from "../graph/emit.ts";
 import { valueKey } from "../graph/graph.ts";
+import { isUsersOperator } from "../graph/operator.ts";
 import { Tensor } from "../graph/tensor.ts";
 import { formatShape, formatSpec, sameSpec } from "../shape.ts";
 import { flattenTree, leafPaths, leavesAlong, mapTree, unflattenTree } from "../tree.ts";
@@ -36,7 +37,7 @@ export const pullBack = (outputs: readonly Tensor[], cotangents: readonly Tensor
   const first = Math.min(...wrt.map((tensor) => tensor.ref.node));
   const last = Math.max(...outputs.map((tensor) => tensor.ref.node));
   for (const node of state.nodes.slice(first, last + 1)) {
-    if (!node.inputs.some((ref) => active.has(valueKey(ref)))) continue;
+    if (!node.inputs.some((ref) => active.has(valueKey(ref))) || operatorIn(state, node.op)?.stopsGradient === true) continue;
     node.specs.forEach((spec, output) => {
       if (isFloat(spec.dtype)) active.add(valueKey({ node: node.id, output }));
     });
@@ -57,13 +58,17 @@ export const pullBack = (outputs: readonly Tensor[], cotangents: readonly Tensor
     const keys = node.specs.map((_, output) => valueKey({ node: id, output }));
     if (keys.some((key) => targets.has(key)) || !node.inputs.some((ref) => active.has(valueKey(ref)))) continue;
     if (!keys.some((key) => gradients.has(key))) continue;
-    const operator = state.operators[node.op]!;
-    if (operator.vjp === undefined) {
+    const custom = state.gradientRules.get(id);
+    if (custom !== undefined && node.inputs.slice(custom.numArguments).some((ref) => active.has(valueKey(ref))))
+      throw new ArgumentError(
+        `a function with a custom gradient${node.scope === "" ? "" : ` (used in ${node.scope})`} reads a tensor that is differentiated and none of its arguments, so its rule cannot say what flows there; pass the tensor as an argument, or stopGradient() it`,
+      );
+    const rule = custom?.rule ?? operatorIn(state, node.op)!.vjp;
+    if (rule === undefined) {
       throw new ArgumentError(
         `${node.op} has no gradient rule${node.scope === "" ? "" : ` (used in ${node.scope})`}; wrap its input in stopGradient() if none should flow`,
       );
     }
-    const rule = operator.vjp;
     const inputs = node.inputs.map((ref) => new Tensor(state.nodes[ref.node]!.specs[ref.output]!, ref, state));
     const flowing = scope(node.scope === "" ? "backward" : `${node.scope}/backward`, () =>
       rule({
@@ -73,12 +78,18 @@ export const pullBack = (outputs: readonly Tensor[], cotangents: readonly Tensor
         params: node.params,
       }),
     );
+    const fault = (what: string): Error =>
+      isUsersOperator(node.op) ? new OperatorError(node.op, what) : new InvariantError(`${node.op}: ${what}`);
+    if (!Array.isArray(flowing) || flowing.length !== inputs.length)
+      throw fault(
+        `its gradient rule gave ${Array.isArray(flowing) ? `${flowing.length} entries` : String(flowing)} for ${inputs.length} operands; it returns a list with one for each, undefined where nothing flows`,
+      );
     node.inputs.forEach((ref, i) => {
       const gradient = flowing[i];
       if (gradient === undefined || !active.has(valueKey(ref))) return;
-      if (!sameSpec(gradient, inputs[i]!))
-        throw new InvariantError(
-          `the gradient rule of ${node.op} gave ${formatSpec(gradient)} for an operand of ${formatSpec(inputs[i]!)}; both must be alike`,
+      if (!(gradient instanceof Tensor) || !sameSpec(gradient, inputs[i]!))
+        throw fault(
+          `its gradient rule gave ${gradient instanceof Tensor ? formatSpec(gradient) : `no tensor but ${String(gradient)}`} for operand ${i} of ${formatSpec(inputs[i]!)}; both must be alike`,
         );
       accumulate(valueKey(ref), gradient);
     });

@@ -1,24 +1,54 @@
-import { ArgumentError, InvariantError } from "../errors.ts";
-import type { Node, Params } from "./graph.ts";
-import type { OperatorTable } from "./operator.ts";
+import { ArgumentError, OperatorError } from "../errors.ts";
+import type { TensorSpec } from "../shape.ts";
+import type { Node, Params, ValueRef } from "./graph.ts";
+import { addDefinition, type Operator, type OperatorTable, unknownOperator, type VjpContext } from "./operator.ts";
 import { Tensor } from "./tensor.ts";
 
 /** Names of the mesh axes and how many ranks lie along each. */
 export type Mesh = { readonly [axis: string]: number };
 
+/** A derivative that takes the place of those of the nodes that computed some values. */
+export interface GradientRule {
+  /** One entry per operand of the node, `undefined` where nothing flows. */
+  readonly rule: (context: VjpContext<Params>) => (Tensor | undefined)[];
+  /** So many operands are arguments; the others are the values, one for each output. */
+  readonly numArguments: number;
+}
+
 export interface TraceState {
   readonly nodes: Node[];
+  /** Operators of Skein. */
   readonly operators: OperatorTable;
+  /** Operators of users that the trace has met. */
+  readonly definitions: Map<string, Operator>;
+  /** Nodes that pass values on with a derivative of their own, by id; `trace` takes them out in the end. */
+  readonly gradientRules: Map<number, GradientRule>;
   readonly mesh: Mesh;
   scope: string;
+  /** Operators of users whose compositions are being traced, outermost first. */
+  composing: readonly string[];
 }
+
+/** A trace in which nothing has been recorded. */
+export const emptyTrace = (operators: OperatorTable, mesh: Mesh, composing: readonly string[] = []): TraceState => ({
+  nodes: [],
+  operators,
+  definitions: new Map(),
+  gradientRules: new Map(),
+  mesh,
+  scope: "",
+  composing,
+});
 
 // Tracing is synchronous, so one stack of running traces is enough; `trace` restores it even when the traced function throws.
 // It is the only mutable state of a module in this package: without it each operator call would carry the trace by hand.
 const running: TraceState[] = [];
 
+/** The innermost trace, if there is one. */
+export const runningTrace = (): TraceState | undefined => running.at(-1);
+
 export const currentTrace = (): TraceState => {
-  const state = running.at(-1);
+  const state = runningTrace();
   if (state === undefined)
     throw new ArgumentError(
       "operators work on symbolic tensors inside a traced function; wrap the code in jit(fn, backend) or evaluate(fn)",
@@ -36,20 +66,72 @@ export const withTrace = <T>(state: TraceState, fn: () => T): T => {
   }
 };
 
-/** Apply operator `op`: check its inputs, infer its outputs, append the node. */
-export const emit = (op: string, inputs: readonly Tensor[], params: Params = {}): Tensor[] => {
+/** An operator of Skein or of a user by its name, as a trace knows it. */
+export const operatorIn = (state: TraceState, op: string): Operator | undefined =>
+  Object.hasOwn(state.operators, op) ? state.operators[op] : state.definitions.get(op);
+
+const knownOperator = (state: TraceState, op: string): Operator => {
+  const operator = operatorIn(state, op);
+  if (operator === undefined) throw unknownOperator(op, [...Object.keys(state.operators), ...state.definitions.keys()]);
+  return operator;
+};
+
+/** Trace `fn` as a part of the composition of operator `op`, in which that operator has no place. */
+export const composing = <T>(op: string, fn: () => T): T => {
   const state = currentTrace();
-  const operator = state.operators[op];
-  if (operator === undefined) throw new InvariantError(`operator "${op}" is not in the operator table`);
+  const outer = state.composing;
+  state.composing = [...outer, op];
+  try {
+    return fn();
+  } finally {
+    state.composing = outer;
+  }
+};
+
+const define = (state: TraceState, operator: Operator): Operator => {
+  if (state.composing.includes(operator.name))
+    throw new OperatorError(
+      operator.name,
+      `its composition uses the operator itself (${[...state.composing, operator.name].join(" uses ")}); compose it of other operators`,
+    );
+  addDefinition(state.definitions, operator);
+  return operator;
+};
+
+const append = (state: TraceState, node: Omit<Node, "id" | "scope">): Tensor[] => {
+  const id = state.nodes.length;
+  state.nodes.push({ id, ...node, scope: state.scope });
+  return node.specs.map((spec, output) => new Tensor(spec, { node: id, output }, state));
+};
+
+const refsOf = (tensors: readonly Tensor[]): ValueRef[] => tensors.map((tensor) => tensor.ref);
+
+/**
+ * Apply operator `op`, one of Skein's by its name or a user's by its definition: check its inputs, infer its outputs, append the node.
+ */
+export const emit = (op: string | Operator, inputs: readonly Tensor[], params: Params = {}): Tensor[] => {
+  const state = currentTrace();
+  const operator = typeof op === "string" ? knownOperator(state, op) : define(state, op);
+  const { name } = operator;
   for (const input of inputs) {
     if (input.trace !== state)
-      throw new ArgumentError(`${op}: a tensor of another trace was used; pass it in as an argument of the traced function`);
+      throw new ArgumentError(`${name}: a tensor of another trace was used; pass it in as an argument of the traced function`);
   }
   // Plain data: a shape rule may return an operand itself, and with it the whole trace.
   const specs = operator.infer(inputs, params).map(({ dtype, shape }) => ({ dtype, shape }));
-  const id = state.nodes.length;
-  state.nodes.push({ id, op, inputs: inputs.map((input) => input.ref), params, specs, scope: state.scope });
-  return specs.map((spec, output) => new Tensor(spec, { node: id, output }, state));
+  return append(state, { op: name, inputs: refsOf(inputs), params, specs });
+};
+
+/** Pass `values` on with a derivative of their own: what `rule` says flows to `args`. Costs nothing in the graph. */
+export const emitWithGradient = (
+  args: readonly Tensor[],
+  values: readonly Tensor[],
+  rule: (context: VjpContext<Params>) => (Tensor | undefined)[],
+): Tensor[] => {
+  const state = currentTrace();
+  state.gradientRules.set(state.nodes.length, { rule, numArguments: args.length });
+  const specs = values.map(({ dtype, shape }): TensorSpec => ({ dtype, shape }));
+  return append(state, { op: "custom-gradient", inputs: refsOf([...args, ...values]), params: {}, specs });
 };
 
 /** `emit` for operators with one output. */

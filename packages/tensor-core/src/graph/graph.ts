@@ -25,6 +25,12 @@ export interface Node {
 }
 
 /**
+ * Key of the one thing that a graph carries beside its data: how users' operators were defined, see `definitions.ts`. JSON and structured clones
+ * leave symbols out, so a graph stays what can be saved and posted.
+ */
+export const definitionsKey: unique symbol = Symbol("definitions");
+
+/**
  * A whole computation as plain data. Invariants: `nodes[i].id === i`; every input refers to an earlier node; each entry
  * of `inputs` is the id of a node with op `input`, in argument order.
  */
@@ -32,7 +38,14 @@ export interface Graph {
   readonly nodes: readonly Node[];
   readonly inputs: readonly number[];
   readonly outputs: readonly ValueRef[];
+  readonly [definitionsKey]?: object;
 }
+
+/** `graph`, with the definitions that `source` carries unless it has its own: for what makes a graph of another. */
+export const keepDefinitions = (source: Graph, graph: Graph): Graph =>
+  source[definitionsKey] === undefined || graph[definitionsKey] !== undefined
+    ? graph
+    : { ...graph, [definitionsKey]: source[definitionsKey] };
 
 export const specOf = (graph: Graph, ref: ValueRef): TensorSpec => graph.nodes[ref.node]!.specs[ref.output]!;
 
@@ -72,10 +85,10 @@ export class GraphBuilder {
   }
 
   finish(old: Graph): Graph {
-    return {
+    return keepDefinitions(old, {
       nodes: this.nodes,
       inputs: old.inputs.map((id) => this.resolve({ node: id, output: 0 }).node),
       outputs: old.outputs.map((ref) => this.resolve(ref)),
-    };
+    });
   }
 }

@@ -1,3 +1,5 @@
+import { didYouMean } from "../did-you-mean.ts";
+import { OperatorError } from "../errors.ts";
 import type { TensorSpec } from "../shape.ts";
 import type { Params } from "./graph.ts";
 import type { Tensor } from "./tensor.ts";
@@ -43,11 +45,40 @@ export interface Operator<P extends Params = Params> {
   readonly halfOperands?: readonly number[];
   /** With f16 operands: the parameter `resultDtype` says what the result is stored as. */
   readonly choosesResult?: boolean;
+  /** No gradient flows through it, whatever it is made of. */
+  readonly stopsGradient?: boolean;
+  /** Users' operators only: the same from other operators, for backends that have no kernel. */
+  readonly composition?: (inputs: readonly Tensor[], params: P) => readonly Tensor[];
+  /** Users' operators only: `reference` was not given, so the reference interpreter runs the composition too. */
+  readonly referenceIsComposition?: boolean;
   /** Collective operators only: inputs of all ranks of the axis in, outputs of all ranks out. Replaces `reference`. */
   readonly collective?: (ranks: readonly (readonly ReferenceArray[])[], params: P, outputs: readonly TensorSpec[]) => Float64Array[][];
 }
 
 export type OperatorTable = { readonly [name: string]: Operator };
 
-/** Give an operator file its typed parameters, and the table its uniform type. */
+/** Whether an operator of this name is a user's: these are `owner/name`, ours have no slash, so that a later Skein cannot take a name that a user has. */
+export const isUsersOperator = (name: string): boolean => name.includes("/");
+
+/** That nobody has defined an operator, as an error with the cure. */
+export const unknownOperator = (op: string, known: readonly string[]): OperatorError => {
+  const meant = didYouMean(op, known);
+  const cure = isUsersOperator(op)
+    ? "call what defineOperator returned, or give a graph that was saved or posted its operators back by withOperators(graph, [...])"
+    : "no operator of Skein has this name, and those of users are named owner/name";
+  return new OperatorError(op, `this operator is not defined${meant === undefined ? "" : `; did you mean "${meant}"?`}; ${cure}`);
+};
+
+/** Add a user's operator to those of a graph. Throws OperatorError where the name has another meaning there. */
+export const addDefinition = (definitions: Map<string, Operator>, operator: Operator): void => {
+  const known = definitions.get(operator.name);
+  if (known !== undefined && known !== operator)
+    throw new OperatorError(
+      operator.name,
+      "two different definitions of this name meet in one graph; define it once, outside of the functions that are traced, or give one of them another name",
+    );
+  definitions.set(operator.name, operator);
+};
+
+/** Give an operator file of this package its typed parameters, and the table its uniform type. Users have `defineOperator` of `define-operator.ts`. */
 export const defineOperator = <P extends Params>(operator: Operator<P>): Operator => operator as unknown as Operator;

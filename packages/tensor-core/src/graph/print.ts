@@ -1,4 +1,4 @@
-import { operators } from "../ops/table.ts";
+import { findOperator } from "../ops/lookup.ts";
 import type { FusedParams } from "../ops/fused.ts";
 import type { TensorSpec } from "../shape.ts";
 import { nodeCost } from "./cost.ts";
@@ -118,7 +118,7 @@ export const printGraph = (graph: Graph, { cost = false }: PrintOptions = {}): s
     }
     const operands = node.inputs.map(name);
     let line = `${scope === "" && !lines.includes("(no scope)") ? "" : "  "}%${node.id} = ${node.op}(${operands.join(", ")}) ${formatSpecs(node.specs)}${formatParams(node, operands)}`;
-    if (cost && operators[node.op] !== undefined) {
+    if (cost && findOperator(graph, node.op) !== undefined) {
       const { flops, bytesRead, bytesWritten } = nodeCost(graph, node);
       if (flops + bytesRead + bytesWritten > 0) line += `  # ${formatCount(flops, "flop")}, ${formatCount(bytesRead + bytesWritten, "B")}`;
     }

@@ -1,7 +1,11 @@
-import { InvariantError, SkeinError } from "../errors.ts";
+import { InvariantError, OperatorError, SkeinError } from "../errors.ts";
+import { operatorOf } from "../ops/lookup.ts";
 import { operators } from "../ops/table.ts";
 import { elementCount, formatSpec, sameSpec, type TensorSpec } from "../shape.ts";
+import { definitionsOf } from "./definitions.ts";
+import { emptyTrace, withTrace } from "./emit.ts";
 import type { Graph, Node } from "./graph.ts";
+import { isUsersOperator } from "./operator.ts";
 
 const describe = (node: Node): string => `node ${node.id} (${node.op}${node.scope === "" ? "" : ` in ${node.scope}`})`;
 
@@ -18,8 +22,7 @@ const validateNode = (graph: Graph, node: Node): void => {
       throw new InvariantError(`${describe(node)} reads value ${ref.node}:${ref.output}, which no earlier node computes`);
     return spec;
   });
-  const operator = operators[node.op];
-  if (operator === undefined) throw new InvariantError(`${describe(node)} has an operator that is not in the operator table`);
+  const operator = operatorOf(graph, node.op);
   if (node.op === "input") {
     if (node.specs.length !== 1 || node.inputs.length !== 0)
       throw new InvariantError(
@@ -27,16 +30,18 @@ const validateNode = (graph: Graph, node: Node): void => {
       );
     return;
   }
+  const fault = (what: string): Error =>
+    isUsersOperator(node.op) ? new OperatorError(node.op, `${describe(node)} ${what}`) : new InvariantError(`${describe(node)} ${what}`);
   let inferred: TensorSpec[];
   try {
-    inferred = operator.infer(operands, node.params);
+    inferred = withTrace(emptyTrace(operators, definitionsOf(graph).mesh), () => operator.infer(operands, node.params));
   } catch (error) {
     const reason = error instanceof SkeinError ? error.message : String(error);
-    throw new InvariantError(`${describe(node)} cannot take ${operands.map(formatSpec).join(", ") || "no operands"}: ${reason}`);
+    throw fault(`cannot take ${operands.map(formatSpec).join(", ") || "no operands"}: ${reason}`);
   }
   if (inferred.length !== node.specs.length || !inferred.every((spec, output) => agrees(node.op, spec, node.specs[output]!))) {
-    throw new InvariantError(
-      `${describe(node)} states the results ${node.specs.map(formatSpec).join(", ")}, but its operator infers ${inferred.map(formatSpec).join(", ")}`,
+    throw fault(
+      `states the results ${node.specs.map(formatSpec).join(", ")}, but its operator infers ${inferred.map(formatSpec).join(", ")}`,
     );
   }
 };
@@ -70,7 +75,7 @@ const validateExchanges = (graph: Graph): void => {
 /**
  * Check every invariant of a graph, and infer all shapes anew.
  *
- * @throws InvariantError naming the first node that breaks one.
+ * @throws InvariantError naming the first node that breaks one; OperatorError where that is a user's operator, or one that nobody has defined.
  */
 export const validateGraph = (graph: Graph): void => {
   graph.nodes.forEach((node, position) => {

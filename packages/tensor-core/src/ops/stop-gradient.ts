@@ -3,10 +3,13 @@ import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./elementwise.ts";
 
 /** The value itself; no gradient flows back. */
-export const stopGradientOperator: Operator = elementwise({
-  name: "stop-gradient",
-  arity: 1,
-  dtypes: dtypes,
-  scalar: ([x]) => x!,
-  vjp: () => [undefined],
-});
+export const stopGradientOperator: Operator = {
+  ...elementwise({
+    name: "stop-gradient",
+    arity: 1,
+    dtypes: dtypes,
+    scalar: ([x]) => x!,
+    vjp: () => [undefined],
+  }),
+  stopsGradient: true,
+};

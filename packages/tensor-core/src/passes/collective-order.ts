@@ -1,6 +1,8 @@
 import { CollectiveOrderError } from "../errors.ts";
+import { nodeCost } from "../graph/cost.ts";
 import { type Graph, type Node, specOf } from "../graph/graph.ts";
 import { paramKey } from "../graph/param-key.ts";
+import { findOperator } from "../ops/lookup.ts";
 import { operators } from "../ops/table.ts";
 import { byteLength } from "../shape.ts";
 
@@ -34,9 +36,9 @@ export interface RankCollectives {
 export const isCollective = (node: Node): boolean => operators[node.op]?.collective !== undefined && node.op !== "axis-index";
 
 const workOf = (graph: Graph, node: Node): number => {
-  const specs = node.inputs.map((ref) => specOf(graph, ref));
-  const cost = operators[node.op]?.cost(specs, node.specs, node.params);
-  return cost === undefined ? 0 : cost.flops + cost.bytesRead + cost.bytesWritten;
+  if (findOperator(graph, node.op) === undefined) return 0;
+  const { flops, bytesRead, bytesWritten } = nodeCost(graph, node);
+  return flops + bytesRead + bytesWritten;
 };
 
 /** Nodes that must run before node `id`, ascending. */

@@ -1,5 +1,5 @@
 import { InvariantError } from "../errors.ts";
-import { encodeNumber, type Graph, type Node, type Params, type ValueRef, valueKey } from "../graph/graph.ts";
+import { encodeNumber, type Graph, keepDefinitions, type Node, type Params, type ValueRef, valueKey } from "../graph/graph.ts";
 import { operators } from "../ops/table.ts";
 import { formatSpec, sameSpec, type TensorSpec } from "../shape.ts";
 
@@ -94,5 +94,9 @@ export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
     const now = replacement ?? append(resolved);
     node.specs.forEach((_, output) => moved.set(valueKey({ node: node.id, output }), { node: now.node, output: now.output + output }));
   }
-  return { nodes, inputs: graph.inputs.map((id) => resolve({ node: id, output: 0 }).node), outputs: graph.outputs.map(resolve) };
+  return keepDefinitions(graph, {
+    nodes,
+    inputs: graph.inputs.map((id) => resolve({ node: id, output: 0 }).node),
+    outputs: graph.outputs.map(resolve),
+  });
 };

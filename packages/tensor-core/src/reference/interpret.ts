@@ -1,9 +1,37 @@
 import { roundToStorage } from "../dtype.ts";
-import { InvariantError } from "../errors.ts";
+import { OperatorError } from "../errors.ts";
 import type { Graph, Node } from "../graph/graph.ts";
-import type { OperatorTable, ReferenceArray } from "../graph/operator.ts";
+import { isUsersOperator, type Operator, type OperatorTable, type ReferenceArray } from "../graph/operator.ts";
+import { operatorOf } from "../ops/lookup.ts";
 import { operators as allOperators } from "../ops/table.ts";
+import { elementCount, formatSpec } from "../shape.ts";
 import { ancestorsOf, collectivesOf, isCollective, meetingsInOrder, type RankCollectives } from "../passes/collective-order.ts";
+import { expandCompositions } from "../passes/expand-compositions.ts";
+
+/** What the interpreters compute: users' operators by their references, and by their compositions where they have none. */
+export const prepareForReference = (graph: Graph): Graph =>
+  expandCompositions(graph, (operator) => operator.referenceIsComposition !== true);
+
+/** The results of one node by its reference. Throws OperatorError where that of a user's operator gives other results than its shape rule says. */
+const referenceOf = (operator: Operator, node: Node, inputs: readonly ReferenceArray[]): readonly Float64Array[] => {
+  if (!isUsersOperator(node.op)) return operator.reference(inputs, node.params, node.specs);
+  // Copies: what a user's function writes into its operands stays without effect.
+  const copies = inputs.map(({ spec, data }) => ({ spec, data: data.slice() }));
+  const results: readonly unknown[] = operator.reference(copies, node.params, node.specs);
+  const isRight = (data: unknown, output: number): boolean =>
+    data instanceof Float64Array && data.length === elementCount(node.specs[output]!.shape);
+  if (!Array.isArray(results) || results.length !== node.specs.length || !results.every(isRight))
+    throw new OperatorError(
+      node.op,
+      `its reference gave ${Array.isArray(results) ? results.map(describeData).join(", ") || "nothing" : describeData(results)} for ${node.specs.map(formatSpec).join(", ")}; it returns the list of its results, each a Float64Array of as many elements`,
+    );
+  return results as readonly Float64Array[];
+};
+
+const describeData = (data: unknown): string =>
+  ArrayBuffer.isView(data) || Array.isArray(data)
+    ? `${data.constructor.name} of ${(data as { length?: number }).length ?? 0}`
+    : String(data);
 
 /** Ranks that take part in one collective, by their position in the world. */
 type RankGroups = (axis: string) => readonly (readonly number[])[];
@@ -17,11 +45,12 @@ type RankGroups = (axis: string) => readonly (readonly number[])[];
  * @returns per rank, the graph's outputs.
  */
 export const interpretWorld = (
-  graph: Graph,
+  source: Graph,
   inputs: readonly (readonly ReferenceArray[])[],
   groups: RankGroups = () => [inputs.map((_, rank) => rank)],
   operators: OperatorTable = allOperators,
 ): ReferenceArray[][] => {
+  const graph = prepareForReference(source);
   const values: ReferenceArray[][][] = inputs.map(() => []);
   const argumentIndex = new Map(graph.inputs.map((id, index) => [id, index]));
   const read = (rank: number, node: Node): ReferenceArray[] => node.inputs.map((ref) => values[rank]![ref.node]![ref.output]!);
@@ -33,8 +62,7 @@ export const interpretWorld = (
   };
 
   for (const node of graph.nodes) {
-    const operator = operators[node.op];
-    if (operator === undefined) throw new InvariantError(`operator "${node.op}" is not in the operator table`);
+    const operator = operators[node.op] ?? operatorOf(graph, node.op);
     if (operator.collective !== undefined) {
       for (const group of groups(String(node.params["axis"]))) {
         const results = operator.collective(
@@ -48,7 +76,7 @@ export const interpretWorld = (
     }
     for (let rank = 0; rank < inputs.length; rank++) {
       const index = argumentIndex.get(node.id);
-      keep(rank, node, index === undefined ? operator.reference(read(rank, node), node.params, node.specs) : [inputs[rank]![index]!.data]);
+      keep(rank, node, index === undefined ? referenceOf(operator, node, read(rank, node)) : [inputs[rank]![index]!.data]);
     }
   }
   return inputs.map((_, rank) => graph.outputs.map((ref) => values[rank]![ref.node]![ref.output]!));
@@ -64,10 +92,11 @@ export const interpretWorld = (
  * @throws CollectiveOrderError where the collectives do not fit together.
  */
 export const interpretRanks = (
-  graphs: readonly Graph[],
+  sources: readonly Graph[],
   inputs: readonly (readonly ReferenceArray[])[],
   axes?: readonly RankCollectives["axes"][],
 ): ReferenceArray[][] => {
+  const graphs = sources.map(prepareForReference);
   const values: ReferenceArray[][][] = graphs.map(() => []);
   const collectives = graphs.map((graph) => graph.nodes.filter(isCollective));
   const ranks = graphs.map((graph, rank) => ({
@@ -88,7 +117,7 @@ export const interpretRanks = (
       const index = graphs[rank]!.inputs.indexOf(node.id);
       if (index >= 0) keep(rank, node, [inputs[rank]![index]!.data]);
       else if (node.op === "axis-index") keep(rank, node, [Float64Array.of(groups[String(node.params["axis"])]!.indexOf(rank))]);
-      else keep(rank, node, allOperators[node.op]!.reference(read(rank, node), node.params, node.specs));
+      else keep(rank, node, referenceOf(operatorOf(graphs[rank]!, node.op), node, read(rank, node)));
     }
   };
   for (const { positions } of meetingsInOrder(ranks)) {

@@ -4,7 +4,7 @@ import type { Graph } from "../graph/graph.ts";
 import type { ReferenceArray } from "../graph/operator.ts";
 import { NdArray } from "../nd-array.ts";
 import { collectiveOrderOf } from "../passes/collective-order.ts";
-import { interpretWorld } from "./interpret.ts";
+import { interpretWorld, prepareForReference } from "./interpret.ts";
 
 class ReferenceDeviceArray implements DeviceArray {
   readonly dtype: ReferenceArray["spec"]["dtype"];
@@ -26,14 +26,17 @@ const valueOf = (array: DeviceArray): ReferenceArray => {
 /** The f64 interpreter behind the `Backend` interface: one rank, no fusion, results rounded to f32 only on download. */
 export const referenceBackend = (): Backend => ({
   name: "reference",
-  compile: (graph: Graph): Executable => ({
-    workspaceBytes: 0,
-    get collectives() {
-      return collectiveOrderOf(graph);
-    },
-    run: async (inputs) => interpretWorld(graph, [inputs.map(valueOf)])[0]!.map((value) => new ReferenceDeviceArray(value)),
-    release: () => {},
-  }),
+  compile: (source: Graph): Executable => {
+    const graph = prepareForReference(source);
+    return {
+      workspaceBytes: 0,
+      get collectives() {
+        return collectiveOrderOf(graph);
+      },
+      run: async (inputs) => interpretWorld(graph, [inputs.map(valueOf)])[0]!.map((value) => new ReferenceDeviceArray(value)),
+      release: () => {},
+    };
+  },
   upload: (array) =>
     new ReferenceDeviceArray({ spec: { dtype: array.dtype, shape: array.shape }, data: Float64Array.from(array.toNumbers()) }),
   download: async (array) => NdArray.from(valueOf(array).data, array.shape, array.dtype),

@@ -1,0 +1,192 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { ArgumentError, ShapeError } from "../errors.ts";
+import { add, clip, exp, full, greater, log, multiply, round, sigmoid, square, stopGradient } from "../functions/elementwise.ts";
+import { sum } from "../functions/reduce.ts";
+import type { Graph } from "../graph/graph.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { trace } from "../graph/trace.ts";
+import { validateGraph } from "../graph/validate.ts";
+import { evaluate } from "../jit.ts";
+import { NdArray } from "../nd-array.ts";
+import { optimize } from "../passes/optimize.ts";
+import { referenceBackend } from "../reference/reference-backend.ts";
+import { customGradient } from "./custom-gradient.ts";
+import { valueAndGrad, vjp } from "./vjp.ts";
+
+const run = async (fn: (...args: Tensor[]) => readonly Tensor[], ...args: (number[] | NdArray)[]): Promise<number[][]> =>
+  (
+    (await evaluate(fn, referenceBackend())(...args.map((arg) => (arg instanceof NdArray ? arg : NdArray.from(arg))))) as readonly NdArray[]
+  ).map((array) => Array.from(array.toNumbers()));
+
+const gradientOf =
+  (fn: (x: Tensor) => Tensor) =>
+  (x: Tensor): Tensor =>
+    valueAndGrad((own: Tensor) => sum(fn(own)))(x)[1];
+
+const roundStraightThrough = customGradient(
+  (x: Tensor) => round(x),
+  ({ cotangents }) => [cotangents],
+);
+const softplus = customGradient(
+  (x: Tensor) => log(add(exp(x), 1)),
+  ({ args: [x], cotangents }) => [multiply(cotangents, sigmoid(x))],
+);
+
+describe("customGradient", () => {
+  it("gives the function's value and the rule's gradient", async () => {
+    const [value, gradient] = await run(
+      (x) => [roundStraightThrough(x!), gradientOf((y) => square(roundStraightThrough(y)))(x!)],
+      [0.4, 1.6],
+    );
+    expect(value).toEqual([0, 2]);
+    expect(gradient).toEqual([0, 4]); // 2·round(x), passed straight through
+  });
+
+  it("bounds a gradient in the middle of a chain, and leaves the value alone", async () => {
+    const bounded = customGradient(
+      (x: Tensor) => x,
+      ({ cotangents }) => [clip(cotangents, -1, 1)],
+    );
+    const [gradient] = await run((x) => [gradientOf((y) => square(bounded(multiply(y, 10))))(x!)], [0.01, 1]);
+    expect(gradient![0]).toBeCloseTo(2, 6); // 2·0.1, times 10
+    expect(gradient![1]).toBeCloseTo(10, 6); // 20 bounded to 1, times 10
+  });
+
+  it("is differentiated again through what the rule computes", async () => {
+    const [second] = await run((x) => [gradientOf(gradientOf(softplus))(x!)], [0.3, -2]);
+    const s = (x: number): number => 1 / (1 + Math.exp(-x));
+    second!.forEach((value, i) => expect(value).toBeCloseTo([0.3, -2].map((x) => s(x) * (1 - s(x)))[i]!, 6));
+  });
+
+  it("law: a rule that states the true derivative changes no gradient, in trees and through shared arguments", async () => {
+    const fn = ({ a, b }: { readonly a: Tensor; readonly b: readonly [Tensor] }, c: Tensor): { p: Tensor; q: readonly [Tensor] } => ({
+      p: multiply(a, b[0]),
+      q: [add(multiply(square(a), c), b[0])],
+    });
+    const own = customGradient(fn, ({ args: [{ a, b }, c], cotangents: { p, q } }) => [
+      { a: add(multiply(p, b[0]), multiply(q[0], multiply(multiply(a, 2), c))), b: [add(multiply(p, a), q[0])] },
+      multiply(q[0], square(a)),
+    ]);
+    const loss = (f: typeof fn) => (x: Tensor, y: Tensor) => {
+      const { p, q } = f({ a: x, b: [multiply(x, y)] }, y);
+      return sum(add(multiply(p, q[0]), x));
+    };
+    const gradients =
+      (f: typeof fn) =>
+      (x: Tensor, y: Tensor): readonly Tensor[] => {
+        const { pullback } = vjp(([u, v]: readonly [Tensor, Tensor]) => loss(f)(u, v), [x, y] as const);
+        return pullback(full([], 1));
+      };
+    const both = (x: Tensor, y: Tensor): readonly Tensor[] => [...gradients(fn)(x, y), ...gradients(own)(x, y)];
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.integer({ min: -8, max: 8 }), fc.integer({ min: -8, max: 8 })), { maxLength: 4 }),
+        async (pairs) => {
+          const [xs, ys] = [pairs.map(([x]) => x / 4), pairs.map(([, y]) => y / 4)];
+          const [dx, dy, ownDx, ownDy] = await run(both as never, xs, ys);
+          ownDx!.forEach((value, i) => expect(value).toBeCloseTo(dx![i]!, 4));
+          ownDy!.forEach((value, i) => expect(value).toBeCloseTo(dy![i]!, 4));
+        },
+      ),
+      { numRuns: 20 },
+    );
+  });
+
+  it("leaves nothing of itself in the graph, and computes once what the rule repeats", () => {
+    const spec = { dtype: "f32", shape: [3] } as unknown as Tensor;
+    const { graph } = trace((x: Tensor) => [softplus(x), gradientOf(softplus)(x)], [spec]);
+    validateGraph(graph);
+    expect(JSON.parse(JSON.stringify(graph))).toEqual(graph);
+    const repeated = customGradient(
+      (x: Tensor) => exp(x),
+      ({ args: [x], cotangents }) => [multiply(cotangents, exp(x))],
+    );
+    const ops = (traced: Graph): string[] => optimize(traced, { fuse: false }).nodes.map(({ op }) => op);
+    expect(
+      ops(trace((x: Tensor) => valueAndGrad((y: Tensor) => sum(repeated(y)))(x), [spec]).graph).filter((op) => op === "exp"),
+    ).toHaveLength(1);
+  });
+
+  it("lets nothing flow where the rule says undefined, nor to integers", async () => {
+    const scaled = customGradient(
+      (x: Tensor, { factor, mask }: { factor: Tensor; mask: Tensor }, power: number) =>
+        multiply(multiply(x, factor), mask.shape[0]! ** power),
+      ({ args: [, { factor }], cotangents }) => [multiply(cotangents, factor), undefined, undefined],
+    );
+    const [dx, df] = await run(
+      (x, f, m) => {
+        const { pullback, value } = vjp(([a, b]: readonly [Tensor, Tensor]) => scaled(a, { factor: b, mask: m! }, 2), [x!, f!] as const);
+        return pullback(value);
+      },
+      [1, 2],
+      [3, 4],
+      NdArray.from([1, 1], [2], "i32"),
+    );
+    expect(dx).toEqual([12 * 3, 32 * 4]);
+    expect(df).toEqual([0, 0]);
+  });
+
+  const scalar = { dtype: "f32", shape: [2] } as unknown as Tensor;
+  const gradientBy = (rule: unknown) => () =>
+    trace((x: Tensor) => gradientOf(customGradient((y: Tensor) => square(y), rule as never))(x), [scalar]);
+  it.each([
+    [
+      "a bare tensor",
+      ({ cotangents }: { cotangents: Tensor }) => cotangents,
+      ArgumentError,
+      /gave a tensor for 1 arguments; it returns a list/,
+    ],
+    ["too many", ({ cotangents }: { cotangents: Tensor }) => [cotangents, cotangents], ArgumentError, /a list of 2 for 1 arguments/],
+    [
+      "another tree",
+      ({ cotangents }: { cotangents: Tensor }) => [{ x: cotangents }],
+      ArgumentError,
+      /gave \[x\] for argument 0 of a tensor/,
+    ],
+    ["another shape", ({ cotangents }: { cotangents: Tensor }) => [sum(cotangents)], ShapeError, /gave f32\[\] for argument 0 of f32\[2\]/],
+    [
+      "another dtype",
+      ({ cotangents }: { cotangents: Tensor }) => [greater(cotangents, 0)],
+      ShapeError,
+      /gave bool\[2\] for argument 0 of f32\[2\]/,
+    ],
+    ["a number", () => [1], ShapeError, /no tensor but 1 for argument 0/],
+  ])("refuses a rule that gives %s", (_, rule, kind, message) => {
+    expect(gradientBy(rule)).toThrow(kind);
+    expect(gradientBy(rule)).toThrow(message);
+  });
+
+  it("refuses a differentiated tensor that is no argument, and takes one that is stopped", () => {
+    const close = (stop: (w: Tensor) => Tensor) => () =>
+      trace(
+        (w: Tensor) =>
+          valueAndGrad((own: Tensor) => {
+            const kept = stop(own);
+            return sum(
+              customGradient(
+                (x: Tensor) => multiply(x, kept),
+                ({ cotangents }) => [cotangents],
+              )(own),
+            );
+          })(w),
+        [scalar],
+      );
+    expect(close((w) => w)).toThrow(/reads a tensor that is differentiated and none of its arguments/);
+    expect(close(stopGradient)).not.toThrow();
+  });
+
+  it("refuses a function that returns no tensors, and one called outside of a trace", () => {
+    expect(() =>
+      trace(
+        () =>
+          customGradient(
+            () => 1,
+            () => [],
+          )(),
+        [],
+      ),
+    ).toThrow(/something else than a tree of tensors/);
+    expect(() => roundStraightThrough(scalar)).toThrow(ArgumentError);
+  });
+});

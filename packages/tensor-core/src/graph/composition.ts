@@ -1,0 +1,38 @@
+import { OperatorError } from "../errors.ts";
+import { formatSpec, sameSpec, type TensorSpec } from "../shape.ts";
+import { runningTrace } from "./emit.ts";
+import { type Graph, type Params, specOf } from "./graph.ts";
+import type { Operator } from "./operator.ts";
+import { Tensor } from "./tensor.ts";
+import { trace } from "./trace.ts";
+
+/** Run the composition of a user's operator on tensors, and check that it returns a list of tensors. */
+export const compose = ({ name, composition }: Operator, inputs: readonly Tensor[], params: Params): readonly Tensor[] => {
+  const results: unknown = composition!(inputs, params);
+  if (Array.isArray(results) && results.every((result) => result instanceof Tensor)) return results as readonly Tensor[];
+  const given = results instanceof Tensor ? "a tensor" : Array.isArray(results) ? "a list with other things in it" : String(results);
+  throw new OperatorError(name, `its composition returned ${given}; it returns the list of its results, such as [y]`);
+};
+
+/**
+ * The graph of a user's operator composed of other operators. Mesh and what is being composed already are those of the running trace.
+ *
+ * @throws OperatorError for a composition that uses its own operator.
+ */
+export const traceComposition = (operator: Operator, inputs: readonly TensorSpec[], params: Params): Graph => {
+  const outer = runningTrace();
+  return trace((...args: Tensor[]) => compose(operator, args, params), inputs as readonly Tensor[], {
+    mesh: outer?.mesh ?? {},
+    composing: [...(outer?.composing ?? []), operator.name],
+  }).graph;
+};
+
+/** Throws OperatorError where a composition computes something else than the node that it stands for. */
+export const checkComposition = (op: string, composed: Graph, stated: readonly TensorSpec[]): void => {
+  const results = composed.outputs.map((ref) => specOf(composed, ref));
+  if (results.length !== stated.length || !results.every((spec, output) => sameSpec(spec, stated[output]!)))
+    throw new OperatorError(
+      op,
+      `its composition gives ${results.map(formatSpec).join(", ") || "nothing"}, but its shape rule says ${stated.map(formatSpec).join(", ") || "nothing"}; both must be alike`,
+    );
+};

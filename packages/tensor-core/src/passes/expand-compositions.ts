@@ -1,0 +1,63 @@
+import { type KernelNode, kernelNodeOf } from "../execution/kernel-node.ts";
+import { checkComposition, traceComposition } from "../graph/composition.ts";
+import { addDefinitions, definitionsOf } from "../graph/definitions.ts";
+import { composing, emptyTrace, withTrace } from "../graph/emit.ts";
+import type { Graph, Node, ValueRef } from "../graph/graph.ts";
+import { isUsersOperator, type Operator } from "../graph/operator.ts";
+import { operatorOf } from "../ops/lookup.ts";
+import { operators } from "../ops/table.ts";
+
+const joinScopes = (outer: string, inner: string): string => (outer === "" || inner === "" ? outer + inner : `${outer}/${inner}`);
+
+/**
+ * Put the compositions of users' operators in the place of their nodes, as deep as they are nested, but for those that `runs` says yes to: what a
+ * backend has a kernel for. Their nodes are named by the scope of the operator's. Comes before all other passes, which then treat them as any others.
+ *
+ * An operator without composition stays too, for the backend to refuse. Returns the graph itself where it has only operators of ours.
+ *
+ * @throws OperatorError for an operator that is not defined, and for a composition that gives other results than the shape rule says.
+ */
+export const expandCompositions = (graph: Graph, runs: (operator: Operator, node: KernelNode) => boolean): Graph => {
+  for (const { op } of graph.nodes) operatorOf(graph, op);
+  if (!graph.nodes.some(({ op }) => isUsersOperator(op))) return graph;
+  const { mesh } = definitionsOf(graph);
+  const nodes: Node[] = [];
+  const append = (node: Node): ValueRef[] => {
+    const id = nodes.length;
+    nodes.push({ ...node, id });
+    return node.specs.map((_, output) => ({ node: id, output }));
+  };
+  let met: Graph = graph;
+
+  /** Append the nodes of `part`, whose inputs are `operands`. */
+  const place = (part: Graph, operands: readonly ValueRef[], scope: string): ValueRef[] => {
+    met = addDefinitions(met, definitionsOf(part));
+    const values: (readonly ValueRef[])[] = [];
+    const resolve = (ref: ValueRef): ValueRef => values[ref.node]![ref.output]!;
+    for (const node of part.nodes) {
+      const argument = node.op === "input" ? operands[part.inputs.indexOf(node.id)] : undefined;
+      values.push(argument === undefined ? placeNode(part, node, node.inputs.map(resolve), scope) : [argument]);
+    }
+    return part.outputs.map(resolve);
+  };
+  const placeNode = (part: Graph, node: Node, inputs: readonly ValueRef[], outer: string): readonly ValueRef[] => {
+    const scope = joinScopes(outer, node.scope);
+    const operator = operatorOf(part, node.op);
+    const kernelNode = kernelNodeOf(part, node);
+    if (operator.composition === undefined || runs(operator, kernelNode)) return append({ ...node, inputs, scope });
+    const composed = traceComposition(operator, kernelNode.inputs, node.params);
+    checkComposition(node.op, composed, node.specs);
+    return composing(node.op, () => place(composed, inputs, joinScopes(scope, node.op)));
+  };
+
+  return withTrace(emptyTrace(operators, mesh), () => {
+    const outputs = place(graph, [], "");
+    const inputs = nodes.filter(({ op }) => op === "input");
+    // In argument order: an input says which argument it is by its place in the list, not among the nodes.
+    const order = new Map(graph.nodes.filter(({ op }) => op === "input").map(({ id }, i) => [id, inputs[i]!.id]));
+    return addDefinitions(
+      { nodes, inputs: graph.inputs.map((id) => order.get(id)!), outputs },
+      { operators: definitionsOf(met).operators, mesh },
+    );
+  });
+};
