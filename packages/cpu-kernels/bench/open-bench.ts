@@ -44,7 +44,7 @@ export const openBench = async (): Promise<Bench> => {
     const place = (specs: readonly TensorSpec[]): Int32Array => Int32Array.from(specs, ({ shape }) => floats(elementCount(shape)));
     const [from, to] = [place(node.inputs), place(node.outputs)];
     const scratch = floats((kernel.scratchBytes?.(node) ?? 0) / 4);
-    const run = kernel.bind(node, wasm);
+    const run = kernel.bind(node, wasm, memory);
     const views = (specs: readonly TensorSpec[], addresses: Int32Array): Float32Array[] =>
       specs.map(({ shape }, i) => view(addresses[i]!, elementCount(shape)));
     const [inputs, outputs] = [views(node.inputs, from), views(node.outputs, to)];

@@ -13,12 +13,16 @@ import {
   spanned,
   UnsupportedError,
   elementCount,
+  expandCompositions,
+  kernelTable,
+  lacksKernel,
   widenHalf,
 } from "@skein/tensor-core";
 import { Arena, createSharedMemory } from "./arena.ts";
 import { CpuExecutable } from "./executable.ts";
 import { tileLanes } from "./fused-program.ts";
-import { kernels } from "./kernel-table.ts";
+import type { Kernel } from "./kernel.ts";
+import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
 import { compileWasm, detectBuild, instantiateWasm, type WasmBuild } from "./wasm-build.ts";
 
 export interface CpuBackendOptions {
@@ -28,6 +32,8 @@ export interface CpuBackendOptions {
   readonly module?: WebAssembly.Module;
   /** Force a build; for tests and comparisons. */
   readonly build?: WasmBuild;
+  /** Kernels for operators of the user's (`defineOperator`); without one, a backend runs an operator's composition. Default: none. */
+  readonly kernels?: readonly Kernel[];
 }
 
 /** A CPU backend also tells what it holds. */
@@ -40,25 +46,28 @@ export interface CpuBackend extends Backend {
 const withoutKernel = ["input", "axis-index", "collective-start", "collective-done"];
 
 /** Every reason why an optimized graph cannot run here; none where it can. */
-export const reasonsAgainst = (graph: Graph): string[] => {
+export const reasonsAgainst = (graph: Graph, kernels: KernelTable = ownKernels): string[] => {
   const reasons = graph.nodes.flatMap((node) => {
     if (withoutKernel.includes(node.op)) return [];
     const kernel = kernels[node.op];
-    const reason = kernel === undefined ? "has no kernel on this backend" : kernel.refuses?.(kernelNodeOf(graph, node));
+    const reason = kernel === undefined ? lacksKernel(node.op) : kernel.refuses?.(kernelNodeOf(graph, node));
     return reason === undefined ? [] : [`${node.op}${node.scope === "" ? "" : ` (${node.scope})`}: ${reason}`];
   });
   return [...new Set(reasons)];
 };
 
-const checkSupport = (graph: Graph): void => {
-  const reasons = reasonsAgainst(graph);
+const checkSupport = (graph: Graph, kernels: KernelTable): void => {
+  const reasons = reasonsAgainst(graph, kernels);
   if (reasons.length > 0)
     throw new UnsupportedError(`the cpu backend cannot run this graph:\n${reasons.map((reason) => `  ${reason}`).join("\n")}`);
 };
 
-/** What is compiled in place of a traced graph: the standard passes, and f16 products widened. */
-export const prepareForCpu = (source: Graph, collectiveOrder?: readonly number[]): Graph =>
-  optimize(widenHalf(source), { fuse: { maxTile: tileLanes }, schedule: collectiveOrder ?? true });
+const expand = (source: Graph, kernels: KernelTable): Graph =>
+  expandCompositions(source, ({ name }, node) => kernels[name] !== undefined && kernels[name].refuses?.(node) === undefined);
+
+/** What is compiled in place of a traced graph: compositions of operators without a kernel, the standard passes, and f16 products widened. */
+export const prepareForCpu = (source: Graph, collectiveOrder?: readonly number[], kernels: KernelTable = ownKernels): Graph =>
+  optimize(widenHalf(expand(source, kernels)), { fuse: { maxTile: tileLanes }, schedule: collectiveOrder ?? true });
 
 /**
  * Make the WebAssembly backend of one rank: kernels from the fastest build that the host runs, arrays in an arena of
@@ -73,6 +82,7 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
   const wasm = instantiateWasm(module, memory);
   const arena = new Arena(memory);
   const ledger = new ArrayLedger<number>((address) => arena.release(address));
+  const kernels = kernelTable(ownKernels, options.kernels ?? []);
 
   return {
     name: "cpu",
@@ -80,10 +90,10 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
     memory,
     compile: (source: Graph, { donate = [], tracer, collectiveOrder }: CompileOptions = {}): Executable => {
       const host = <T>(name: string, work: () => T): T => spanned(tracer, { name, track: "host" }, work);
-      const graph = host("optimize", () => prepareForCpu(source, collectiveOrder));
-      checkSupport(graph);
+      const graph = host("optimize", () => prepareForCpu(source, collectiveOrder, kernels));
+      checkSupport(graph, kernels);
       const plan = host("plan memory", () => planMemory(graph, { donate }));
-      return host("bind kernels", () => new CpuExecutable({ graph, plan, arena, wasm, donate, tracer, ledger }));
+      return host("bind kernels", () => new CpuExecutable({ graph, plan, arena, wasm, donate, tracer, ledger, kernels }));
     },
     upload: (array) => {
       const address = arena.allocate(byteLength(array));

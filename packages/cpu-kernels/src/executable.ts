@@ -30,7 +30,7 @@ import {
 } from "@skein/tensor-core";
 import { alignUp, type Arena } from "./arena.ts";
 import type { KernelCall, WasmExports } from "./kernel.ts";
-import { kernels } from "./kernel-table.ts";
+import type { KernelTable } from "./kernel-table.ts";
 
 /** An array in the arena: its memory is a byte address. */
 type CpuArray = OwnedArray<number>;
@@ -63,6 +63,7 @@ export interface ExecutableParts {
   readonly donate: readonly number[];
   readonly tracer?: Tracer | undefined;
   readonly ledger: ArrayLedger<number>;
+  readonly kernels: KernelTable;
 }
 
 /** A graph bound to one arena: a flat list of kernel calls over a fixed workspace. */
@@ -80,7 +81,7 @@ export class CpuExecutable implements Executable {
 
   constructor(parts: ExecutableParts) {
     this.parts = parts;
-    const { graph, plan } = parts;
+    const { graph, plan, kernels } = parts;
     this.bases = new Float64Array(1 + graph.inputs.length + graph.outputs.length);
     const kernelNodes = graph.nodes.map((node) => kernelNodeOf(graph, node));
     const scratchBytes = kernelNodes.reduce((most, node) => Math.max(most, kernels[node.op]?.scratchBytes?.(node) ?? 0), 0);
@@ -110,7 +111,7 @@ export class CpuExecutable implements Executable {
   }
 
   private bind(kernelNodes: readonly KernelNode[]): Step[] {
-    const { graph, plan, wasm, tracer } = this.parts;
+    const { graph, plan, wasm, arena, tracer, kernels } = this.parts;
     const place = (key: string): Place => {
       const found = plan.places.get(key);
       if (found === undefined) throw new InvariantError(`value ${key} has no place in the memory plan`);
@@ -143,14 +144,14 @@ export class CpuExecutable implements Executable {
       } else if (node.op === "axis-index") {
         steps.push(base);
       } else if (!plan.settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0)) {
-        steps.push({ ...base, call: kernels[node.op]!.bind(kernelNodes[node.id]!, wasm) });
+        steps.push({ ...base, call: kernels[node.op]!.bind(kernelNodes[node.id]!, wasm, arena.memory) });
       }
     }
     return steps;
   }
 
   private writeConstants(kernelNodes: readonly KernelNode[]): Map<number, number> {
-    const { arena } = this.parts;
+    const { arena, kernels } = this.parts;
     const blocks = kernelNodes.flatMap((node, id) => {
       const bytes = kernels[node.op]?.constants?.(node);
       return bytes === undefined ? [] : [{ id, bytes }];

@@ -1,4 +1,7 @@
 export { Arena, createSharedMemory } from "./arena.ts";
 export { type CpuBackend, type CpuBackendOptions, createCpuBackend, prepareForCpu, reasonsAgainst } from "./cpu-backend.ts";
 export { HostError, OutOfMemoryError } from "./errors.ts";
+export { javascriptKernel, type JavaScriptKernelRule } from "./javascript-kernel.ts";
+export type { Kernel, KernelCall, WasmExports } from "./kernel.ts";
+export type { KernelTable } from "./kernel-table.ts";
 export { compileWasm, detectBuild, type WasmBuild } from "./wasm-build.ts";

@@ -53,6 +53,9 @@ import { transposeKernel } from "./ops/transpose.ts";
 import { triangularSolveKernel } from "./ops/triangular-solve.ts";
 import { unpackBitsKernel } from "./ops/unpack-bits.ts";
 
+/** Kernels by operator name. */
+export type KernelTable = { readonly [op: string]: Kernel };
+
 const rows: readonly Kernel[] = [
   argmaxKernel,
   argminKernel,
@@ -110,4 +113,4 @@ const rows: readonly Kernel[] = [
 ];
 
 /** Every kernel by operator name. A new kernel is one file and one row. */
-export const kernels: { readonly [op: string]: Kernel } = Object.fromEntries(rows.map((kernel) => [kernel.op, kernel]));
+export const kernels: KernelTable = Object.fromEntries(rows.map((kernel) => [kernel.op, kernel]));

@@ -10,7 +10,7 @@ export type WasmExports = { readonly [name: string]: (...args: number[]) => numb
  */
 export type KernelCall = (inputs: Int32Array, outputs: Int32Array, scratch: number, constants: number) => void;
 
-/** How one operator runs on WebAssembly. One file per operator in `ops/`, named like the operator's file in tensor-core. */
+/** How one operator runs in the shared memory. Ours are one file per operator in `ops/`, named like the operator's file in tensor-core. Those of users are given to `createCpuBackend`. */
 export interface Kernel {
   readonly op: string;
   /** Why this node cannot run, as a sentence with the cure; absent when it can. */
@@ -19,6 +19,10 @@ export interface Kernel {
   readonly scratchBytes?: (node: KernelNode) => number;
   /** Read-only data that the kernel wants in the shared memory; written once per node at compile time, kept while the executable lives. */
   readonly constants?: (node: KernelNode) => Uint8Array;
-  /** Choose the export and fix its sizes; called once per node at compile time. */
-  readonly bind: (node: KernelNode, wasm: WasmExports) => KernelCall;
+  /**
+   * Choose the export and fix its sizes; called once per node at compile time, and only when some output has elements.
+   *
+   * @param memory what addresses point into, shared by all ranks. A WebAssembly module of a user's imports it, and must keep its own data out of it.
+   */
+  readonly bind: (node: KernelNode, wasm: WasmExports, memory: WebAssembly.Memory) => KernelCall;
 }

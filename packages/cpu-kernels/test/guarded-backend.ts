@@ -102,7 +102,7 @@ class GuardedExecutable implements Executable {
       if (node.op === "input" || node.specs.every((spec) => byteLength(spec) === 0)) return;
       const outputs = node.specs.map((_, output) => values.get(valueKey({ node: node.id, output }))!);
       const operands = node.inputs.map((ref) => values.get(valueKey(ref))!);
-      const call = kernels[node.op]!.bind(nodes[i]!, this.wasm);
+      const call = kernels[node.op]!.bind(nodes[i]!, this.wasm, this.memory);
       call(
         Int32Array.from(operands, ({ address }) => address),
         Int32Array.from(outputs, ({ address }) => address),

@@ -69,7 +69,7 @@ const check = (kernel: Kernel, module: WebAssembly.Module, shapes: readonly Shap
   const scratchFloats = Math.ceil((kernel.scratchBytes?.(node) ?? 0) / 4);
   const scratch = place(scratchFloats, 4);
   floats.fill(NaN, scratch, scratch + scratchFloats);
-  const run = kernel.bind(node, instantiateWasm(module, memory));
+  const run = kernel.bind(node, instantiateWasm(module, memory), memory);
   run(
     Int32Array.from(inputs, ({ at }) => 4 * at),
     Int32Array.of(4 * result),

@@ -1,0 +1,225 @@
+import { createCpuBackend, createSharedMemory, javascriptKernel } from "@skein/cpu-kernels";
+import {
+  add,
+  ArgumentError,
+  defineOperator,
+  exp,
+  jit,
+  matmul,
+  multiply,
+  NdArray,
+  OperatorError,
+  referenceBackend,
+  relu,
+  slice,
+  softplus,
+  sum,
+  tanh,
+  type Tensor,
+  UnsupportedError,
+  valueAndGrad,
+  evaluate,
+} from "@skein/tensor-core";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+
+const mish = defineOperator({ name: "acme/mish", composition: ([x]) => [multiply(x!, tanh(softplus(x!)))] });
+const mishKernel = javascriptKernel({
+  op: mish.operator.name,
+  run: ([x], [y]) => {
+    for (let i = 0; i < x!.length; i++) y![i] = x![i]! * Math.tanh(Math.log1p(Math.exp(x![i]!)));
+  },
+});
+
+/** Running maximum and where each was found: two results of two dtypes, and nothing to compose it of. */
+const runningMax = defineOperator({
+  name: "acme/running-max",
+  infer: ([x]) => [x!, { dtype: "i32", shape: x!.shape }],
+  reference: ([x]) => {
+    const best = x!.data.map((_, i) => x!.data.slice(0, i + 1).reduce((at, value, j, all) => (value > all[at]! ? j : at), 0));
+    return [best.map((at) => x!.data[at]!), best];
+  },
+});
+const runningMaxKernel = javascriptKernel({
+  op: runningMax.operator.name,
+  run: ([x], [values, indices]) => {
+    let at = 0;
+    x!.forEach((value: number, i: number) => {
+      if (value > x![at]!) at = i;
+      values![i] = x![at]!;
+      indices![i] = at;
+    });
+  },
+});
+
+const open = (kernels = [mishKernel, runningMaxKernel]) => createCpuBackend({ memory: createSharedMemory(64 * 2 ** 20), kernels });
+const numbers = async (results: Promise<readonly NdArray[]>): Promise<number[][]> =>
+  (await results).map((each) => Array.from(each.toNumbers()));
+
+describe("operators of one's own on the CPU", () => {
+  test("law: by kernel, by composition and by reference a step gives the same, on views, in fused regions and of no elements", async () => {
+    const step = (w: Tensor, x: Tensor): readonly Tensor[] => {
+      const loss = (own: Tensor): Tensor => {
+        const hidden = mish([slice(matmul(x, own), [0, 1], [x.shape[0]!, 3])])[0];
+        return sum(multiply(relu(add(hidden, 1)), exp(mish([multiply(hidden, 0.5)])[0])));
+      };
+      const [value, gradient] = valueAndGrad(loss)(w);
+      const [best, where] = runningMax([add(w, 0)]);
+      return [value, gradient, multiply(best, 2), where];
+    };
+    const [kernel, composed] = [await open(), await open([runningMaxKernel])];
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 9 }), async (rows, inner) => {
+        const array = (...shape: number[]) =>
+          NdArray.from(
+            Array.from({ length: shape.reduce((a, b) => a * b, 1) }, (_, i) => Math.sin(3 * i + rows)),
+            shape,
+          );
+        const args = [array(inner, 3), array(rows, inner)] as const;
+        const [expected, ...actual] = await Promise.all(
+          [referenceBackend(), kernel, composed].map((each) => numbers(evaluate(step, each)(...args) as never)),
+        );
+        for (const results of actual)
+          results.forEach((result, i) => {
+            expect(result).toHaveLength(expected![i]!.length);
+            result.forEach((value, j) =>
+              expect(Math.abs(value - expected![i]![j]!)).toBeLessThan(1e-4 * (1 + Math.abs(expected![i]![j]!))),
+            );
+          });
+      }),
+      { numRuns: 15 },
+    );
+    expect(kernel.arena.bytesInUse).toBe(0);
+  });
+
+  test("a kernel runs where one was given, and not where it refuses", async () => {
+    let calls = 0;
+    const counted = javascriptKernel({
+      op: mish.operator.name,
+      refuses: ({ inputs: [x] }) => (x!.shape.length > 1 ? "it takes vectors" : undefined),
+      run: (inputs, outputs, node) => {
+        calls++;
+        outputs[0]!.set(inputs[0]!);
+        return node;
+      },
+    });
+    const backend = await open([counted]);
+    const f = (x: Tensor): Tensor => mish([x])[0];
+    expect(Array.from((await evaluate(f, backend)(NdArray.from([1, 2]))).toNumbers())).toEqual([1, 2]);
+    const [[value]] = [Array.from((await evaluate(f, backend)(NdArray.from([1, 2], [1, 2]))).toNumbers())];
+    expect(value).toBeCloseTo(0.865, 3);
+    expect(calls).toBe(1);
+  });
+
+  test("a donated argument is read before it is written over", async () => {
+    const backend = await open();
+    const f = jit(
+      (x: Tensor) => {
+        const [best] = runningMax([x]);
+        return add(best, x);
+      },
+      backend,
+      { donate: [0] },
+    );
+    let x = backend.upload(NdArray.from([1, 3, 2]));
+    for (let i = 0; i < 3; i++) x = await f(x);
+    expect((await backend.download(x)).toNumbers()).toEqual([8, 24, 23]);
+  });
+
+  test("an argument that is returned beside what was made of it keeps its values", async () => {
+    const results = await evaluate((x: Tensor) => [x, ...runningMax([x]), x], await open())(NdArray.from([2, 1, 4]));
+    expect(await numbers(Promise.resolve(results as never))).toEqual([
+      [2, 1, 4],
+      [2, 2, 4],
+      [0, 0, 2],
+      [2, 1, 4],
+    ]);
+  });
+
+  test("views follow a memory that has grown", async () => {
+    const backend = await open();
+    const f = jit((x: Tensor) => runningMax([x])[0], backend);
+    const x = backend.upload(NdArray.from([1, 2]));
+    backend.free(await f(x));
+    const large = backend.upload(NdArray.zeros("f32", [8 * 2 ** 20]));
+    expect((await backend.download(await f(x))).toNumbers()).toEqual([1, 2]);
+    backend.free(large);
+  });
+
+  test("a module of a user's computes in the same memory", async () => {
+    // (module (import "m" "memory" (memory 1 65536 shared)) (func (export "twice") (param i32 i32 i32) …)): y[i] = x[i] + x[i] for i < n
+    const twice = defineOperator({ name: "acme/twice", composition: ([x]) => [add(x!, x!)] });
+    const bytes = twiceModule();
+    const backend = await createCpuBackend({
+      memory: createSharedMemory(64 * 2 ** 20),
+      kernels: [
+        {
+          op: twice.operator.name,
+          bind: ({ inputs: [x] }, _, memory) => {
+            const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes), { m: { memory } });
+            const run = exports["twice"] as (x: number, y: number, n: number) => void;
+            return (inputs, outputs) => run(inputs[0]!, outputs[0]!, x!.shape[0]!);
+          },
+        },
+      ],
+    });
+    const result = await evaluate((x: Tensor) => twice([x])[0], backend)(NdArray.from([1, 2, 3]));
+    expect(result.toNumbers()).toEqual([2, 4, 6]);
+  });
+
+  test("without kernel and composition the graph is refused, with operator, backend and cure", async () => {
+    const run = (x: Tensor): Tensor => runningMax([x])[0];
+    const attempt = evaluate(run, await open([]))(NdArray.from([1]));
+    await expect(attempt).rejects.toThrow(UnsupportedError);
+    await expect(attempt).rejects.toThrow(
+      /the cpu backend cannot run this graph:\n {2}acme\/running-max: has no kernel on this backend and no composition; give the backend one \(\{ kernels/,
+    );
+  });
+
+  test.each([
+    [
+      "for an operator of ours",
+      [{ ...mishKernel, op: "add" }],
+      /a kernel was given for operator "add"; kernels of one's own are for operators of one's own/,
+    ],
+    ["twice", [mishKernel, mishKernel], /two kernels were given for operator "acme\/mish"/],
+  ])("a kernel that is given %s is refused", async (_, kernels, message) => {
+    await expect(open(kernels)).rejects.toThrow(ArgumentError);
+    await expect(open(kernels)).rejects.toThrow(message);
+  });
+
+  test("a kernel that answers later is refused, and the backend lives on", async () => {
+    const late = javascriptKernel({ op: mish.operator.name, run: async () => undefined });
+    const backend = await open([late]);
+    const attempt = evaluate((x: Tensor) => mish([x])[0], backend)(NdArray.from([1]));
+    await expect(attempt).rejects.toThrow(OperatorError);
+    await expect(attempt).rejects.toThrow(/acme\/mish: its kernel returned a promise/);
+    expect((await evaluate((x: Tensor) => add(x, 1), backend)(NdArray.from([1]))).toNumbers()).toEqual([2]);
+    expect(backend.arena.bytesInUse).toBe(0);
+  });
+});
+
+const magic = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
+
+/** The module above, by hand: a test needs no assembler. */
+const twiceModule = (): Uint8Array<ArrayBuffer> => {
+  const section = (id: number, ...content: number[]): number[] => [id, content.length, ...content];
+  const name = (text: string): number[] => [text.length, ...new TextEncoder().encode(text)];
+  const body = [
+    [1, 1, 0x7f], // one local: the address behind the last element of x
+    [0x20, 0, 0x20, 2, 0x41, 2, 0x74, 0x6a, 0x21, 3], // end = x + (n << 2)
+    [0x02, 0x40, 0x03, 0x40], // block, loop
+    [0x20, 0, 0x20, 3, 0x4f, 0x0d, 1], // if x >= end, leave the block
+    [0x20, 1, 0x20, 0, 0x2a, 2, 0, 0x20, 0, 0x2a, 2, 0, 0x92, 0x38, 2, 0], // [y] = [x] + [x]
+    [0x20, 0, 0x41, 4, 0x6a, 0x21, 0, 0x20, 1, 0x41, 4, 0x6a, 0x21, 1], // both 4 bytes on
+    [0x0c, 0, 0x0b, 0x0b, 0x0b], // again; end of loop, block, function
+  ].flat();
+  return Uint8Array.from([
+    ...magic,
+    ...section(1, 1, 0x60, 3, 0x7f, 0x7f, 0x7f, 0),
+    ...section(2, 1, ...name("m"), ...name("memory"), 2, 3, 1, 0x80, 0x80, 4),
+    ...section(3, 1, 0),
+    ...section(7, 1, ...name("twice"), 0, 0),
+    ...section(10, 1, body.length, ...body),
+  ]);
+};
