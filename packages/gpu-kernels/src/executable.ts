@@ -26,6 +26,7 @@ import type { BufferPool, BufferRequest } from "./buffer-pool.ts";
 import type { Device } from "./device.ts";
 import { type HostMemory, padded, readBuffer } from "./host-transfer.ts";
 import type { Choices } from "./kernel.ts";
+import type { KernelTable } from "./kernel-table.ts";
 import { type DispatchStep, emptyBytes, lower, type LoweredStep, type Regions, regionsOf, workPerSubmission } from "./lower.ts";
 import type { Pipeline, PipelineCache } from "./pipeline-cache.ts";
 import { Recorder } from "./recorder.ts";
@@ -43,6 +44,8 @@ export interface ExecutableParts {
   readonly ledger: ArrayLedger<ArrayBlock>;
   readonly hostMemory: HostMemory;
   readonly choices: Choices;
+  /** Default: ours. */
+  readonly kernels?: KernelTable;
   readonly donate: readonly number[];
   readonly tracer?: Tracer | undefined;
 }
@@ -122,7 +125,7 @@ export class WebGpuExecutable implements Executable {
     const { graph, plan, device, pool, choices } = parts;
     const { facts, gpu } = device;
     this.regions = regionsOf(plan.slabBytes.length, graph.inputs.length, graph.outputs.length);
-    const lowered = lower(graph, plan, facts, choices);
+    const lowered = lower(graph, plan, facts, choices, parts.kernels);
     this.steps = lowered.steps;
     this.workspaceBytes = plan.workspaceBytes + lowered.scratchBytes + lowered.copyBytes;
 
@@ -158,7 +161,7 @@ export class WebGpuExecutable implements Executable {
           step,
           {
             step,
-            pipeline: parts.pipelines.get(step.code, step.bindingKinds, step.label),
+            pipeline: parts.pipelines.get(step.code, step.bindingKinds, step.label, step.node.op),
             sizesOffset: step.sizes === undefined ? 0 : uniform(step.sizes),
             sliceOffsets: step.slices.flatMap(({ words }) => (words === undefined ? [] : [uniform(words)])),
             dynamic: [...new Set(step.variables.map(({ at }) => at.region))].filter((region) => region >= this.regions.firstInput),

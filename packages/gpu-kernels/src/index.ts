@@ -5,7 +5,18 @@ export { tuneMatmul, type TunedMatmul, type TuneOptions } from "./autotune/tune-
 export { type Device, type DeviceOptions, wishedFeatures, type WishedFeature } from "./device.ts";
 export { AdapterError, DeviceLostError, DeviceMemoryError, WebGpuNotInstalledError } from "./errors.ts";
 export type { HostMemory } from "./host-transfer.ts";
-export type { Choices, DeviceFacts, MatmulRequest, SubgroupMatrixShape } from "./kernel.ts";
+export type {
+  Binding,
+  BindingSource,
+  Choices,
+  DeviceFacts,
+  Kernel,
+  KernelPlan,
+  MatmulRequest,
+  Pass,
+  SubgroupMatrixShape,
+} from "./kernel.ts";
+export type { KernelTable } from "./kernel-table.ts";
 export { leastDevice } from "./least-device.ts";
 export { reasonsAgainst } from "./lower.ts";
 export { createWebGpuBackend, prepareForWebGpu, type WebGpuBackend, type WebGpuBackendOptions } from "./webgpu-backend.ts";

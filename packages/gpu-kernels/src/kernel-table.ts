@@ -53,6 +53,9 @@ import { bitcastKernel } from "./ops/bitcast.ts";
 import { histogramKernel } from "./ops/histogram.ts";
 import { nonzeroKernel } from "./ops/nonzero.ts";
 
+/** Kernels by operator name. */
+export type KernelTable = { readonly [op: string]: Kernel };
+
 const rows: readonly Kernel[] = [
   fusedKernel,
   constantKernel,
@@ -110,4 +113,4 @@ const rows: readonly Kernel[] = [
 ];
 
 /** Every kernel by operator name. A new kernel is one file and one row. */
-export const kernels: { readonly [op: string]: Kernel } = Object.fromEntries(rows.map((kernel) => [kernel.op, kernel]));
+export const kernels: KernelTable = Object.fromEntries(rows.map((kernel) => [kernel.op, kernel]));

@@ -87,7 +87,10 @@ export interface KernelPlan {
   readonly passes: readonly Pass[];
 }
 
-/** How one operator runs on WebGPU. One file per operator in `ops/`, named like the operator's file in tensor-core; WGSL in `kernels/<family>/`. */
+/**
+ * How one operator runs on WebGPU. Ours are one file per operator in `ops/`, named like the operator's file in tensor-core; WGSL in `kernels/<family>/`. Those of
+ * users are given to `createWebGpuBackend`.
+ */
 export interface Kernel {
   readonly op: string;
   /** Why this node cannot run on this device, as a sentence with the cure; absent when it can. */

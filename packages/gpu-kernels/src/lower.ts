@@ -4,7 +4,9 @@ import {
   formatSpec,
   type Graph,
   InvariantError,
+  isUsersOperator,
   kernelNodeOf,
+  lacksKernel,
   type MemoryPlan,
   type Node,
   nodeCost,
@@ -15,7 +17,8 @@ import {
   valueKey,
 } from "@skein/tensor-core";
 import type { Binding, BindingSource, Choices, DeviceFacts, KernelPlan, Pass } from "./kernel.ts";
-import { kernels } from "./kernel-table.ts";
+import { checkPlan } from "./check-plan.ts";
+import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
 import { resolveBindings, type PlacedVariable, type Stretch } from "./resolve-bindings.ts";
 import { gridGroups, gridOf, shaderModule } from "./shader.ts";
 import type { BindingKind } from "./pipeline-cache.ts";
@@ -91,7 +94,7 @@ export const emptyBytes = (facts: DeviceFacts): number => facts.maxBindings * fa
 const withoutKernel = ["input", "axis-index", "collective-start", "collective-done"];
 
 /** Every reason why an optimized graph cannot run on a device; none where it can. */
-export const reasonsAgainst = (graph: Graph, facts: DeviceFacts): string[] => {
+export const reasonsAgainst = (graph: Graph, facts: DeviceFacts, kernels: KernelTable = ownKernels): string[] => {
   const reasons = graph.nodes.flatMap((node) => {
     const where = `${node.op}${node.scope === "" ? "" : ` (${node.scope})`}`;
     const large = node.specs.find((spec) => byteLength(spec) > facts.maxBindingBytes);
@@ -101,14 +104,14 @@ export const reasonsAgainst = (graph: Graph, facts: DeviceFacts): string[] => {
       ];
     if (withoutKernel.includes(node.op)) return [];
     const kernel = kernels[node.op];
-    const reason = kernel === undefined ? "has no kernel on this backend" : kernel.refuses?.(kernelNodeOf(graph, node), facts);
+    const reason = kernel === undefined ? lacksKernel(node.op) : kernel.refuses?.(kernelNodeOf(graph, node), facts);
     return reason === undefined ? [] : [`${where}: ${reason}`];
   });
   return [...new Set(reasons)];
 };
 
-export const checkSupport = (graph: Graph, facts: DeviceFacts): void => {
-  const reasons = reasonsAgainst(graph, facts);
+export const checkSupport = (graph: Graph, facts: DeviceFacts, kernels?: KernelTable): void => {
+  const reasons = reasonsAgainst(graph, facts, kernels);
   if (reasons.length > 0)
     throw new UnsupportedError(
       `the webgpu backend cannot run this graph on ${facts.adapter}:\n${reasons.map((reason) => `  ${reason}`).join("\n")}`,
@@ -151,7 +154,7 @@ const placedInputs = (graph: Graph, plan: MemoryPlan, node: Node): readonly bool
 };
 
 /** Turn a planned graph into steps. Pure: needs the facts of a device, not the device. */
-export const lower = (graph: Graph, plan: MemoryPlan, facts: DeviceFacts, choices: Choices): Lowered => {
+export const lower = (graph: Graph, plan: MemoryPlan, facts: DeviceFacts, choices: Choices, kernels: KernelTable = ownKernels): Lowered => {
   const regions = regionsOf(plan.slabBytes.length, graph.inputs.length, graph.outputs.length);
   const { bindingAlignment } = facts;
   const steps: LoweredStep[] = [];
@@ -239,6 +242,7 @@ export const lower = (graph: Graph, plan: MemoryPlan, facts: DeviceFacts, choice
     } else if (!plan.settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0)) {
       const kernelNode = kernelNodeOf(graph, node);
       const kernelPlan = kernels[node.op]!.plan(kernelNode, facts, choices, placedInputs(graph, plan, node));
+      if (isUsersOperator(node.op)) checkPlan(kernelPlan, kernelNode, facts);
       const blocks: Blocks = { scratch: [], constants: [] };
       let end = 0;
       for (const bytes of kernelPlan.scratch ?? []) {

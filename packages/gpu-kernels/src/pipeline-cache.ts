@@ -1,4 +1,4 @@
-import { InvariantError } from "@skein/tensor-core";
+import { InvariantError, isUsersOperator, OperatorError } from "@skein/tensor-core";
 import type { Device } from "./device.ts";
 
 export type BindingKind = "read" | "write" | "uniform";
@@ -37,20 +37,20 @@ export class PipelineCache {
     return layout;
   }
 
-  /** @param label for errors. */
-  get(code: string, kinds: readonly BindingKind[], label: string): Pipeline {
+  /** @param label, op for errors: what the shader is called, and the operator whose kernel it is of. */
+  get(code: string, kinds: readonly BindingKind[], label: string, op: string = label): Pipeline {
     const key = `${kinds.join()}\n${code}`;
     const found = this.pipelines.get(key);
     if (found !== undefined) return found;
     const layout = this.layout(kinds);
-    const ready = this.compile(code, layout.pipeline, label);
+    const ready = this.compile(code, layout.pipeline, label, op);
     ready.catch(() => undefined); // told where it is awaited
     const pipeline: Pipeline = { layout: layout.group, ready };
     this.pipelines.set(key, pipeline);
     return pipeline;
   }
 
-  private async compile(code: string, layout: GPUPipelineLayout, label: string): Promise<GPUComputePipeline> {
+  private async compile(code: string, layout: GPUPipelineLayout, label: string, op: string): Promise<GPUComputePipeline> {
     const { gpu } = this.device;
     gpu.pushErrorScope("validation");
     const module = gpu.createShaderModule({ code, label });
@@ -66,9 +66,8 @@ export class PipelineCache {
       this.device.check();
       const { messages } = await module.getCompilationInfo();
       const lines = messages.map(({ lineNum, message }) => `line ${lineNum}: ${message}`);
-      throw new InvariantError(
-        `the shader "${label}" does not compile: ${lines.length > 0 ? lines.join("; ") : String(error)}\n${numbered(code)}`,
-      );
+      const what = `the shader "${label}" does not compile: ${lines.length > 0 ? lines.join("; ") : String(error)}\n${numbered(code)}`;
+      throw isUsersOperator(op) ? new OperatorError(op, what) : new InvariantError(what);
     }
   }
 }

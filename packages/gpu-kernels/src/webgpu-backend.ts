@@ -3,10 +3,12 @@ import {
   type Backend,
   type CompileOptions,
   elementCount,
+  expandCompositions,
   type Executable,
   type Graph,
   hostArrayType,
   type InPlaceRule,
+  kernelTable,
   NdArray,
   optimize,
   type OwnedArray,
@@ -20,7 +22,8 @@ import { BufferPool } from "./buffer-pool.ts";
 import { type Device, type DeviceOptions, openDevice } from "./device.ts";
 import { WebGpuExecutable } from "./executable.ts";
 import { type HostMemory, plainHostMemory, readBuffer } from "./host-transfer.ts";
-import type { Choices, DeviceFacts } from "./kernel.ts";
+import type { Choices, DeviceFacts, Kernel } from "./kernel.ts";
+import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
 import { checkSupport } from "./lower.ts";
 import { PipelineCache } from "./pipeline-cache.ts";
 
@@ -29,6 +32,8 @@ export interface WebGpuBackendOptions extends DeviceOptions {
   readonly hostMemory?: HostMemory;
   /** What was learned on this device. Default: the kernels' own rules. */
   readonly choices?: Choices;
+  /** Kernels for operators of the user's (`defineOperator`); without one, a backend runs an operator's composition. Default: none. */
+  readonly kernels?: readonly Kernel[];
 }
 
 /**
@@ -53,9 +58,25 @@ export interface WebGpuBackend extends Backend {
 const inPlaceRule: InPlaceRule = (node, input, output, inputSpec) =>
   standardInPlaceRule(node, input, output, inputSpec) && inputSpec.dtype === node.specs[output]!.dtype;
 
-/** What is compiled in place of a traced graph: the standard passes within the device's bounds, f16 products widened where it has no f16. */
-export const prepareForWebGpu = (source: Graph, facts: DeviceFacts, collectiveOrder?: readonly number[]): Graph =>
-  optimize(facts.f16 ? source : widenHalf(source), { fuse: { maxOperands: facts.maxBindings }, schedule: collectiveOrder ?? true });
+const expand = (source: Graph, facts: DeviceFacts, kernels: KernelTable): Graph =>
+  expandCompositions(source, ({ name }, node) => kernels[name] !== undefined && kernels[name].refuses?.(node, facts) === undefined);
+
+const withoutHalf = (graph: Graph, facts: DeviceFacts): Graph => (facts.f16 ? graph : widenHalf(graph));
+
+/**
+ * What is compiled in place of a traced graph: compositions of operators without a kernel, the standard passes within the device's bounds, f16 products
+ * widened where it has no f16.
+ */
+export const prepareForWebGpu = (
+  source: Graph,
+  facts: DeviceFacts,
+  collectiveOrder?: readonly number[],
+  kernels: KernelTable = ownKernels,
+): Graph =>
+  optimize(withoutHalf(expand(source, facts, kernels), facts), {
+    fuse: { maxOperands: facts.maxBindings },
+    schedule: collectiveOrder ?? true,
+  });
 
 /**
  * Make the WebGPU backend on one device.
@@ -70,6 +91,7 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
   const pipelines = new PipelineCache(device);
   const ledger = new ArrayLedger<ArrayBlock>((block) => releaseBlock(pool, block));
   const { hostMemory = plainHostMemory, choices = {} } = options;
+  const kernels = kernelTable(ownKernels, options.kernels ?? []);
 
   /** Submit a copy of an array into a staging buffer: at once, unless the array or the buffer has to be waited for; the array is lent meanwhile. */
   const copyOff = async (array: OwnedArray<ArrayBlock>): Promise<GPUBuffer> => {
@@ -94,8 +116,8 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
     compile: (source: Graph, { donate = [], tracer, collectiveOrder }: CompileOptions = {}): Executable => {
       device.check();
       const host = <T>(name: string, work: () => T): T => spanned(tracer, { name, track: "host" }, work);
-      const graph = host("optimize", () => prepareForWebGpu(source, facts, collectiveOrder));
-      checkSupport(graph, facts);
+      const graph = host("optimize", () => prepareForWebGpu(source, facts, collectiveOrder, kernels));
+      checkSupport(graph, facts, kernels);
       const plan = host("plan memory", () =>
         planMemory(graph, {
           donate,
@@ -105,7 +127,7 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
           inPlace: inPlaceRule,
         }),
       );
-      const parts = { graph, plan, device, pool, pipelines, ledger, hostMemory, choices, donate, tracer };
+      const parts = { graph, plan, device, pool, pipelines, ledger, hostMemory, choices, donate, tracer, kernels };
       return host("bind kernels", () => new WebGpuExecutable(parts));
     },
     upload: (array) => ledger.open({ dtype: array.dtype, shape: array.shape }, uploadBytes(device, pool, array.bytes())),
