@@ -159,7 +159,7 @@ describe("defineOperator", () => {
     const program = (x: Tensor): readonly Tensor[] => {
       const part = slice(x, [0, 0], [x.shape[0]!, Math.min(2, x.shape[1]!)]);
       const [u, v] = butterfly([exp(part), add(mish([part])[0], 1)]);
-      return [concat([u, mish([v])[0]], 1), sum(multiply(scaled([u], { factor: -0.5 })[0], v), { dims: [0] }), sum(mish([x])[0])];
+      return [concat([u, mish([v])[0]], { dim: 1 }), sum(multiply(scaled([u], { factor: -0.5 })[0], v), { dims: [0] }), sum(mish([x])[0])];
     };
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 3 }), (n, width) => {
