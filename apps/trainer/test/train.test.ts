@@ -7,6 +7,7 @@ import { NdArray } from "@skein/tensor-core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type DataSet, train, type TrainJob } from "../src/index.ts";
 import { checkpointBytes } from "./cli.ts";
+import ownDerivatives from "./own-derivatives.ts";
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-program-"))));
@@ -69,6 +70,14 @@ test("objects of a program are trained as those that a job names, bit for bit; s
     [16, 2],
   ]);
   expect(layers[0]!.weight.toNumbers()).toEqual(whole.parameters().layers[0]!.weight.toNumbers());
+});
+
+test("a model with a derivative, an operator and dropout of its own gives the bits that it gives as a module", async () => {
+  const mean = { ...job, compression: undefined };
+  await train({ ...mean, data, model: ownDerivatives() }, { output: join(folder, "object") });
+  const file = new URL("./own-derivatives.ts", import.meta.url);
+  await train({ ...mean, data, model: { kind: "module", file } }, { output: join(folder, "module") });
+  expect(checkpointBytes(join(folder, "object"), 12)).toEqual(checkpointBytes(join(folder, "module"), 12));
 });
 
 test.each<[Partial<TrainJob>, object, RegExp]>([

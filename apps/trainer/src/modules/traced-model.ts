@@ -1,8 +1,12 @@
 import type { Records } from "@skein/data";
 import type { LabelledBatch, Metrics, Model } from "@skein/models";
 import {
+  customGradient,
+  expandCompositions,
   flattenTree,
+  type Graph,
   InvariantError,
+  isUsersOperator,
   randomKey,
   replay,
   type Tensor,
@@ -10,11 +14,13 @@ import {
   trace,
   type Traced,
   unflattenTree,
+  vjp,
 } from "@skein/tensor-core";
+import { ModuleError } from "../errors.ts";
 import { evaluationBatch } from "../evaluate.ts";
 import type { Job } from "../job.ts";
-import type { DataSet } from "./task.ts";
 import { meshOf } from "../train-state.ts";
+import type { DataSet } from "./task.ts";
 
 /**
  * A model as plain data, in the shapes of one job: the graphs of its functions. What a program made of functions cannot be sent to the threads of its
@@ -23,46 +29,72 @@ import { meshOf } from "../train-state.ts";
 export interface TracedModel {
   readonly init: Traced;
   readonly loss: Traced;
+  /** From the arguments of the loss and its cotangent to the gradients of the parameters: derivatives of the user's own are in no other graph. */
+  readonly pullback: Traced;
   readonly evaluate: Traced;
 }
 
 const batchSpecs = ({ fields }: Records, count: number): { readonly [field: string]: TensorSpec } =>
   Object.fromEntries(Object.entries(fields).map(([name, { dtype, shape }]) => [name, { dtype, shape: [count, ...shape] }]));
 
+/** The graph with the user's operators as what they are composed of: their definitions are functions, too. */
+const plain = ({ graph, ...trees }: Traced): Traced => {
+  const composed: Graph = expandCompositions(graph, () => false);
+  const own = composed.nodes.find(({ op }) => isUsersOperator(op));
+  if (own !== undefined)
+    throw new ModuleError(
+      `train(): model: its operator ${own.op} has kernels and no composition, and kernels are functions that cannot go to the threads of ranks; give it a composition, or put the model into a module and name it: { kind: "module", file }`,
+    );
+  return { ...trees, graph: composed };
+};
+
 /** Trace a model for each rank's part of a job's batches. @throws what the model's functions throw. */
 export const traceModel = (model: Model, { train, test }: Pick<DataSet, "train" | "test">, job: Job): TracedModel => {
-  const { batch, ranks } = job;
   const mesh = meshOf(job);
   const key = randomKey(0) as unknown as Tensor;
   const init = trace((own: Tensor) => model.init(own), [key], { mesh });
-  const first = unflattenTree<{ params: unknown; state: unknown }>(
+  const { params, state } = unflattenTree<{ params: unknown; state: unknown }>(
     init.outputs,
     init.graph.outputs.map(({ node, output }) => init.graph.nodes[node]!.specs[output]!),
   );
+  const samples = batchSpecs(train, job.batch / job.ranks) as never;
   const loss = trace(
-    (params: unknown, state: unknown, samples: LabelledBatch, own: Tensor) => model.loss(params, state, samples, { train: true, key: own }),
-    [first.params, first.state, batchSpecs(train, batch / ranks) as never, key],
+    (own: unknown, moved: unknown, batch: LabelledBatch, fresh: Tensor) => model.loss(own, moved, batch, { train: true, key: fresh }),
+    [params, state, samples, key],
     { mesh },
   );
-  const heldOut = evaluationBatch(job, test.count) / ranks;
-  const held = { ...batchSpecs(test, heldOut), mask: { dtype: "bool", shape: [heldOut] } };
+  const pullback = trace(
+    (own: unknown, moved: unknown, batch: LabelledBatch, fresh: Tensor, cotangent: Tensor) =>
+      vjp((each: unknown) => model.loss(each, moved, batch, { train: true, key: fresh })[0], own).pullback(cotangent),
+    [params, state, samples, key, { dtype: "f32", shape: [] } as never],
+    { mesh },
+  );
+  const heldOut = evaluationBatch(job, test.count) / job.ranks;
   const evaluate = trace(
-    (params: unknown, state: unknown, samples: LabelledBatch) => model.evaluate(params, state, samples),
-    [first.params, first.state, held as never],
+    (own: unknown, moved: unknown, batch: LabelledBatch) => model.evaluate(own, moved, batch),
+    [params, state, { ...batchSpecs(test, heldOut), mask: { dtype: "bool", shape: [heldOut] } } as never],
     { mesh },
   );
-  return { init, loss, evaluate };
+  return { init: plain(init), loss: plain(loss), pullback: plain(pullback), evaluate: plain(evaluate) };
 };
 
-const call = <Result>({ graph, outputs }: Traced, ...args: unknown[]): Result =>
+const call = <Result>({ graph, outputs }: Traced, ...args: readonly unknown[]): Result =>
   unflattenTree<Result>(outputs, replay(graph, flattenTree<Tensor>(args).leaves));
 
 /** The model of those graphs, for batches of the job's shapes. It has no `apply`: training asks for the loss and for the metrics. */
-export const modelOf = ({ init, loss, evaluate }: TracedModel): Model => ({
-  init: (key) => call<ReturnType<Model["init"]>>(init, key),
-  apply: () => {
-    throw new InvariantError("a traced model was applied; its loss and its metrics are all that was traced");
-  },
-  loss: (params, state, batch, { key }) => call<readonly [Tensor, unknown]>(loss, params, state, batch, key),
-  evaluate: (params, state, batch) => call<Metrics>(evaluate, params, state, batch),
-});
+export const modelOf = ({ init, loss, pullback, evaluate }: TracedModel): Model => {
+  type LossArguments = readonly [params: unknown, state: unknown, batch: LabelledBatch, key: Tensor | undefined];
+  // What the pullback computes again of the loss is computed once: equal nodes are merged.
+  const differentiable = customGradient(
+    (...args: LossArguments) => call<readonly [Tensor, unknown]>(loss, ...args),
+    ({ args, cotangents: [cotangent] }) => [call<unknown>(pullback, ...args, cotangent), undefined, undefined, undefined] as never,
+  );
+  return {
+    init: (key) => call<ReturnType<Model["init"]>>(init, key),
+    apply: () => {
+      throw new InvariantError("a traced model was applied; its loss and its metrics are all that was traced");
+    },
+    loss: (params, state, batch, { key }) => differentiable(params, state, batch, key),
+    evaluate: (params, state, batch) => call<Metrics>(evaluate, params, state, batch),
+  };
+};
