@@ -46,3 +46,15 @@ test("docs/errors.md lists every error code of the code, with its kind, and no o
   );
   expect(listed.toSorted()).toEqual([...new Set(thrown)].toSorted());
 });
+
+test("every error class says its name, which a minifier would shorten", () => {
+  const classes = globSync(["packages/*/src/**/*.ts", "apps/*/src/**/*.ts"], { cwd: repository })
+    .filter((path) => !path.endsWith(".test.ts"))
+    .flatMap((path) => [
+      ...read(path).matchAll(/class (\w+) extends (\w+Error|Error)\b[^{]*\{((?:\s*\/\/.*)*\s*override name = "(\w+)";)?/g),
+    ])
+    // What never leaves our own code is told by its class.
+    .filter(([, name, base]) => base !== "Error" || name === "SkeinError");
+  expect(classes.length).toBeGreaterThan(40);
+  expect(classes.filter(([, name, , , said]) => said !== name).map(([, name]) => name)).toEqual([]);
+});

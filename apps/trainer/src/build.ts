@@ -137,18 +137,21 @@ const buildDecay = ({ decay, peak, final, factor, everySteps }: LearningRateJob,
 export const buildLearningRate = (job: LearningRateJob, totalSteps: number): Schedule =>
   warmUp(job.warmupSteps, buildDecay(job, Math.max(1, totalSteps - job.warmupSteps)));
 
+/** What a part of a job says beside its kind. */
+const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settings }: Part): Omit<Part, "kind"> => settings;
+
 const buildRule = (job: OptimizerJob, learningRate: Schedule): GradientTransformation<unknown> => {
   switch (job.kind) {
     case "sgd":
-      return sgd({ ...job, learningRate });
+      return sgd({ ...settingsOf(job), learningRate });
     case "momentum":
-      return momentum({ ...job, learningRate });
+      return momentum({ ...settingsOf(job), learningRate });
     case "nesterov":
-      return nesterov({ ...job, learningRate });
+      return nesterov({ ...settingsOf(job), learningRate });
     case "adam":
-      return adam({ ...job, learningRate });
+      return adam({ ...settingsOf(job), learningRate });
     case "adamw":
-      return adamw({ ...job, learningRate, mask: decayMatrices });
+      return adamw({ ...settingsOf(job), learningRate, mask: decayMatrices });
   }
 };
 

@@ -9,6 +9,8 @@ export const exitCodes = { ok: 0, failure: 1, usage: 2, temporary: 75, interrupt
 
 /** A job file or option that cannot be used. One line per fault: place, value, rule, cure. */
 export class ConfigError extends SkeinError {
+  override name = "ConfigError";
+
   constructor(faults: readonly string[]) {
     super("user", "config", faults.join("\n"));
   }
@@ -16,6 +18,8 @@ export class ConfigError extends SkeinError {
 
 /** A module or object of a user's, for a job's model or data, that cannot be used: what it threw, or what it should have given. */
 export class ModuleError extends SkeinError {
+  override name = "ModuleError";
+
   constructor(message: string, options?: ErrorOptions) {
     super("user", "module", message, options);
   }
@@ -23,6 +27,8 @@ export class ModuleError extends SkeinError {
 
 /** A checkpoint of another model, or none where one is needed. */
 export class CheckpointError extends SkeinError {
+  override name = "CheckpointError";
+
   constructor(message: string, options?: ErrorOptions) {
     super("user", "checkpoint", message, options);
   }
@@ -30,6 +36,8 @@ export class CheckpointError extends SkeinError {
 
 /** A checkpoint that is torn, altered, or cannot be read, as while the disk that it is on is away. */
 export class DamagedCheckpointError extends SkeinError {
+  override name = "DamagedCheckpointError";
+
   constructor(message: string, options?: ErrorOptions) {
     super("environment", "checkpoint-damaged", message, options);
   }
@@ -37,6 +45,8 @@ export class DamagedCheckpointError extends SkeinError {
 
 /** No room for what a run writes. */
 export class DiskFullError extends SkeinError {
+  override name = "DiskFullError";
+
   constructor(message: string, options?: ErrorOptions) {
     super("environment", "disk-full", message, options);
   }
@@ -47,6 +57,8 @@ export class DiskFullError extends SkeinError {
  * bit: so it is the user's turn, and no launcher starts the job again.
  */
 export class NonFiniteError extends SkeinError {
+  override name = "NonFiniteError";
+
   constructor(message: string) {
     super("user", "non-finite", message);
   }
@@ -54,6 +66,8 @@ export class NonFiniteError extends SkeinError {
 
 /** A run that ended early for a reason that lies in the run: not our bug, and not bad input. */
 export class RunError extends SkeinError {
+  override name = "RunError";
+
   constructor(
     code: "rank-failed" | "process-lost" | "port-in-use" | "interrupted" | "replicas-differ",
     message: string,
@@ -65,6 +79,8 @@ export class RunError extends SkeinError {
 
 /** A trace that could not be written when the run was over. */
 export class TraceError extends SkeinError {
+  override name = "TraceError";
+
   constructor(path: string, cause: unknown) {
     super(
       "environment",
@@ -77,6 +93,8 @@ export class TraceError extends SkeinError {
 
 /** A process was cut off from a run, because its certificate was revoked. */
 export class RevokedError extends SkeinError {
+  override name = "RevokedError";
+
   constructor(ranks: readonly number[], reason: string) {
     const who = ranks.length === 0 ? "" : `rank ${ranks.join(", ")}: `;
     super(

@@ -17,7 +17,9 @@ export type DataInput = Loose<Exclude<DataJob, ModuleJob | ProgramJob>> | Module
 export type ModelInput = Loose<Exclude<ModelJob, ModuleJob | ProgramJob>> | ModuleInput;
 
 /** The keys of a job file but `data` and `model`, those with defaults left out at will. Checked as a job file is. */
-export type JobInput = { readonly [K in Exclude<keyof Job, "batch" | "optimizer" | "learningRate" | "data" | "model">]?: Loose<Job[K]> | undefined } & {
+export type JobInput = {
+  readonly [K in Exclude<keyof Job, "batch" | "optimizer" | "learningRate" | "data" | "model">]?: Loose<Job[K]> | undefined;
+} & {
   readonly batch: number;
   readonly optimizer: Loose<Job["optimizer"]>;
   readonly learningRate: Partial<Job["learningRate"]> & Pick<Job["learningRate"], "peak">;

@@ -13,6 +13,8 @@ export interface CollectivePlace {
 
 /** Base of the errors of this package. After one, the group is unusable and every later call says so. */
 export class CollectiveError extends SkeinError implements CollectivePlace {
+  override name = "CollectiveError";
+
   readonly rank: number;
   readonly peer: number;
   readonly collective: string;
@@ -27,6 +29,8 @@ export class CollectiveError extends SkeinError implements CollectivePlace {
 
 /** A peer did not take part in time. Recoverable: rebuild the group. */
 export class CollectiveTimeoutError extends CollectiveError {
+  override name = "CollectiveTimeoutError";
+
   constructor(place: CollectivePlace, timeoutMilliseconds: number, reporter: number = place.rank) {
     super(
       "environment",
@@ -40,6 +44,8 @@ export class CollectiveTimeoutError extends CollectiveError {
 
 /** A peer's thread or process ended. Recoverable: rebuild the group. */
 export class PeerLostError extends CollectiveError {
+  override name = "PeerLostError";
+
   readonly reason: string;
 
   constructor(place: CollectivePlace, reason: string) {
@@ -58,6 +64,8 @@ export type LossKind = "lost" | "revoked";
 
 /** A rank was cut off, because its certificate was revoked: who shows it may have stolen it. A person has to see to that. */
 export class PeerRevokedError extends CollectiveError {
+  override name = "PeerRevokedError";
+
   readonly reason: string;
 
   constructor(place: CollectivePlace, reason: string) {
@@ -75,6 +83,8 @@ export class PeerRevokedError extends CollectiveError {
 
 /** Two ranks started different collectives. */
 export class RanksDisagreeError extends CollectiveError {
+  override name = "RanksDisagreeError";
+
   readonly difference: string;
 
   constructor(place: CollectivePlace, difference: string) {
@@ -90,6 +100,8 @@ export class RanksDisagreeError extends CollectiveError {
 
 /** Ranks were set up differently: with them, sums would differ in bits, or ranks would choose different algorithms and wait for ever. */
 export class RanksDifferError extends CollectiveError {
+  override name = "RanksDifferError";
+
   constructor(
     place: Pick<CollectivePlace, "rank" | "peer">,
     name: string,
@@ -108,6 +120,8 @@ export class RanksDifferError extends CollectiveError {
 
 /** A call on a group that was closed. */
 export class GroupClosedError extends CollectiveError {
+  override name = "GroupClosedError";
+
   constructor(place: CollectivePlace) {
     super(
       "user",

@@ -4,6 +4,8 @@ import type { LinkFile } from "./link-file.ts";
 
 /** What a link file may not be: text that is no JSON, or of another version, or without a field. */
 export class LinkFileError extends SkeinError {
+  override name = "LinkFileError";
+
   constructor(problem: string) {
     super("user", "link-file", `${problem}; measure the links again with "skein-train links"`);
   }

@@ -2,6 +2,8 @@ import { SkeinError } from "@skein/tensor-core";
 
 /** This host cannot run the WebAssembly builds at all: no threads, or no shared memory. */
 export class HostError extends SkeinError {
+  override name = "HostError";
+
   constructor(message: string) {
     super("environment", "host", message);
   }
@@ -9,6 +11,8 @@ export class HostError extends SkeinError {
 
 /** The shared memory of all ranks is full. */
 export class OutOfMemoryError extends SkeinError {
+  override name = "OutOfMemoryError";
+
   constructor(message: string) {
     super("environment", "out-of-memory", message);
   }

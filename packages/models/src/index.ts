@@ -16,7 +16,7 @@ export {
 } from "./layers.ts";
 export { type Metrics, metricsOf } from "./metrics.ts";
 export { mlp, type MlpOptions, type MlpParams } from "./mlp.ts";
-export { type LabelledBatch, labelledModel, type Model, type RunContext } from "./model.ts";
+export { type LabelledBatch, labelledModel, type LossOptions, type Model, type RunContext } from "./model.ts";
 export {
   applyGroupNorm,
   applyLayerNorm,

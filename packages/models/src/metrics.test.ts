@@ -57,6 +57,27 @@ describe("labelledModel", () => {
     expect(value.item()).toBeCloseTo((lossAt(0, 0) + lossAt(2, 1)) / 2, 6);
   });
 
+  it("leaves out the label that is ignored and what the mask leaves out, in the loss and in the metrics; smooths while training only", async () => {
+    const plain = { init: () => ({ params: [], state: [] }), apply: (_: [], state: [], inputs: Tensor) => [inputs, state] as const };
+    const model = labelledModel<[], []>(plain as never, { ignoreIndex: 255, labelSmoothing: 0.2 });
+    const run = evaluate((inputs: Tensor, labels: Tensor, mask: Tensor) => {
+      const batch = { inputs, labels, mask };
+      const losses = [true, false].map((train) => model.loss([], [], batch, { train })[0]);
+      return { losses, metrics: model.evaluate([], [], batch) };
+    }, referenceBackend());
+    const { losses, metrics } = await run(
+      NdArray.from(logits.flat(), [4, 2]),
+      NdArray.from([0, 1, 1, 255], [4], "u8"),
+      NdArray.from([1, 0, 1, 1], [4], "bool"),
+    );
+    const wanted = (lossAt(0, 0) + lossAt(2, 1)) / 2;
+    const smoothed = 0.8 * wanted + (0.2 * (lossAt(0, 0) + lossAt(0, 1) + lossAt(2, 0) + lossAt(2, 1))) / 4;
+    expect(losses[0]!.item()).toBeCloseTo(smoothed, 6);
+    expect(losses[1]!.item()).toBeCloseTo(wanted, 6);
+    expect([metrics.correct.item(), metrics.count.item()]).toEqual([1, 2]);
+    expect(metrics.lossSum.item()).toBeCloseTo(2 * wanted, 6);
+  });
+
   it("has no gradient in rows that do not count, whatever they hold", async () => {
     const model = labelledModel<Tensor, []>({
       init: () => ({ params: full([2], 1), state: [] }),

@@ -23,7 +23,7 @@ export interface Metrics {
 }
 
 /** Cross-entropy of each row, 0 where `mask` leaves it out; labels of any integer dtype. */
-export const crossEntropyOf = (logits: Tensor, labels: Tensor, mask?: Tensor): Tensor =>
+const crossEntropyOf = (logits: Tensor, labels: Tensor, mask?: Tensor): Tensor =>
   crossEntropyPerRow(logits, cast(labels, "i32"), { ...(mask && { mask }) });
 
 /** A mask per batch entry, bool [B], for each row of `labels` [B, …]. */

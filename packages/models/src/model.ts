@@ -1,5 +1,5 @@
-import { divide, mean, type Tensor } from "@skein/tensor-core";
-import { crossEntropyOf, type Metrics, metricsOf, rowMask } from "./metrics.ts";
+import { cast, crossEntropy, logicalAnd, notEqual, type Tensor } from "@skein/tensor-core";
+import { type Metrics, metricsOf, rowMask } from "./metrics.ts";
 
 /** How a model is being run. */
 export interface RunContext {
@@ -36,19 +36,40 @@ export interface Model<Params = unknown, State = unknown, Batch = LabelledBatch>
   evaluate(params: Params, state: State, batch: Batch): Metrics;
 }
 
-/** Complete a model that gives logits with the loss and the metrics of labelled batches. */
-export const labelledModel = <Params, State>({ init, apply }: Pick<Model<Params, State>, "init" | "apply">): Model<Params, State> => ({
+export interface LossOptions {
+  /** Share of the target that is spread over all classes while training, 0 to 1. What `evaluate` counts is never smoothed. Default: 0. */
+  readonly labelSmoothing?: number;
+  /** Rows with this label do not count, in the loss and in the metrics. Default: no label is special. */
+  readonly ignoreIndex?: number;
+}
+
+/**
+ * Complete a model that gives logits with the loss and the metrics of labelled batches.
+ *
+ * @example labelledModel({ init, apply }, { labelSmoothing: 0.1 })
+ */
+export const labelledModel = <Params, State>(
+  { init, apply }: Pick<Model<Params, State>, "init" | "apply">,
+  { labelSmoothing = 0, ignoreIndex }: LossOptions = {},
+): Model<Params, State> => ({
   init,
   apply,
-  loss: (params, state, { inputs, labels, mask }, context) => {
-    const [logits, next] = apply(params, state, inputs, context);
-    const loss = mask === undefined ? mean(crossEntropyOf(logits, labels)) : maskedMean(metricsOf(logits, labels, rowMask(mask, labels)));
-    return [loss, next];
+  loss: (params, state, batch, context) => {
+    const [logits, next] = apply(params, state, batch.inputs, context);
+    const mask = countedRows(batch, ignoreIndex);
+    const options = { labelSmoothing: context.train ? labelSmoothing : 0, ...(mask && { mask }) };
+    return [crossEntropy(logits, cast(batch.labels, "i32"), options), next];
   },
-  evaluate: (params, state, { inputs, labels, mask }) => {
-    const [logits] = apply(params, state, inputs, { train: false });
-    return metricsOf(logits, labels, mask && rowMask(mask, labels));
+  evaluate: (params, state, batch) => {
+    const [logits] = apply(params, state, batch.inputs, { train: false });
+    return metricsOf(logits, batch.labels, countedRows(batch, ignoreIndex));
   },
 });
 
-const maskedMean = ({ lossSum, count }: Metrics): Tensor => divide(lossSum, count);
+/** Rows that count, bool shaped like the labels; undefined where all do. */
+const countedRows = ({ labels, mask }: LabelledBatch, ignoreIndex: number | undefined): Tensor | undefined => {
+  const rows = mask && rowMask(mask, labels);
+  if (ignoreIndex === undefined) return rows;
+  const counts = notEqual(cast(labels, "i32"), ignoreIndex);
+  return rows === undefined ? counts : logicalAnd(rows, counts);
+};

@@ -3,6 +3,8 @@ import { SkeinError } from "@skein/tensor-core";
 
 /** MPI cannot be built, loaded or used here. TCP needs none of it. */
 export class MpiError extends SkeinError {
+  override name = "MpiError";
+
   constructor(code: "mpi-build" | "mpi-call" | "mpi-closed" | "mpi-launcher" | "mpi-missing", message: string, options?: ErrorOptions) {
     super("environment", code, message, options);
   }
@@ -10,6 +12,8 @@ export class MpiError extends SkeinError {
 
 /** MPI's own collective did not end in time. Which rank stayed away, MPI does not tell: `peer` is −1. */
 export class NativeTimeoutError extends CollectiveError {
+  override name = "NativeTimeoutError";
+
   constructor(rank: number, collective: string, timeoutMilliseconds: number) {
     super(
       "environment",
@@ -23,6 +27,8 @@ export class NativeTimeoutError extends CollectiveError {
 
 /** A call of MPI failed in the middle of a collective. Recoverable by a restart of the job. */
 export class MpiTransferError extends CollectiveError {
+  override name = "MpiTransferError";
+
   constructor(place: CollectivePlace, reason: string) {
     super(
       "environment",

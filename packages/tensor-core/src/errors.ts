@@ -6,12 +6,16 @@ export type ErrorKind = "user" | "environment" | "invariant";
  * both values, the rule and the cure.
  */
 export class SkeinError extends Error {
+  override name = "SkeinError";
+
+  // Written out in each class: a minifier shortens the names of classes, and with them `new.target.name`.
+  override name = "SkeinError";
+
   readonly code: string;
   readonly kind: ErrorKind;
 
   constructor(kind: ErrorKind, code: string, message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = new.target.name;
     this.kind = kind;
     this.code = code;
   }
@@ -19,6 +23,8 @@ export class SkeinError extends Error {
 
 /** Shapes or dtypes that an operator cannot take. Names the operator and the caller's line. */
 export class ShapeError extends SkeinError {
+  override name = "ShapeError";
+
   readonly op: string;
 
   constructor(op: string, rule: string) {
@@ -30,6 +36,8 @@ export class ShapeError extends SkeinError {
 
 /** A value that an option or argument cannot take. */
 export class ArgumentError extends SkeinError {
+  override name = "ArgumentError";
+
   constructor(message: string) {
     super("user", "argument", message);
   }
@@ -37,6 +45,8 @@ export class ArgumentError extends SkeinError {
 
 /** A graph names an operator that nobody has defined, or what a user's operator was defined with breaks its own contract. Names the operator. */
 export class OperatorError extends SkeinError {
+  override name = "OperatorError";
+
   readonly op: string;
 
   constructor(op: string, rule: string) {
@@ -47,6 +57,8 @@ export class OperatorError extends SkeinError {
 
 /** An operator, dtype or feature that a backend lacks; raised when a graph is compiled, never in the middle of a run. */
 export class UnsupportedError extends SkeinError {
+  override name = "UnsupportedError";
+
   constructor(message: string) {
     super("user", "unsupported", message);
   }
@@ -54,6 +66,8 @@ export class UnsupportedError extends SkeinError {
 
 /** The graphs of a world's ranks do not fit together: no order of their collectives suits all. Raised when they are compiled. */
 export class CollectiveOrderError extends SkeinError {
+  override name = "CollectiveOrderError";
+
   constructor(difference: string) {
     super(
       "user",
@@ -65,6 +79,8 @@ export class CollectiveOrderError extends SkeinError {
 
 /** A device array was used after it was freed or given away, or on a backend that is not its own. */
 export class ArrayStateError extends SkeinError {
+  override name = "ArrayStateError";
+
   constructor(message: string) {
     super("user", "array-state", message);
   }
@@ -72,6 +88,8 @@ export class ArrayStateError extends SkeinError {
 
 /** A broken promise of our own. Seeing one is a bug in Skein. */
 export class InvariantError extends SkeinError {
+  override name = "InvariantError";
+
   constructor(message: string) {
     super("invariant", "invariant", `${message} (this is a bug in Skein; please report it)`);
   }

@@ -63,6 +63,7 @@ export { trace, type Traced } from "./graph/trace.ts";
 export { replay } from "./graph/replay.ts";
 export { type ArrayTree, type CompiledFunction, evaluate, jit, type JitOptions } from "./jit.ts";
 export { NdArray } from "./nd-array.ts";
+export type { NestedNumbers } from "./nested-numbers.ts";
 export { operators } from "./ops/table.ts";
 export { interpretRanks, interpretWorld } from "./reference/interpret.ts";
 export { referenceBackend } from "./reference/reference-backend.ts";
@@ -133,7 +134,6 @@ export {
   minimum,
   multiply,
   negate,
-  type NestedNumbers,
   notEqual,
   ones,
   onesLike,

@@ -2,6 +2,7 @@ import type { Backend, DeviceArray, Executable } from "./backend.ts";
 import type { Communicators } from "./communicator.ts";
 import { agreeOnOrder } from "./execution/agree-on-order.ts";
 import type { Mesh } from "./graph/emit.ts";
+import { describe, isPromise, isSpec } from "./describe.ts";
 import { ArgumentError } from "./errors.ts";
 import { type Graph, keepDefinitions } from "./graph/graph.ts";
 import type { Tensor } from "./graph/tensor.ts";
@@ -73,7 +74,18 @@ export const jit = <Args extends readonly unknown[], Result>(
   backend: Backend,
   options: JitOptions = {},
 ): CompiledFunction<Args, Result> => {
-  const { maxExecutables = 32 } = options;
+  if (typeof fn !== "function")
+    throw new ArgumentError(`jit: ${describe(fn)} was given where a function is due; pass the function itself: jit(fn, backend)`);
+  if (typeof backend?.compile !== "function")
+    throw new ArgumentError(
+      `jit: its backend is ${describe(backend)}; ${isPromise(backend) ? "await what makes it: jit(fn, await …)" : "pass one: jit(fn, referenceBackend()), or that of @skein/cpu-kernels or @skein/gpu-kernels"}`,
+    );
+  const { maxExecutables = 32, donate: given = [], passes = [] } = options;
+  for (const [name, list] of [
+    ["donate", given],
+    ["passes", passes],
+  ] as const)
+    if (!Array.isArray(list)) throw new ArgumentError(`jit: ${name} is ${describe(list)}, but it is a list; put it into brackets`);
   if (!Number.isInteger(maxExecutables) || maxExecutables < 1)
     throw new ArgumentError(`maxExecutables is ${maxExecutables}; it is a whole number of executables to keep, 1 or more`);
   /** Called last comes first. */
@@ -89,11 +101,9 @@ export const jit = <Args extends readonly unknown[], Result>(
     const donate = args.flatMap((arg, position) => {
       const begin = end;
       end += flattenTree(arg).leaves.length;
-      return options.donate?.includes(position) ? Array.from({ length: end - begin }, (_, i) => begin + i) : [];
+      return given.includes(position) ? Array.from({ length: end - begin }, (_, i) => begin + i) : [];
     });
-    const graph = host("passes", () =>
-      (options.passes ?? []).reduce((current, pass) => keepDefinitions(traced.graph, pass(current)), traced.graph),
-    );
+    const graph = host("passes", () => passes.reduce((current, pass) => keepDefinitions(traced.graph, pass(current)), traced.graph));
     const executable = agreeOnOrder(
       (collectiveOrder) =>
         host(`compile for ${backend.name}`, () =>
@@ -122,7 +132,7 @@ export const jit = <Args extends readonly unknown[], Result>(
   const call = async (...args: readonly unknown[]): Promise<unknown> => {
     for (const [position, entry] of cache.entries()) {
       const leaves = leavesAlong<TensorSpec>(entry.structure, args);
-      if (leaves?.every((leaf, i) => sameSpec(leaf, entry.specs[i]!)) !== true) continue;
+      if (leaves?.every((leaf, i) => isSpec(leaf) && sameSpec(leaf, entry.specs[i]!)) !== true) continue;
       if (position > 0) cache.unshift(...cache.splice(position, 1));
       return run(entry, leaves);
     }

@@ -1,14 +1,37 @@
-import { bytesPerElement, fromBf16Bits, fromF16Bits, hostArrayType, toBf16Bits, toF16Bits, type DType, type HostData } from "./dtype.ts";
+import { bytesPerElement, type DType, fromBf16Bits, fromF16Bits, hostArrayType, type HostData, toBf16Bits, toF16Bits } from "./dtype.ts";
 import { ArgumentError } from "./errors.ts";
-import { elementCount, formatShape, type Shape, type TensorSpec } from "./shape.ts";
+import { describe } from "./describe.ts";
+import { excerpt } from "./excerpt.ts";
+import { type NestedNumbers, readNested } from "./nested-numbers.ts";
+import { elementCount, formatShape, requireDType, requireShape, type Shape } from "./shape.ts";
+import { Shown } from "./shown.ts";
+
+/** Values that are shown where an array is printed. */
+const shownValues = 6;
 
 /** Values on the host: dense row-major, 16-bit floats as bit patterns. The caller owns `data`. */
-export class NdArray implements TensorSpec {
+export class NdArray extends Shown {
   readonly dtype: DType;
   readonly shape: Shape;
   readonly data: HostData;
 
+  protected get kind(): "NdArray" {
+    return "NdArray";
+  }
+
+  /**
+   * @throws ShapeError for a dtype that does not exist and for a shape that is none; ArgumentError for data of another type or length. Numbers
+   * in lists go through `NdArray.from`.
+   */
   constructor(dtype: DType, shape: Shape, data: HostData) {
+    super();
+    requireDType("NdArray", dtype);
+    requireShape("NdArray", shape);
+    // By its tag, which is the same in every realm, and in Node's Buffer.
+    if (Object.prototype.toString.call(data) !== `[object ${hostArrayType[dtype].name}]`)
+      throw new ArgumentError(
+        `NdArray: ${dtype} is kept in a ${hostArrayType[dtype].name}, but the data is ${describe(data)}; use NdArray.from(values, shape, "${dtype}"), which converts`,
+      );
     if (data.length !== elementCount(shape)) {
       throw new ArgumentError(
         `an array of shape ${formatShape(shape)} holds ${elementCount(shape)} elements, but ${data.length} were given; pass as many elements as the shape says`,
@@ -37,12 +60,35 @@ export class NdArray implements TensorSpec {
     return new Uint8Array(this.data.buffer, this.data.byteOffset, this.data.byteLength);
   }
 
-  static zeros(dtype: DType, shape: Shape): NdArray {
-    return new NdArray(dtype, shape, new hostArrayType[dtype](new ArrayBuffer(elementCount(shape) * bytesPerElement[dtype])));
+  /** `NdArray f32[2, 3] (1, 2, 3, 4, 5, 6)`, cut after some values. */
+  override toString(): string {
+    const first = new NdArray(this.dtype, [Math.min(this.data.length, shownValues)], this.data.subarray(0, shownValues));
+    const rest = this.data.length > shownValues ? `, … ${this.data.length - shownValues} more` : "";
+    return `${super.toString()} (${first.toNumbers().map(shortNumber).join(", ")}${rest})`;
   }
 
-  /** Make an array from numbers; each is rounded to what `dtype` can hold. */
-  static from(values: ArrayLike<number>, shape: Shape = [values.length], dtype: DType = "f32"): NdArray {
+  override toJSON(): object {
+    return { ...super.toJSON(), values: this.toNumbers() };
+  }
+
+  static zeros(dtype: DType, shape: Shape): NdArray {
+    requireDType("NdArray.zeros", dtype);
+    requireShape("NdArray.zeros", shape);
+    return new NdArray(dtype, shape, new hostArrayType[dtype](allocate(elementCount(shape) * bytesPerElement[dtype], shape)));
+  }
+
+  /**
+   * Make an array from numbers in a row, or from nested lists of them; each is rounded to what `dtype` can hold.
+   *
+   * @param shape by default that of the lists.
+   * @throws ArgumentError for lists of different length, for what is no number, and for more or fewer values than the shape holds.
+   * @example NdArray.from([[1, 2], [3, 4]]); // f32[2, 2]
+   */
+  static from(numbers: ArrayLike<number> | NestedNumbers, givenShape?: Shape, dtype: DType = "f32"): NdArray {
+    const { flat: values, shape: ownShape } = readNested("NdArray.from", numbers);
+    const shape = givenShape ?? ownShape;
+    requireDType("NdArray.from", dtype);
+    requireShape("NdArray.from", shape);
     const array = NdArray.zeros(dtype, shape);
     if (values.length !== array.data.length) {
       throw new ArgumentError(
@@ -57,6 +103,21 @@ export class NdArray implements TensorSpec {
   }
 
   static scalar(value: number, dtype: DType = "f32"): NdArray {
+    if (typeof value !== "number") throw new ArgumentError(`NdArray.scalar: ${excerpt(value)} is no number; use NdArray.from for lists`);
     return NdArray.from([value], [], dtype);
   }
 }
+
+/** With the digits that an f32 has. */
+const shortNumber = (value: number): string => String(Number(value.toPrecision(7)));
+
+const allocate = (bytes: number, shape: Shape): ArrayBuffer => {
+  try {
+    return new ArrayBuffer(bytes);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new ArgumentError(
+      `NdArray: shape ${formatShape(shape)} takes ${bytes} bytes, which this host does not give at once; use a smaller one`,
+    );
+  }
+};

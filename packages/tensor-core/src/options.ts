@@ -1,3 +1,4 @@
+import { describe } from "./describe.ts";
 import { ArgumentError } from "./errors.ts";
 import { excerpt } from "./excerpt.ts";
 
@@ -14,14 +15,41 @@ export type OptionNames<Options> = { readonly [name in keyof Required<Options>]:
 export const checkOptions = <Options extends object>(call: string, options: Options, names: OptionNames<Options>): Options => {
   const fn = call.slice(0, call.indexOf("("));
   const known = Object.keys(names);
-  const rightCall = (value: string): string => `write ${call.slice(0, -1)}, { ${known[0]}: ${value} })`;
+  const begin = call.endsWith("()") ? `${fn}(` : `${call.slice(0, -1)}, `;
+  const rightCall = (value: string, option = known[0]): string => `write ${begin}{ ${option}: ${value} })`;
+  if (options === undefined) throw new ArgumentError(`${fn}: its options are missing; ${rightCall("…")}`);
   if (typeof options !== "object" || options === null || Array.isArray(options))
     throw new ArgumentError(`${fn}: ${excerpt(options)} was given where its options are due; ${rightCall(excerpt(options))}`);
+  if (ArrayBuffer.isView(options) || "dtype" in options)
+    throw new ArgumentError(`${fn}: ${describe(options)} was given where its options are due; ${rightCall("…")}`);
   for (const name in options) {
-    if (!known.includes(name))
-      throw new ArgumentError(
-        `${fn}: it has no option ${excerpt(name)}, only ${known.join(", ")}; ${rightCall(excerpt((options as Record<string, unknown>)[name]))}`,
-      );
+    if (known.includes(name)) continue;
+    const meant = known.find(
+      (option) => name.startsWith(option) || option.startsWith(name) || (/^ax[ei]s$/.test(name) && /^dims?$/.test(option)),
+    );
+    throw new ArgumentError(
+      `${fn}: it has no option ${excerpt(name)}; its options are ${known.join(", ")}${meant === undefined ? "" : `, ${rightCall(excerpt((options as Record<string, unknown>)[name]), meant)}`}`,
+    );
   }
   return options;
+};
+
+/** Which numbers an option takes. */
+export interface NumberRange {
+  readonly from: number;
+  readonly below?: number;
+  /** A value that is usual, for the message. */
+  readonly usual: number;
+}
+
+/** @throws ArgumentError unless the value is a finite number of the range. */
+export const checkNumber = (fn: string, name: string, value: number, { from, below, usual }: NumberRange): void => {
+  if (typeof value === "number" && Number.isFinite(value) && value >= from && (below === undefined || value < below)) return;
+  const rule =
+    from === -Infinity
+      ? "a finite number"
+      : below === undefined
+        ? `a finite number from ${from}`
+        : `a number from ${from} to below ${below}`;
+  throw new ArgumentError(`${fn}: ${name} is ${describe(value)}, but it is ${rule}; use for example ${usual}`);
 };

@@ -3,6 +3,8 @@ import { excerpt } from "./excerpt.ts";
 
 /** Bytes that are no safetensors file, or a damaged one. Names what was found, what the format demands and the cure; of bounded length. */
 export class SafetensorsError extends SkeinError {
+  override name = "SafetensorsError";
+
   constructor(message: string, options?: ErrorOptions) {
     super("user", "safetensors", `safetensors: ${message}`, options);
   }

@@ -1,5 +1,6 @@
-import { bytesPerElement, type DType, integerRange } from "./dtype.ts";
+import { bytesPerElement, type DType, dtypes, integerRange } from "./dtype.ts";
 import { ShapeError } from "./errors.ts";
+import { excerpt } from "./excerpt.ts";
 
 /** Static shape, outermost dimension first; `[]` is a scalar. Layout is always dense row-major. */
 export type Shape = readonly number[];
@@ -23,6 +24,23 @@ export const formatShape = (shape: Shape): string => `[${shape.join(", ")}]`;
 /** `f32[64, 10]` */
 export const formatSpec = (spec: TensorSpec): string => `${spec.dtype}${formatShape(spec.shape)}`;
 
+/** @throws ShapeError unless the sizes are whole numbers from 0. */
+export const requireShape = (op: string, shape: Shape): void => {
+  if (!Array.isArray(shape))
+    throw new ShapeError(op, `${excerpt(shape)} was given where a shape is due; write a list of sizes, such as [2, 3]`);
+  for (const [dim, size] of shape.entries())
+    if (!Number.isSafeInteger(size) || size < 0)
+      throw new ShapeError(
+        op,
+        `shape ${excerpt(shape)} has the size ${excerpt(size)} in dimension ${dim}; sizes are whole numbers from 0, choose another`,
+      );
+};
+
+/** @throws ShapeError for a dtype that does not exist. */
+export const requireDType = (op: string, dtype: DType): void => {
+  if (!dtypes.includes(dtype)) throw new ShapeError(op, `there is no dtype ${excerpt(dtype)}; use one of ${dtypes.join(", ")}`);
+};
+
 /** Elements to step for one step along each dimension. */
 export const rowMajorStrides = (shape: Shape): number[] => {
   const strides = new Array<number>(shape.length).fill(1);
@@ -42,6 +60,8 @@ export const resolveDim = (dim: number, rank: number, op: string): number => {
 /** Resolve, sort and check a list of dimensions; absent means all of them. */
 export const resolveDims = (dims: number | readonly number[] | undefined, rank: number, op: string): number[] => {
   if (dims === undefined) return Array.from({ length: rank }, (_, dim) => dim);
+  if (typeof dims !== "number" && !Array.isArray(dims))
+    throw new ShapeError(op, `dims are ${excerpt(dims)}; give a dimension, such as 1, or a list of them`);
   const resolved = (typeof dims === "number" ? [dims] : dims).map((dim) => resolveDim(dim, rank, op)).sort((a, b) => a - b);
   resolved.forEach((dim, i) => {
     if (i > 0 && dim === resolved[i - 1]) throw new ShapeError(op, `dimension ${dim} is named twice; name each dimension once`);

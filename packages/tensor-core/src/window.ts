@@ -1,3 +1,4 @@
+import { describe } from "./describe.ts";
 import { ArgumentError, ShapeError } from "./errors.ts";
 
 /** Rows and columns: `[height, width]`. */
@@ -6,8 +7,11 @@ export type Pair = readonly [number, number];
 /** Elements added around an image: `[[top, bottom], [left, right]]`. */
 export type Padding = readonly [Pair, Pair];
 
-/** How a user may write padding: keep the size (divided by the stride), add nothing, or say each side. */
-export type PaddingOption = "same" | "valid" | Padding;
+/**
+ * How a user may write padding: keep the size (divided by the stride), add nothing, as much on all sides, or `[rows, columns]`, each as one number
+ * for both of its sides or as a pair.
+ */
+export type PaddingOption = "same" | "valid" | number | readonly [rows: number | Pair, columns: number | Pair];
 
 /** Resolved geometry of a window that slides over an image; parameters of convolution and pooling operators. */
 export type Sliding = {
@@ -18,6 +22,10 @@ export type Sliding = {
 
 /** Accept one number for both directions; check that each is a whole number of at least `least`. */
 export const resolvePair = (value: number | Pair, name: string, op: string, least = 1): Pair => {
+  if (typeof value !== "number" && !(Array.isArray(value) && value.length === 2))
+    throw new ArgumentError(
+      `${op}: ${name} is ${describe(value)}, but it is a whole number of at least ${least}, or a pair of them; write ${name.includes("padding") ? "padding: 1" : `${name}: 2, or ${name}: [2, 2]`}`,
+    );
   const [height, width] = typeof value === "number" ? [value, value] : value;
   if (!Number.isInteger(height) || !Number.isInteger(width) || height < least || width < least) {
     throw new ArgumentError(
@@ -45,6 +53,14 @@ export const resolvePadding = (option: PaddingOption, size: Pair, window: Pair, 
     };
     return [side(0), side(1)];
   }
+  if (typeof option === "number") {
+    const sides = resolvePair(option, "padding", op, 0);
+    return [sides, sides];
+  }
+  if (!Array.isArray(option) || option.length !== 2)
+    throw new ArgumentError(
+      `${op}: padding is ${describe(option)}, but it is "same", "valid", a number for all sides, or [rows, columns]; write padding: 1 for a border of 1`,
+    );
   return [resolvePair(option[0], "padding of rows", op, 0), resolvePair(option[1], "padding of columns", op, 0)];
 };
 

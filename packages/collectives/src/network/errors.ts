@@ -18,6 +18,8 @@ export type MisfitCode = Exclude<RefusalCode, "link-rank-taken" | "link-session"
 
 /** Two ranks that do not belong together: one refused the other's link, and both say why. */
 export class LinkRefusedError extends SkeinError {
+  override name = "LinkRefusedError";
+
   constructor(
     code: "link-protocol" | "link-job" | "link-build" | "link-world-size" | "link-settings" | "link-rank" | "link-secret" | "link-identity",
     message: string,
@@ -28,6 +30,8 @@ export class LinkRefusedError extends SkeinError {
 
 /** What an earlier start has left holds the place of a link, or had it: once that is gone, the same ranks link. */
 export class LinkPlaceError extends SkeinError {
+  override name = "LinkPlaceError";
+
   constructor(code: "link-rank-taken" | "link-session", message: string) {
     super("environment", code, message);
   }
@@ -39,6 +43,8 @@ export const refusalError = (code: RefusalCode, message: string): LinkRefusedErr
 
 /** A link that did not come about: nobody answered in time, or what answered is no rank. */
 export class LinkFailedError extends SkeinError {
+  override name = "LinkFailedError";
+
   constructor(code: "link-timeout" | "link-unreachable" | "link-garbage" | "link-closed", message: string, options?: ErrorOptions) {
     super("environment", code, message, options);
   }

@@ -62,7 +62,9 @@ export const parseCertificate = (text: string, path: string): X509Certificate =>
 };
 
 /** A certificate and a key that are not of each other: so they are read while both are being replaced, too. */
-class UnpairedError extends CertificateError {}
+class UnpairedError extends CertificateError {
+  override name = "UnpairedError";
+}
 
 /** The texts of a certificate, its key and the authority. */
 export type Pair = Pick<TlsIdentity, "certificate" | "key" | "authority">;

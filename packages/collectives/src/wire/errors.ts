@@ -2,6 +2,8 @@ import { SkeinError } from "@skein/tensor-core";
 
 /** Bytes of a peer that are not the frames it sent. The link is to be closed: nothing after them can be trusted. */
 export class WireError extends SkeinError {
+  override name = "WireError";
+
   constructor(
     code:
       | "not-a-frame"
@@ -20,6 +22,8 @@ export class WireError extends SkeinError {
 
 /** Bytes that no `encodeLossless` wrote. */
 export class CodedPayloadError extends SkeinError {
+  override name = "CodedPayloadError";
+
   constructor(what: string) {
     super(
       "environment",

@@ -1,7 +1,8 @@
+import { describe } from "../describe.ts";
 import { isFloat } from "../dtype.ts";
 import { ArgumentError, InvariantError, OperatorError, ShapeError } from "../errors.ts";
 import { add, full, identity } from "../functions/elementwise.ts";
-import { currentTrace, operatorIn, scope } from "../graph/emit.ts";
+import { currentTrace, operatorIn, requireOperands, scope } from "../graph/emit.ts";
 import { valueKey } from "../graph/graph.ts";
 import { isUsersOperator } from "../graph/operator.ts";
 import { Tensor } from "../graph/tensor.ts";
@@ -17,7 +18,7 @@ const checkCotangents = (outputs: readonly Tensor[], cotangents: readonly Tensor
     if (!(cotangent instanceof Tensor) || !sameSpec(cotangent, output))
       throw new ShapeError(
         "pullback",
-        `cotangent ${i} is ${cotangent instanceof Tensor ? formatSpec(cotangent) : `no tensor but ${String(cotangent)}`}, its result ${formatSpec(output)}; a cotangent has the dtype and shape of its result, broadcastTo() or cast() it`,
+        `cotangent ${i} is ${cotangent instanceof Tensor ? formatSpec(cotangent) : describe(cotangent)}, its result ${formatSpec(output)}; a cotangent has the dtype and shape of its result, broadcastTo() or cast() it`,
       );
   });
 };
@@ -31,7 +32,7 @@ const checkCotangents = (outputs: readonly Tensor[], cotangents: readonly Tensor
  * @throws ShapeError for a cotangent whose dtype or shape is not that of its output.
  */
 export const pullBack = (outputs: readonly Tensor[], cotangents: readonly Tensor[], wrt: readonly Tensor[]): Tensor[] => {
-  const state = currentTrace();
+  const state = currentTrace("pullback");
   checkCotangents(outputs, cotangents);
   const active = new Set(wrt.map((tensor) => valueKey(tensor.ref)));
   const first = Math.min(...wrt.map((tensor) => tensor.ref.node));
@@ -108,11 +109,19 @@ export const pullBack = (outputs: readonly Tensor[], cotangents: readonly Tensor
 export const vjp = <P, Result>(
   fn: (primals: P) => Result,
   primals: P,
+  ...rest: readonly never[]
 ): { readonly value: Result; readonly pullback: (cotangents: Result) => P } => {
+  requireFunction("vjp", fn);
+  if (rest.length > 0)
+    throw new ArgumentError(
+      `vjp: ${1 + rest.length} primals were given; it takes one, which may be a list or a plain object: vjp(([a, b]) => …, [a, b])`,
+    );
+  requireOperands("vjp", flattenTree(primals).leaves);
   // Fresh identities: whatever `fn` closes over counts as constant, even when it was computed from the same primals.
   const own = mapTree(primals, (leaf: Tensor) => identity(leaf)) as P;
   const value = fn(own);
   const { leaves: outputs, structure } = flattenTree<Tensor>(value);
+  requireOperands("the result of what is differentiated", outputs);
   const flat = flattenTree<Tensor>(own);
   return {
     value,
@@ -127,7 +136,18 @@ export const vjp = <P, Result>(
   };
 };
 
+const requireFunction = (caller: string, fn: unknown): void => {
+  if (typeof fn !== "function")
+    throw new ArgumentError(
+      `${caller}: ${describe(fn)} was given where a function is due; pass the function itself, and its arguments to what is returned: ${caller === "vjp" ? "vjp(fn, primals)" : `${caller}(fn)(params)`}`,
+    );
+};
+
 const scalarLoss = (loss: Tensor): Tensor => {
+  if (!(loss instanceof Tensor))
+    throw new ArgumentError(
+      `valueAndGrad needs a function that returns its loss, a Tensor, but it returned ${loss === undefined ? "nothing" : describe(loss)}; return the loss`,
+    );
   if (loss.shape.length !== 0)
     throw new ArgumentError(`valueAndGrad needs a scalar loss, got shape ${formatShape(loss.shape)}; reduce it with mean() or sum()`);
   if (!isFloat(loss.dtype))
@@ -142,22 +162,31 @@ const scalarLoss = (loss: Tensor): Tensor => {
  *
  * @example const [loss, gradients] = valueAndGrad(model.loss)(params, batch);
  */
-export const valueAndGrad =
-  <P, Rest extends readonly unknown[]>(fn: (params: P, ...rest: Rest) => Tensor) =>
-  (params: P, ...rest: Rest): [Tensor, P] => {
+export const valueAndGrad = <P, Rest extends readonly unknown[]>(
+  fn: (params: P, ...rest: Rest) => Tensor,
+): ((params: P, ...rest: Rest) => [Tensor, P]) => {
+  requireFunction("valueAndGrad", fn);
+  return (params, ...rest) => {
     const { value, pullback } = vjp((own: P) => scalarLoss(fn(own, ...rest)), params);
     return [value, pullback(full([], 1, value.dtype))];
   };
+};
 
 /** As `valueAndGrad`, for a function that returns its loss and a tree of further results through which no gradient flows. */
-export const valueAndGradWithAux =
-  <P, Aux, Rest extends readonly unknown[]>(fn: (params: P, ...rest: Rest) => readonly [Tensor, Aux]) =>
-  (params: P, ...rest: Rest): [Tensor, Aux, P] => {
+export const valueAndGradWithAux = <P, Aux, Rest extends readonly unknown[]>(
+  fn: (params: P, ...rest: Rest) => readonly [Tensor, Aux],
+): ((params: P, ...rest: Rest) => [Tensor, Aux, P]) => {
+  requireFunction("valueAndGradWithAux", fn);
+  return (params, ...rest) => {
     let aux: Aux | undefined;
     const { value, pullback } = vjp((own: P) => {
-      const [loss, further] = fn(own, ...rest);
+      const result = fn(own, ...rest);
+      if (!Array.isArray(result))
+        throw new ArgumentError(`valueAndGradWithAux needs a function that returns [loss, aux], but it returned ${describe(result)}`);
+      const [loss, further] = result as readonly [Tensor, Aux];
       aux = further;
       return scalarLoss(loss);
     }, params);
     return [value, aux as Aux, pullback(full([], 1, value.dtype))];
   };
+};

@@ -2,6 +2,8 @@ import type { DeviceArray } from "../backend.ts";
 import type { DType } from "../dtype.ts";
 import { ArrayStateError } from "../errors.ts";
 import { byteLength, formatSpec, type Shape, type TensorSpec } from "../shape.ts";
+import { Shown } from "../shown.ts";
+import { foreignArray } from "./foreign-array.ts";
 
 /** Where an owned block lies; `undefined` once it was given back. */
 interface Lease<Memory> {
@@ -34,7 +36,7 @@ const refusals: { readonly [state in Fate | "given"]: string } = {
 };
 
 /** An array in the memory of one backend. */
-export class OwnedArray<Memory> implements DeviceArray {
+export class OwnedArray<Memory> extends Shown implements DeviceArray {
   readonly dtype: DType;
   readonly shape: Shape;
   readonly bytes: number;
@@ -44,7 +46,12 @@ export class OwnedArray<Memory> implements DeviceArray {
   private readers = 0;
   private given = false;
 
+  protected get kind(): "DeviceArray" {
+    return "DeviceArray";
+  }
+
   constructor(spec: TensorSpec, holding: Holding<Memory>, ledger: ArrayLedger<Memory>) {
+    super();
     this.dtype = spec.dtype;
     this.shape = spec.shape;
     this.bytes = byteLength(spec);
@@ -54,6 +61,11 @@ export class OwnedArray<Memory> implements DeviceArray {
 
   get state(): ArrayState {
     return this.fate ?? (this.given ? "given" : this.readers > 0 ? "lent" : "owned");
+  }
+
+  /** `DeviceArray f32[2, 3] (owned)` */
+  override toString(): string {
+    return `${super.toString()} (${this.state})`;
   }
 
   /** Where the values lie. @throws ArrayStateError once the array has ended, and while a run may write into it. */
@@ -130,7 +142,7 @@ export class ArrayLedger<Memory> {
   /** An array of this backend. @throws ArrayStateError for one of another. */
   own(array: DeviceArray): OwnedArray<Memory> {
     if (array instanceof OwnedArray && array.ledger === (this as unknown)) return array as OwnedArray<Memory>;
-    throw new ArrayStateError("this array lives on another backend; download it there and upload it here");
+    throw foreignArray(array);
   }
 
   /** End an array. Its memory goes back at once, or when the runs that use it have ended. Freeing what has ended does nothing. */

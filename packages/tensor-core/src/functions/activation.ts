@@ -1,3 +1,5 @@
+import { ArgumentError } from "../errors.ts";
+import { excerpt } from "../excerpt.ts";
 import { emitOne } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions } from "../options.ts";
@@ -7,8 +9,12 @@ import { add, exp, greater, multiply, stopGradient, subtract, tanh, where } from
 export const relu = (x: Tensor): Tensor => emitOne("relu", [x]);
 
 /** Gaussian error linear unit. `approximate: "tanh"` takes the cheaper formula that GPT-2 was trained with. */
-export const gelu = (x: Tensor, { approximate = "none" }: { readonly approximate?: "none" | "tanh" } = {}): Tensor =>
-  emitOne("gelu", [x], { approximate: approximate === "tanh" });
+export const gelu = (x: Tensor, options: { readonly approximate?: "none" | "tanh" } = {}): Tensor => {
+  const { approximate = "none" } = checkOptions("gelu(x)", options, { approximate: true });
+  if (approximate !== "none" && approximate !== "tanh")
+    throw new ArgumentError(`gelu: approximate is ${excerpt(approximate)}, but it is "none" or "tanh"; choose one of them`);
+  return emitOne("gelu", [x], { approximate: approximate === "tanh" });
+};
 
 /** `x · sigmoid(x)` */
 export const silu = (x: Tensor): Tensor => emitOne("silu", [x]);
@@ -16,9 +22,14 @@ export const silu = (x: Tensor): Tensor => emitOne("silu", [x]);
 /** `log(1 + e^x)` */
 export const softplus = (x: Tensor): Tensor => emitOne("softplus", [x]);
 
+const requireFinite = (name: string, value: number): void => {
+  if (!Number.isFinite(value)) throw new ArgumentError(`${name} is ${excerpt(value)}; use a finite number`);
+};
+
 /** `x` above 0, `slope · x` elsewhere; the gradient at 0 is the slope, as in PyTorch. Default: slope 0.01. */
 export const leakyRelu = (x: Tensor, options: { readonly slope?: number } = {}): Tensor => {
   const { slope = 0.01 } = checkOptions("leakyRelu(x)", options, { slope: true });
+  requireFinite("leakyRelu: slope", slope);
   return where(greater(x, 0), x, multiply(x, slope));
 };
 
@@ -29,6 +40,7 @@ export const leakyRelu = (x: Tensor, options: { readonly slope?: number } = {}):
  */
 export const elu = (x: Tensor, options: { readonly alpha?: number } = {}): Tensor => {
   const { alpha = 1 } = checkOptions("elu(x)", options, { alpha: true });
+  requireFinite("elu: alpha", alpha);
   const positive = greater(x, 0);
   const below = where(positive, 0, x);
   const grown = exp(below);

@@ -1,5 +1,6 @@
-import { emit, emitOne } from "../graph/emit.ts";
+import { emit, emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
+import { checkNumber, checkOptions } from "../options.ts";
 
 export interface AttentionOptions {
   /** Query i sees keys 0 ≤ j ≤ i + (keys − queries) only: the last query sees all keys. Default: false. */
@@ -19,8 +20,15 @@ export interface AttentionOptions {
  * Cost: 4·B·H·Tq·Tk·D flops, half of it when causal; 2.5 times that backward. Memory beside the operands: B·H·Tq values.
  * Source: Dao et al. 2022, arXiv 2205.14135.
  */
-export const attention = (q: Tensor, k: Tensor, v: Tensor, options: AttentionOptions = {}): Tensor =>
-  emit("attention", [q, k, v], { causal: options.causal ?? false, scale: options.scale ?? 1 / Math.sqrt(q.shape.at(-1) ?? 1) })[0]!;
+export const attention = (q: Tensor, k: Tensor, v: Tensor, options: AttentionOptions = {}): Tensor => {
+  requireOperands("attention", [q, k, v]);
+  const { causal = false, scale = 1 / Math.sqrt(q.shape.at(-1) ?? 1) } = checkOptions("attention(q, k, v)", options, {
+    causal: true,
+    scale: true,
+  });
+  checkNumber("attention", "scale", scale, { from: -Infinity, usual: 0.125 });
+  return emit("attention", [q, k, v], { causal, scale })[0]!;
+};
 
 /**
  * Rotary position embedding: entry i and i + D/2 of the row at position t are turned as a pair by the angle `(t + offset) · base^(−2i/D)`.
@@ -28,4 +36,8 @@ export const attention = (q: Tensor, k: Tensor, v: Tensor, options: AttentionOpt
  * @param x f32 [..., T, D], D even.
  * Source: Su et al. 2021, arXiv 2104.09864, with halves paired as in GPT-NeoX and Llama.
  */
-export const rotary = (x: Tensor, base = 10_000, offset = 0): Tensor => emitOne("rotary", [x], { base, offset, sign: 1 });
+export const rotary = (x: Tensor, base = 10_000, offset = 0): Tensor => {
+  checkNumber("rotary", "base", base, { from: 1, usual: 10_000 });
+  checkNumber("rotary", "offset", offset, { from: -Infinity, usual: 0 });
+  return emitOne("rotary", [x], { base, offset, sign: 1 });
+};

@@ -1,8 +1,10 @@
 import type { Reduction } from "../communicator.ts";
+import { describe } from "../describe.ts";
 import { ArgumentError } from "../errors.ts";
-import { axisSize, emit, emitOne } from "../graph/emit.ts";
+import { axisSize, emit, emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import type { CollectiveParams } from "../ops/collective.ts";
+import { checkOptions } from "../options.ts";
 import { equal, full, multiply, where } from "./elementwise.ts";
 
 // Along an axis with one rank every collective is the value itself, so a function written for many ranks leaves no trace
@@ -14,11 +16,25 @@ export interface CollectiveOptions {
   readonly priority?: number | undefined;
 }
 
-const paramsOf = (op: string, axis: string, { priority }: CollectiveOptions): CollectiveParams => {
+const paramsOf = (op: string, operands: readonly Tensor[], axis: string, options: CollectiveOptions): CollectiveParams => {
+  requireOperands(op, operands);
+  const { priority } = checkOptions(`${op}(…)`, options, { priority: true });
+  if (typeof axis !== "string" || axis === "")
+    throw new ArgumentError(`${op}: its axis is ${describe(axis)}; name the axis of the mesh along which ranks take part, such as "data"`);
   if (priority === undefined) return { axis, axisSize: axisSize(axis) };
   if (!Number.isInteger(priority) || priority < 0 || priority > 3)
     throw new ArgumentError(`${op}: priority ${priority} along axis "${axis}" is not one of 0, 1, 2, 3; leave it out for the default`);
   return { axis, axisSize: axisSize(axis), priority };
+};
+
+const reductions: readonly Reduction[] = ["sum", "max", "min"];
+
+const requireReduction = (op: string, reduction: Reduction): Reduction => {
+  if (!reductions.includes(reduction))
+    throw new ArgumentError(
+      `${op}: there is no reduction ${describe(reduction)}; use ${reductions.join(", ")}, or allReduceMean for a mean`,
+    );
+  return reduction;
 };
 
 const checkRank = (op: string, name: string, rank: number, axis: string): void => {
@@ -40,7 +56,8 @@ export const axisIndex = (axis: string): Tensor => {
  * Cost: 2(P−1)/P of the bytes of `x` sent per rank.
  */
 export const allReduce = (x: Tensor, axis: string, reduction: Reduction = "sum", options: CollectiveOptions = {}): Tensor => {
-  const params = paramsOf("allReduce", axis, options);
+  const params = paramsOf("allReduce", [x], axis, options);
+  requireReduction("allReduce", reduction);
   return params.axisSize === 1 ? x : emitOne("all-reduce", [x], { ...params, reduction });
 };
 
@@ -52,19 +69,20 @@ export const allReduceMean = (x: Tensor, axis: string, options: CollectiveOption
 
 /** Combine `[P·n, …]` of all ranks; rank r gets chunk r, `[n, …]`. Cost: (P−1)/P of the bytes of `x` sent per rank. */
 export const reduceScatter = (x: Tensor, axis: string, reduction: Reduction = "sum", options: CollectiveOptions = {}): Tensor => {
-  const params = paramsOf("reduceScatter", axis, options);
+  const params = paramsOf("reduceScatter", [x], axis, options);
+  requireReduction("reduceScatter", reduction);
   return params.axisSize === 1 ? x : emitOne("reduce-scatter", [x], { ...params, reduction });
 };
 
 /** `[n, …]` of all ranks along dimension 0, in rank order: `[P·n, …]`. Cost: P−1 times the bytes of `x` sent per rank. */
 export const allGather = (x: Tensor, axis: string, options: CollectiveOptions = {}): Tensor => {
-  const params = paramsOf("allGather", axis, options);
+  const params = paramsOf("allGather", [x], axis, options);
   return params.axisSize === 1 ? x : emitOne("all-gather", [x], params);
 };
 
 /** Split dimension 0 into P chunks, send chunk r to rank r; chunk r of the result came from rank r. Cost: (P−1)/P of the bytes of `x` sent per rank. */
 export const allToAll = (x: Tensor, axis: string, options: CollectiveOptions = {}): Tensor => {
-  const params = paramsOf("allToAll", axis, options);
+  const params = paramsOf("allToAll", [x], axis, options);
   return params.axisSize === 1 ? x : emitOne("all-to-all", [x], params);
 };
 
@@ -92,7 +110,7 @@ const ragged = (op: string, x: Tensor, rows: Tensor, params: CollectiveParams): 
  * @example const arrived = raggedAllToAll(tokens, counts, "expert"); // and back: raggedAllToAll(done, arrived.rows, "expert")
  */
 export const raggedAllToAll = (x: Tensor, rows: Tensor, axis: string, options: CollectiveOptions = {}): RaggedResult =>
-  ragged("ragged-all-to-all", x, rows, paramsOf("raggedAllToAll", axis, options));
+  ragged("ragged-all-to-all", x, rows, paramsOf("raggedAllToAll", [x, rows], axis, options));
 
 /**
  * All-gather of as many rows as each rank has: the first `rows` of `x`. Shapes stay fixed; counts may differ by rank and run.
@@ -104,19 +122,19 @@ export const raggedAllToAll = (x: Tensor, rows: Tensor, axis: string, options: C
  * @example const all = raggedAllGather(largest, kept, "data"); // what a threshold left over, of every rank
  */
 export const raggedAllGather = (x: Tensor, rows: Tensor, axis: string, options: CollectiveOptions = {}): RaggedResult =>
-  ragged("ragged-all-gather", x, rows, paramsOf("raggedAllGather", axis, options));
+  ragged("ragged-all-gather", x, rows, paramsOf("raggedAllGather", [x, rows], axis, options));
 
 /** Rank `root`'s `x` on every rank. */
 export const broadcastFromRoot = (x: Tensor, axis: string, root = 0, options: CollectiveOptions = {}): Tensor => {
   checkRank("broadcast", "root", root, axis);
-  const params = paramsOf("broadcast", axis, options);
+  const params = paramsOf("broadcast", [x], axis, options);
   return params.axisSize === 1 ? x : emitOne("broadcast", [x], { ...params, root });
 };
 
 /** Sum of `x` over all ranks at rank `root`, zeros elsewhere. Cost: that of `allReduce`. */
 export const reduceToRoot = (x: Tensor, axis: string, root = 0, options: CollectiveOptions = {}): Tensor => {
   checkRank("reduceToRoot", "root", root, axis);
-  if (axisSize(axis) === 1) return x;
+  if (paramsOf("reduceToRoot", [x], axis, options).axisSize === 1) return x;
   // A choice, not a product with 0 or 1: a non-finite sum must not leak into the other ranks.
   return where(equal(axisIndex(axis), root), allReduce(x, axis, "sum", options), 0);
 };
@@ -133,6 +151,8 @@ export const sendReceive = (
   pairs: readonly (readonly [from: number, to: number])[],
   options: CollectiveOptions = {},
 ): Tensor => {
+  if (!Array.isArray(pairs) || !pairs.every((pair) => Array.isArray(pair) && pair.length === 2))
+    throw new ArgumentError(`sendReceive: its pairs are ${describe(pairs)}; give a list of [from, to], such as [[0, 1], [1, 0]]`);
   for (const [from, to] of pairs) {
     checkRank("sendReceive", "from", from, axis);
     checkRank("sendReceive", "to", to, axis);
@@ -145,7 +165,7 @@ export const sendReceive = (
       );
     }
   }
-  const params = paramsOf("sendReceive", axis, options);
+  const params = paramsOf("sendReceive", [x], axis, options);
   if (params.axisSize === 1) return pairs.length === 1 ? x : full(x.shape, 0, x.dtype);
   return emitOne("send-receive", [x], { ...params, pairs: pairs.map(([from, to]) => [from, to]) });
 };

@@ -1,8 +1,9 @@
-import { ShapeError } from "../errors.ts";
+import { ArgumentError, ShapeError } from "../errors.ts";
+import { excerpt } from "../excerpt.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
 import { formatShape } from "../shape.ts";
-import type { PaddingOption, Pair } from "../window.ts";
+import type { Pair } from "../window.ts";
 import { conv2d, type Conv2dOptions } from "./convolution.ts";
 import { reshape } from "./movement.ts";
 import { convTranspose2d, type ConvTranspose2dOptions } from "./transposed-convolution.ts";
@@ -25,10 +26,31 @@ export interface ConvTranspose1dOptions extends Conv1dOptions {
 const conv1dNames: OptionNames<Conv1dOptions> = { stride: true, padding: true, dilation: true, groups: true, bias: true };
 const transposedNames: OptionNames<ConvTranspose1dOptions> = { ...conv1dNames, outputPadding: true };
 
-/** A sequence is an image of one row. */
-const onOneRow = ({ stride = 1, padding = "valid", dilation = 1, groups = 1, bias }: Conv1dOptions): Conv2dOptions => {
-  const sides: PaddingOption = typeof padding === "string" ? padding : [[0, 0], typeof padding === "number" ? [padding, padding] : padding];
-  return { stride: [1, stride], padding: sides, dilation: [1, dilation], groups, ...(bias && { bias }) };
+/** A sequence is an image of one row. Checked here, so that messages show what was given and not a pair made of it. */
+const onOneRow = (op: string, { stride = 1, padding = "valid", dilation = 1, groups = 1, bias }: Conv1dOptions): Conv2dOptions => {
+  requireWhole(op, "stride", stride, 1);
+  requireWhole(op, "dilation", dilation, 1);
+  const options = { stride: [1, stride], dilation: [1, dilation], groups, ...(bias && { bias }) } as const;
+  if (padding === "same" || padding === "valid") return { ...options, padding };
+  if (typeof padding !== "number" && !Array.isArray(padding))
+    throw new ArgumentError(
+      `${op}: padding is ${excerpt(padding)}; use "same", "valid", a number of zeros for each end, or [before, after]`,
+    );
+  const [before, after] = typeof padding === "number" ? [padding, padding] : padding;
+  requireWhole(op, "padding before the sequence", before, 0);
+  requireWhole(op, "padding after the sequence", after, 0);
+  return {
+    ...options,
+    padding: [
+      [0, 0],
+      [before, after],
+    ],
+  };
+};
+
+const requireWhole = (op: string, name: string, value: number, least: number): void => {
+  if (!Number.isInteger(value) || value < least)
+    throw new ArgumentError(`${op}: ${name} is ${excerpt(value)}; use a whole number of at least ${least}`);
 };
 
 const asImage = (x: Tensor): Tensor => reshape(x, [x.shape[0]!, 1, x.shape[1]!, x.shape[2]!]);
@@ -56,7 +78,7 @@ const checkShapes = (op: string, x: Tensor, w: Tensor, weight: string, fits: boo
 export const conv1d = (x: Tensor, w: Tensor, options: Conv1dOptions = {}): Tensor => {
   checkOptions("conv1d(x, w)", options, conv1dNames);
   checkShapes("conv1d", x, w, "[width, C / groups, O]", w.shape[1]! * (options.groups ?? 1) === x.shape[2]);
-  return asSequence(conv2d(asImage(x), asRow(w), onOneRow(options)));
+  return asSequence(conv2d(asImage(x), asRow(w), onOneRow("conv1d", options)));
 };
 
 /**
@@ -71,6 +93,7 @@ export const convTranspose1d = (x: Tensor, w: Tensor, options: ConvTranspose1dOp
   checkOptions("convTranspose1d(x, w)", options, transposedNames);
   checkShapes("convTranspose1d", x, w, "[width, O / groups, C]", w.shape[2] === x.shape[2]);
   const { outputPadding = 0, ...others } = options;
-  const wide: ConvTranspose2dOptions = { ...onOneRow(others), outputPadding: [0, outputPadding] };
+  requireWhole("convTranspose1d", "outputPadding", outputPadding, 0);
+  const wide: ConvTranspose2dOptions = { ...onOneRow("convTranspose1d", others), outputPadding: [0, outputPadding] };
   return asSequence(convTranspose2d(asImage(x), asRow(w), wide));
 };

@@ -94,3 +94,35 @@ describe("pooling", () => {
     expect(() => pool((x) => avgPool2d(x, { window: 2 }), [4, 4, 1])).toThrow(ShapeError);
   });
 });
+
+test("padding is a word, a number for all sides, or rows and columns", () => {
+  const paddingOf = (padding: Conv2dOptions["padding"] & {}): unknown =>
+    trace(
+      (a: Tensor, b: Tensor) => conv2d(a, b, { padding }),
+      [
+        { dtype: "f32", shape: [1, 5, 6, 1] },
+        { dtype: "f32", shape: [3, 3, 1, 1] },
+      ],
+    ).graph.nodes.at(-1)!.params["padding"];
+  const ones = [
+    [1, 1],
+    [1, 1],
+  ];
+  expect(paddingOf(1)).toEqual(ones);
+  expect(paddingOf([1, 1])).toEqual(ones);
+  expect(paddingOf([0, [1, 2]])).toEqual([
+    [0, 0],
+    [1, 2],
+  ]);
+  for (const wrong of ["SAME", -1, 0.5, [1], [1, 2, 3], { rows: 1 }]) expect(() => paddingOf(wrong as never)).toThrow(ArgumentError);
+  expect(() => paddingOf("SAME" as never)).toThrow(
+    'padding is "SAME", but it is "same", "valid", a number for all sides, or [rows, columns]',
+  );
+});
+
+test("a pooling window that is missing is asked for", () => {
+  const image = [1, 4, 4, 1] as const;
+  expect(() => pool((x) => maxPool2d(x, {} as never), image)).toThrow("window is missing");
+  expect(() => pool((x) => (maxPool2d as (x: Tensor) => Tensor)(x), image)).toThrow("write maxPool2d(x, { window: … })");
+  expect(() => pool((x) => avgPool2d(x, 2 as never), image)).toThrow("write avgPool2d(x, { window: 2 })");
+});

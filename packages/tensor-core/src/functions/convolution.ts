@@ -1,10 +1,10 @@
 import { ShapeError } from "../errors.ts";
-import { emitOne } from "../graph/emit.ts";
+import { emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
 import { formatShape, formatSpec } from "../shape.ts";
 import { type Pair, type PaddingOption, resolvePadding, resolvePair } from "../window.ts";
-import { add } from "./elementwise.ts";
+import { add, cast } from "./elementwise.ts";
 
 export interface Conv2dOptions {
   /** Steps of the window. Default: 1. */
@@ -21,15 +21,21 @@ export interface Conv2dOptions {
 
 const optionNames: OptionNames<Conv2dOptions> = { stride: true, padding: true, dilation: true, groups: true, bias: true };
 
-/** `y` [..., O] with a bias for each output channel. */
-export const addBias = (op: string, y: Tensor, bias: Tensor | undefined): Tensor => {
-  if (bias === undefined) return y;
-  if (bias.rank !== 1 || bias.shape[0] !== y.shape.at(-1) || bias.dtype !== y.dtype)
+/** The product of an image and a weight, with a bias for each output channel. Operands of f16 have their sums and the bias added in f32, and are rounded then. */
+export const withBias = (
+  op: string,
+  x: Tensor,
+  bias: Tensor | undefined,
+  product: (params: { readonly resultDtype?: "f32" }) => Tensor,
+): Tensor => {
+  if (bias === undefined) return product({});
+  const y = product(x.dtype === "f16" ? { resultDtype: "f32" } : {});
+  if (bias.rank !== 1 || bias.shape[0] !== y.shape.at(-1) || bias.dtype !== "f32")
     throw new ShapeError(
       op,
-      `bias ${formatSpec(bias)} does not fit the result ${formatSpec(y)}; it takes one number for each output channel, ${formatSpec({ dtype: y.dtype, shape: y.shape.slice(-1) })}`,
+      `bias ${formatSpec(bias)} does not fit the result ${formatSpec(y)}; it takes one number for each output channel, f32[${y.shape.at(-1)}]`,
     );
-  return add(y, bias);
+  return cast(add(y, bias), x.dtype);
 };
 
 /**
@@ -43,6 +49,7 @@ export const addBias = (op: string, y: Tensor, bias: Tensor | undefined): Tensor
  */
 export const conv2d = (x: Tensor, w: Tensor, options: Conv2dOptions = {}): Tensor => {
   checkOptions("conv2d(x, w)", options, optionNames);
+  requireOperands("conv2d", [x, w]);
   if (x.rank !== 4 || w.rank !== 4) {
     throw new ShapeError(
       "conv2d",
@@ -59,5 +66,6 @@ export const conv2d = (x: Tensor, w: Tensor, options: Conv2dOptions = {}): Tenso
     dilation,
     "conv2d",
   );
-  return addBias("conv2d", emitOne("conv2d", [x, w], { stride, padding, dilation, groups: options.groups ?? 1 }), options.bias);
+  const params = { stride, padding, dilation, groups: options.groups ?? 1 };
+  return withBias("conv2d", x, options.bias, (result) => emitOne("conv2d", [x, w], { ...params, ...result }));
 };

@@ -1,5 +1,6 @@
 import { ShapeError } from "../errors.ts";
-import { emitOne } from "../graph/emit.ts";
+import { emitOne, requireOperands } from "../graph/emit.ts";
+import { checkOptions } from "../options.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { broadcastShapes, formatShape } from "../shape.ts";
 import { add, cast, equal, greater, greaterEqual, iota, multiply, negate, where } from "./elementwise.ts";
@@ -33,7 +34,13 @@ export const cholesky = (a: Tensor): Tensor => emitOne("cholesky", [a]);
  * @returns f32 [..., n, m].
  * Cost: n²·m flops per matrix.
  */
-export const triangularSolve = (l: Tensor, b: Tensor, { lower, transpose, unitDiagonal = false }: TriangularSolveOptions): Tensor => {
+export const triangularSolve = (l: Tensor, b: Tensor, options: TriangularSolveOptions): Tensor => {
+  const {
+    lower,
+    transpose,
+    unitDiagonal = false,
+  } = checkOptions("triangularSolve(l, b)", options, { lower: true, transpose: true, unitDiagonal: true });
+  requireOperands("triangularSolve", [l, b]);
   if (l.rank < 2 || b.rank < 2)
     throw new ShapeError(
       "triangularSolve",
@@ -50,6 +57,7 @@ export const choleskySolve = (l: Tensor, b: Tensor): Tensor =>
 
 /** `a⁻¹`, given the Cholesky factor `l` of `a`; to multiply it with something once, `choleskySolve` is cheaper and more accurate. */
 export const inverseFromCholesky = (l: Tensor): Tensor => {
+  requireOperands("inverseFromCholesky", [l]);
   const { rows, columns } = positions(l);
   return choleskySolve(l, cast(equal(rows, columns), "f32"));
 };

@@ -1,14 +1,18 @@
 import type { DType } from "../dtype.ts";
-import { emitOne } from "../graph/emit.ts";
+import { emitOne, requireOperands } from "../graph/emit.ts";
 import { encodeNumber } from "../graph/graph.ts";
-import type { Tensor } from "../graph/tensor.ts";
+import { Tensor } from "../graph/tensor.ts";
+import { describe, isSpec } from "../describe.ts";
 import { ArgumentError } from "../errors.ts";
+import { type NestedNumbers, readNested } from "../nested-numbers.ts";
 import { checkOptions } from "../options.ts";
 import {
   broadcastShapes,
   elementCount,
   formatShape,
+  requireDType,
   requireNumberOf,
+  requireShape,
   resolveDim,
   type Shape,
   sameShape,
@@ -16,40 +20,41 @@ import {
 } from "../shape.ts";
 
 /** A tensor of `shape` with `value` everywhere. @throws ShapeError for a number that an integer dtype does not hold. */
-export const full = (shape: Shape, value: number, dtype: DType = "f32"): Tensor =>
-  emitOne("constant", [], { dtype, shape: [...shape], value: encodeNumber(value) });
+export const full = (shape: Shape, value: number, dtype: DType = "f32"): Tensor => {
+  requireShape("full", shape);
+  if (typeof value !== "number") throw new ArgumentError(`full: its value is ${describe(value)}; give a number`);
+  return emitOne("constant", [], { dtype, shape: [...shape], value: encodeNumber(value) });
+};
 
 export const zeros = (shape: Shape, dtype: DType = "f32"): Tensor => full(shape, 0, dtype);
 
 export const ones = (shape: Shape, dtype: DType = "f32"): Tensor => full(shape, 1, dtype);
 
 /** A tensor of the shape and dtype of `like` with `value` everywhere. */
-export const fullLike = (like: TensorSpec, value: number): Tensor => full(like.shape, value, like.dtype);
+export const fullLike = (like: TensorSpec, value: number): Tensor => {
+  if (!isSpec(like)) throw new ArgumentError(`fullLike: ${describe(like)} has no dtype and shape to take over; give a Tensor`);
+  return full(like.shape, value, like.dtype);
+};
 
 export const zerosLike = (like: TensorSpec): Tensor => fullLike(like, 0);
 
 export const onesLike = (like: TensorSpec): Tensor => fullLike(like, 1);
 
-/** Nested lists of numbers, as deep as the tensor has dimensions. */
-export type NestedNumbers = number | readonly NestedNumbers[];
-
-const shapeOfNested = (values: NestedNumbers): number[] =>
-  typeof values === "number" ? [] : [values.length, ...(values.length === 0 ? [] : shapeOfNested(values[0]!))];
-
-const flattenNested = (values: NestedNumbers): number[] => (typeof values === "number" ? [values] : values.flatMap(flattenNested));
-
 const literalBound = 4096;
 
 /**
- * A tensor of known numbers, written into the graph: `constant(2)`, `constant([[1, 2], [3, 4]])`, or a flat list with its shape.
+ * A tensor of known numbers, written into the graph: `constant(2)`, `constant([[1, 2], [3, 4]])`, or a flat list or typed array with its shape.
  *
  * @throws ArgumentError for ragged lists and for more than 4096 values, which belong into an argument of the traced function.
  */
-export const constant = (values: NestedNumbers, dtype: DType = "f32", shape: Shape = shapeOfNested(values)): Tensor => {
-  const flat = flattenNested(values);
+export const constant = (values: NestedNumbers | ArrayLike<number>, dtype: DType = "f32", givenShape?: Shape): Tensor => {
+  const { flat: numbers, shape: ownShape } = readNested("constant", values);
+  const flat = Array.from(numbers);
+  const shape = givenShape ?? ownShape;
+  requireShape("constant", shape);
   if (flat.length !== elementCount(shape)) {
     throw new ArgumentError(
-      `constant: ${flat.length} numbers do not fill shape ${formatShape(shape)}, which holds ${elementCount(shape)}; all rows of a nested list must have one length`,
+      `constant: ${flat.length} numbers do not fill shape ${formatShape(shape)}, which holds ${elementCount(shape)}; give as many numbers as the shape says`,
     );
   }
   if (flat.length > literalBound)
@@ -69,6 +74,7 @@ export interface DimOption {
 /** Counts 0, 1, 2, … along `dim` (the last one by default), the same along all others. */
 export const iota = (shape: Shape, dtype: DType = "i32", options: DimOption = {}): Tensor => {
   const { dim = -1 } = checkOptions("iota(shape, dtype)", options, { dim: true });
+  requireShape("iota", shape);
   return emitOne("iota", [], { dtype, shape: [...shape], dim: resolveDim(dim, shape.length, "iota") });
 };
 
@@ -89,6 +95,7 @@ const fillLike = (op: string, value: number, { dtype, shape }: TensorSpec): Tens
 };
 
 const binary = (op: string, a: Operand, b: Operand): Tensor => {
+  requireOperands(op, [a, b], { numbers: true });
   if (typeof a === "number") {
     if (typeof b === "number") return emitOne(op, [full([], a), full([], b)]);
     return emitOne(op, [fillLike(op, a, b), b]);
@@ -112,7 +119,7 @@ export const divide = (a: Operand, b: Operand): Tensor => binary("divide", a, b)
 
 /** `a^b`, stretched to a common shape. Constant exponents 0.5, 1, 2 and -1 become cheaper operators. */
 export const power = (a: Operand, b: Operand): Tensor => {
-  if (typeof a !== "number") {
+  if (a instanceof Tensor) {
     if (b === 1) return a;
     if (b === 2) return square(a);
     if (b === 0.5) return sqrt(a);
@@ -185,7 +192,11 @@ export const square = (x: Tensor): Tensor => multiply(x, x);
 export const reciprocal = (x: Tensor): Tensor => divide(1, x);
 
 /** `x` held between `low` and `high`; the gradient is 1 inside, ends included, and 0 outside. NaN stays NaN. */
-export const clip = (x: Tensor, low: number, high: number): Tensor => where(less(x, low), low, where(greater(x, high), high, x));
+export const clip = (x: Tensor, low: number, high: number): Tensor => {
+  if (!(low <= high))
+    throw new ArgumentError(`clip: nothing lies between ${describe(low)} and ${describe(high)}; give two numbers, the lower one first`);
+  return where(less(x, low), low, where(greater(x, high), high, x));
+};
 
 /** `a = b` as bool, stretched to a common shape. */
 export const equal = (a: Operand, b: Operand): Tensor => binary("equal", a, b);
@@ -241,6 +252,8 @@ export const shiftRight = (a: Operand, b: Operand): Tensor => binary("shift-righ
  * @example where(greater(x, 0), log(where(greater(x, 0), x, 1)), 0) // with log(x) the gradient at x = 0 would be NaN
  */
 export const where = (condition: Tensor, a: Operand, b: Operand): Tensor => {
+  requireOperands("where", [condition]);
+  requireOperands("where", [condition, a, b], { numbers: true });
   const dtype = typeof a !== "number" ? a.dtype : typeof b !== "number" ? b.dtype : "f32";
   const shape = [a, b].reduce<Shape>(
     (common, operand) => (typeof operand === "number" ? common : broadcastShapes(common, operand.shape, "where")),
@@ -252,7 +265,15 @@ export const where = (condition: Tensor, a: Operand, b: Operand): Tensor => {
 };
 
 /** The values of `x` in another dtype; see the `cast` operator for how they round. */
-export const cast = (x: Tensor, dtype: DType): Tensor => (x.dtype === dtype ? x : emitOne("cast", [x], { dtype }));
+export const cast = (x: Tensor, dtype: DType): Tensor => {
+  requireOperands("cast", [x]);
+  requireDType("cast", dtype);
+  return x.dtype === dtype ? x : emitOne("cast", [x], { dtype });
+};
 
 /** The 32 bits of each element read as another dtype: f32, i32 or u32. Alone it moves nothing; beside other elementwise operators it costs nothing. */
-export const bitcast = (x: Tensor, dtype: DType): Tensor => (x.dtype === dtype ? x : emitOne("bitcast", [x], { dtype }));
+export const bitcast = (x: Tensor, dtype: DType): Tensor => {
+  requireOperands("bitcast", [x]);
+  requireDType("bitcast", dtype);
+  return x.dtype === dtype ? x : emitOne("bitcast", [x], { dtype });
+};

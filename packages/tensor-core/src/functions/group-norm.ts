@@ -24,7 +24,7 @@ export interface GroupNormOptions {
  * Source: Wu and He 2018, arXiv 1803.08494.
  */
 export const groupNorm = (x: Tensor, gamma: Tensor, beta: Tensor, options: GroupNormOptions): Tensor => {
-  const { groups, epsilon = 1e-5 } = checkOptions("groupNorm(x, gamma, beta)", options, { groups: true, epsilon: true });
+  const { groups, epsilon = 1e-5 } = checkOptions("groupNorm(x, gamma, beta)", options ?? {}, { groups: true, epsilon: true });
   const channels = x.shape.at(-1) ?? 0;
   if (x.dtype !== "f32" || x.rank < 2)
     throw new ShapeError("groupNorm", `takes f32 [N, ..., C], got ${formatSpec(x)}; cast it, or reshape it to 2 dimensions or more`);

@@ -1,5 +1,5 @@
 import { ShapeError } from "../errors.ts";
-import { emit, emitOne } from "../graph/emit.ts";
+import { emit, emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions } from "../options.ts";
 import { formatSpec, resolveDim } from "../shape.ts";
@@ -20,6 +20,7 @@ export interface GatherOptions extends DimOption {
  */
 export const gather = (x: Tensor, indices: Tensor, options: GatherOptions = {}): Tensor => {
   const { dim = 0, outside = "invalid" } = checkOptions("gather(x, indices)", options, { dim: true, outside: true });
+  requireOperands("gather", [x, indices]);
   return emitOne("gather", [x, indices], { dim: resolveDim(dim, x.rank, "gather"), outside });
 };
 
@@ -34,6 +35,7 @@ export const embedding = (table: Tensor, indices: Tensor): Tensor => gather(tabl
  */
 export const scatterAdd = (base: Tensor, indices: Tensor, updates: Tensor, options: DimOption = {}): Tensor => {
   const { dim = 0 } = checkOptions("scatterAdd(base, indices, updates)", options, { dim: true });
+  requireOperands("scatterAdd", [base, indices, updates]);
   return emitOne("scatter-add", [base, indices, updates], { dim: resolveDim(dim, base.rank, "scatter-add") });
 };
 
@@ -46,6 +48,7 @@ export const scatterAdd = (base: Tensor, indices: Tensor, updates: Tensor, optio
  */
 export const permuteRows = (x: Tensor, permutation: Tensor, options: DimOption = {}): Tensor => {
   const { dim = 0 } = checkOptions("permuteRows(x, permutation)", options, { dim: true });
+  requireOperands("permuteRows", [x, permutation]);
   const along = resolveDim(dim, x.rank, "permuteRows");
   if (permutation.rank !== 1 || permutation.shape[0] !== x.shape[along])
     throw new ShapeError(
@@ -57,6 +60,7 @@ export const permuteRows = (x: Tensor, permutation: Tensor, options: DimOption =
 
 /** The permutation that undoes `permutation` (i32, rank 1); −1 where an entry was named never. */
 export const invertPermutation = (permutation: Tensor): Tensor => {
+  requireOperands("invertPermutation", [permutation]);
   const { dtype, shape } = permutation;
   if (dtype !== "i32" || shape.length !== 1)
     throw new ShapeError("invertPermutation", `${formatSpec(permutation)} is no permutation; it must be i32 of rank 1`);

@@ -1,5 +1,6 @@
 import { ShapeError } from "../errors.ts";
-import { emitOne } from "../graph/emit.ts";
+import { emitOne, requireOperands } from "../graph/emit.ts";
+import { checkOptions } from "../options.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { broadcastShapes, elementCount, formatShape, sameShape, type Shape } from "../shape.ts";
 
@@ -30,10 +31,18 @@ const stretchBatch = (x: Tensor, batch: Shape): Tensor => {
  * Cost: 2·M·N·K flops per matrix.
  */
 export const matmul = (a: Tensor, b: Tensor, options: MatmulOptions = {}): Tensor => {
-  const transposeA = options.transposeA ?? false;
-  const transposeB = options.transposeB ?? false;
+  const {
+    transposeA = false,
+    transposeB = false,
+    resultDtype,
+  } = checkOptions("matmul(a, b)", options, {
+    transposeA: true,
+    transposeB: true,
+    resultDtype: true,
+  });
+  requireOperands("matmul", [a, b]);
   const product = (x: Tensor, y: Tensor): Tensor =>
-    emitOne("matmul", [x, y], { transposeA, transposeB, ...(options.resultDtype && { resultDtype: options.resultDtype }) });
+    emitOne("matmul", [x, y], { transposeA, transposeB, ...(resultDtype && { resultDtype }) });
   if (a.rank < 2 || b.rank < 2) {
     throw new ShapeError(
       "matmul",

@@ -1,13 +1,17 @@
-import { ShapeError } from "../errors.ts";
-import { emitOne } from "../graph/emit.ts";
+import { describe } from "../describe.ts";
+import { ArgumentError, ShapeError } from "../errors.ts";
+import { emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import type { DimOption } from "./elementwise.ts";
 import { checkOptions } from "../options.ts";
-import { elementCount, formatShape, resolveDim, resolveDims, type Shape, sameShape } from "../shape.ts";
+import { elementCount, formatShape, requireShape, resolveDim, resolveDims, type Shape, sameShape } from "../shape.ts";
 
 /** Repeat `x` until it has `shape` (NumPy rule: aligned at the last dimension, sizes equal or 1). */
-export const broadcastTo = (x: Tensor, shape: Shape): Tensor =>
-  sameShape(x.shape, shape) ? x : emitOne("broadcast-to", [x], { shape: [...shape] });
+export const broadcastTo = (x: Tensor, shape: Shape): Tensor => {
+  requireOperands("broadcastTo", [x]);
+  requireShape("broadcastTo", shape);
+  return sameShape(x.shape, shape) ? x : emitOne("broadcast-to", [x], { shape: [...shape] });
+};
 
 /** Dimensions of `to` along which a tensor of shape `from` is repeated. */
 export const stretchedDims = (from: Shape, to: Shape): number[] => {
@@ -17,6 +21,8 @@ export const stretchedDims = (from: Shape, to: Shape): number[] => {
 
 /** Add up `x` over all dimensions along which a tensor of `shape` was stretched to `x.shape`: the adjoint of `broadcastTo`. */
 export const sumTo = (x: Tensor, shape: Shape): Tensor => {
+  requireOperands("sumTo", [x]);
+  requireShape("sumTo", shape);
   const dims = stretchedDims(shape, x.shape);
   if (dims.length === 0) return reshape(x, shape);
   // 16-bit floats are storage: the sum is taken in f32.
@@ -27,6 +33,8 @@ export const sumTo = (x: Tensor, shape: Shape): Tensor => {
 
 /** The same elements under another shape. One size may be -1: it is what the others leave. */
 export const reshape = (x: Tensor, shape: Shape): Tensor => {
+  requireOperands("reshape", [x]);
+  requireShape("reshape", Array.isArray(shape) ? shape.filter((size) => size !== -1) : shape);
   const open = shape.filter((size) => size === -1).length;
   const known = elementCount(shape.filter((size) => size !== -1));
   const count = elementCount(x.shape);
@@ -50,6 +58,7 @@ export interface FlattenOptions {
 /** Merge dimensions `first` to `last`, all of them by default, into one. */
 export const flatten = (x: Tensor, options: FlattenOptions = {}): Tensor => {
   const { first = 0, last = -1 } = checkOptions("flatten(x)", options, { first: true, last: true });
+  requireOperands("flatten", [x]);
   if (x.rank === 0) return reshape(x, [1]);
   const from = resolveDim(first, x.rank, "flatten");
   const to = resolveDim(last, x.rank, "flatten");
@@ -61,6 +70,7 @@ export const flatten = (x: Tensor, options: FlattenOptions = {}): Tensor => {
 /** Drop dimensions of size 1: `dims`, or all of them. */
 export const squeeze = (x: Tensor, options: { readonly dims?: number | readonly number[] } = {}): Tensor => {
   const { dims } = checkOptions("squeeze(x)", options, { dims: true });
+  requireOperands("squeeze", [x]);
   const drop = dims === undefined ? x.shape.flatMap((size, dim) => (size === 1 ? [dim] : [])) : resolveDims(dims, x.rank, "squeeze");
   for (const dim of drop) {
     if (x.shape[dim] !== 1)
@@ -80,7 +90,8 @@ export const expandDims = (x: Tensor, options: { readonly dims: number | readonl
   const { dims } = checkOptions("expandDims(x)", options, { dims: true });
   if (dims === undefined)
     throw new ShapeError("expandDims", "dims are missing; say where the new dimensions stand: expandDims(x, { dims: 0 })");
-  const added = typeof dims === "number" ? 1 : dims.length;
+  requireOperands("expandDims", [x]);
+  const added = Array.isArray(dims) ? dims.length : 1;
   const at = resolveDims(dims, x.rank + added, "expandDims");
   const rest = [...x.shape];
   return reshape(
@@ -91,12 +102,18 @@ export const expandDims = (x: Tensor, options: { readonly dims: number | readonl
 
 /** Reorder dimensions: dimension d of the result is `permutation[d]` of `x`. Without a permutation the order is reversed. */
 export const transpose = (x: Tensor, permutation?: readonly number[]): Tensor => {
+  requireOperands("transpose", [x]);
+  if (permutation !== undefined && !Array.isArray(permutation))
+    throw new ArgumentError(
+      `transpose: its permutation is ${describe(permutation)}; give the order of the dimensions as a list, such as [1, 0]`,
+    );
   const order = permutation?.map((dim) => resolveDim(dim, x.rank, "transpose")) ?? x.shape.map((_, dim) => x.rank - 1 - dim);
   return order.length === x.rank && order.every((dim, i) => dim === i) ? x : emitOne("transpose", [x], { permutation: order });
 };
 
 /** Exchange two dimensions. */
 export const swapDims = (x: Tensor, a: number, b: number): Tensor => {
+  requireOperands("swapDims", [x]);
   const [first, second] = [resolveDim(a, x.rank, "swapDims"), resolveDim(b, x.rank, "swapDims")];
   return transpose(
     x,
@@ -109,6 +126,12 @@ export const swapDims = (x: Tensor, a: number, b: number): Tensor => {
  * end; lists may be shorter than the rank, the dimensions left over are kept whole.
  */
 export const slice = (x: Tensor, starts: readonly number[], ends: readonly number[] = [], strides: readonly number[] = []): Tensor => {
+  requireOperands("slice", [x]);
+  for (const [name, list] of Object.entries({ starts, ends, strides }))
+    if (!Array.isArray(list) || !list.every(Number.isInteger))
+      throw new ArgumentError(
+        `slice: ${name} are ${describe(list)}; give a list of whole numbers, one for each dimension from the first on`,
+      );
   if (starts.length > x.rank || ends.length > x.rank || strides.length > x.rank) {
     throw new ShapeError(
       "slice",
@@ -123,9 +146,16 @@ export const slice = (x: Tensor, starts: readonly number[], ends: readonly numbe
   return whole ? x : emitOne("slice", [x], { starts: from, ends: to, strides: step });
 };
 
+const requireList = (op: string, tensors: readonly Tensor[]): void => {
+  if (!Array.isArray(tensors))
+    throw new ArgumentError(`${op}: ${describe(tensors)} was given where a list of tensors is due; write ${op}([a, b])`);
+  requireOperands(op, tensors);
+};
+
 /** Lay tensors one after another along `dim`, 0 by default. */
 export const concat = (tensors: readonly Tensor[], options: DimOption = {}): Tensor => {
   const { dim = 0 } = checkOptions("concat(tensors)", options, { dim: true });
+  requireList("concat", tensors);
   const first = tensors[0];
   if (first === undefined) throw new ShapeError("concat", "no tensors were given; pass at least one");
   const along = resolveDim(dim, first.rank, "concat");
@@ -135,6 +165,9 @@ export const concat = (tensors: readonly Tensor[], options: DimOption = {}): Ten
 /** Cut `x` along `dim`, 0 by default: into so many equal parts, or into parts of the sizes given. Undone by `concat`. */
 export const split = (x: Tensor, parts: number | readonly number[], options: DimOption = {}): Tensor[] => {
   const { dim = 0 } = checkOptions("split(x, parts)", options, { dim: true });
+  requireOperands("split", [x]);
+  if (!Array.isArray(parts) && !(Number.isInteger(parts) && (parts as number) >= 0 && (parts as number) < 2 ** 32))
+    throw new ArgumentError(`split: its parts are ${describe(parts)}; give how many, or a list of their sizes`);
   const along = resolveDim(dim, x.rank, "split");
   const size = x.shape[along]!;
   const sizes = typeof parts === "number" ? Array.from({ length: parts }, () => size / parts) : parts;
@@ -159,6 +192,7 @@ export const split = (x: Tensor, parts: number | readonly number[], options: Dim
 /** Join tensors of one shape along a new dimension `dim`, 0 by default. */
 export const stack = (tensors: readonly Tensor[], options: DimOption = {}): Tensor => {
   const { dim = 0 } = checkOptions("stack(tensors)", options, { dim: true });
+  requireList("stack", tensors);
   const rank = (tensors[0]?.rank ?? 0) + 1;
   const along = resolveDim(dim, rank, "stack");
   return concat(
@@ -169,6 +203,11 @@ export const stack = (tensors: readonly Tensor[], options: DimOption = {}): Tens
 
 /** Put `value` around `x`: `widths[d]` is how many entries go before and after dimension d. */
 export const pad = (x: Tensor, widths: readonly (readonly [number, number])[], value = 0): Tensor => {
+  requireOperands("pad", [x]);
+  if (!Array.isArray(widths) || !widths.every((pair) => Array.isArray(pair) && pair.length === 2))
+    throw new ArgumentError(
+      `pad: its widths are ${describe(widths)}; give one [before, after] per dimension of ${formatShape(x.shape)}, such as [${x.shape.map(() => "[0, 1]").join(", ")}]`,
+    );
   if (widths.length !== x.rank)
     throw new ShapeError("pad", `${widths.length} pairs were given for ${formatShape(x.shape)}; give one [before, after] per dimension`);
   if (widths.every(([low, high]) => low === 0 && high === 0)) return x;

@@ -1,6 +1,12 @@
 import { emit } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
+import { checkNumber } from "../options.ts";
 import { add, multiply, rsqrt, subtract } from "./elementwise.ts";
+
+const checkEpsilon = (op: string, epsilon: number): number => {
+  checkNumber(op, "epsilon", epsilon, { from: 0, usual: 1e-5 });
+  return epsilon;
+};
 
 /**
  * Layer normalisation over the last dimension: `(x − mean) / √(variance + ε) · γ + β`, variance being the mean square deviation.
@@ -9,7 +15,7 @@ import { add, multiply, rsqrt, subtract } from "./elementwise.ts";
  * Source: Ba et al. 2016, arXiv 1607.06450; ε as in PyTorch.
  */
 export const layerNorm = (x: Tensor, gamma: Tensor, beta: Tensor, epsilon = 1e-5): Tensor =>
-  emit("layer-norm", [x, gamma, beta], { epsilon })[0]!;
+  emit("layer-norm", [x, gamma, beta], { epsilon: checkEpsilon("layerNorm", epsilon) })[0]!;
 
 /**
  * Root-mean-square normalisation over the last dimension: `x / √(mean x² + ε) · γ`.
@@ -17,7 +23,8 @@ export const layerNorm = (x: Tensor, gamma: Tensor, beta: Tensor, epsilon = 1e-5
  * @param x f32 [..., D].  @param gamma f32 [D].
  * Source: Zhang and Sennrich 2019, arXiv 1910.07467; ε as in Llama.
  */
-export const rmsNorm = (x: Tensor, gamma: Tensor, epsilon = 1e-5): Tensor => emit("rms-norm", [x, gamma], { epsilon })[0]!;
+export const rmsNorm = (x: Tensor, gamma: Tensor, epsilon = 1e-5): Tensor =>
+  emit("rms-norm", [x, gamma], { epsilon: checkEpsilon("rmsNorm", epsilon) })[0]!;
 
 /** What batch normalisation returns while training. No gradient flows through `mean` and `variance`: they are for the running averages. */
 export interface BatchNormResult {
@@ -35,12 +42,12 @@ export interface BatchNormResult {
  * Source: Ioffe and Szegedy 2015, arXiv 1502.03167.
  */
 export const batchNorm = (x: Tensor, gamma: Tensor, beta: Tensor, epsilon = 1e-5): BatchNormResult => {
-  const [y, mean, variance] = emit("batch-norm", [x, gamma, beta], { epsilon });
+  const [y, mean, variance] = emit("batch-norm", [x, gamma, beta], { epsilon: checkEpsilon("batchNorm", epsilon) });
   return { y: y!, mean: mean!, variance: variance! };
 };
 
 /** Batch normalisation with given statistics, as in inference: one scale and one shift per channel. */
 export const batchNormInference = (x: Tensor, gamma: Tensor, beta: Tensor, mean: Tensor, variance: Tensor, epsilon = 1e-5): Tensor => {
-  const scale = multiply(gamma, rsqrt(add(variance, epsilon)));
+  const scale = multiply(gamma, rsqrt(add(variance, checkEpsilon("batchNormInference", epsilon))));
   return add(multiply(x, scale), subtract(beta, multiply(mean, scale)));
 };

@@ -1,5 +1,6 @@
 import { ArgumentError, ShapeError } from "../errors.ts";
-import { emitOne } from "../graph/emit.ts";
+import { emitOne, requireOperands } from "../graph/emit.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { formatShape } from "../shape.ts";
 import { type Padding, type PaddingOption, type Pair, resolvePadding, resolvePair } from "../window.ts";
@@ -18,7 +19,10 @@ export interface AvgPool2dOptions extends Pool2dOptions {
   readonly countPadding?: boolean;
 }
 
+const poolOptions: OptionNames<Pool2dOptions> = { window: true, stride: true, padding: true };
+
 const resolve = (op: string, x: Tensor, options: Pool2dOptions): { window: Pair; stride: Pair; padding: Padding; dilation: Pair } => {
+  requireOperands(op, [x]);
   if (x.rank !== 4) throw new ShapeError(op, `takes images [N, H, W, C], got ${formatShape(x.shape)}; reshape to 4 dimensions`);
   const window = resolvePair(options.window, "window", op);
   const stride = resolvePair(options.stride ?? options.window, "stride", op);
@@ -40,14 +44,18 @@ const resolve = (op: string, x: Tensor, options: Pool2dOptions): { window: Pair;
  * @param x f32 [N, H, W, C]. @returns f32 [N, H', W', C], H' = ⌊(H + padding − window) / stride⌋ + 1.
  * @example maxPool2d(x, { window: 2 })  // [64, 28, 28, 32] to [64, 14, 14, 32]
  */
-export const maxPool2d = (x: Tensor, options: Pool2dOptions): Tensor => emitOne("max-pool2d", [x], resolve("max-pool2d", x, options));
+export const maxPool2d = (x: Tensor, options: Pool2dOptions): Tensor =>
+  emitOne("max-pool2d", [x], resolve("max-pool2d", x, checkOptions("maxPool2d(x)", options, poolOptions)));
 
 /** Mean of each window, channel by channel. Shapes as in `maxPool2d`. */
-export const avgPool2d = (x: Tensor, options: AvgPool2dOptions): Tensor =>
-  emitOne("avg-pool2d", [x], { ...resolve("avg-pool2d", x, options), countPadding: options.countPadding ?? true });
+export const avgPool2d = (x: Tensor, options: AvgPool2dOptions): Tensor => {
+  const { countPadding = true, ...sliding } = checkOptions("avgPool2d(x)", options, { ...poolOptions, countPadding: true });
+  return emitOne("avg-pool2d", [x], { ...resolve("avg-pool2d", x, sliding), countPadding });
+};
 
 /** Mean over all pixels: [N, H, W, C] to [N, C]. */
 export const globalAvgPool = (x: Tensor): Tensor => {
+  requireOperands("globalAvgPool", [x]);
   const y = avgPool2d(x, { window: [x.shape[1] ?? 1, x.shape[2] ?? 1] });
   return emitOne("reshape", [y], { shape: [y.shape[0]!, y.shape[3]!] });
 };

@@ -1,5 +1,7 @@
 import { ArgumentError, ShapeError } from "../errors.ts";
+import { requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
+import { checkOptions } from "../options.ts";
 import { formatSpec, type Shape } from "../shape.ts";
 import {
   add,
@@ -81,7 +83,9 @@ const unpackCodes = (codes: Tensor, bits: number, parts: number, count: number):
  * Bytes: x is read twice to three times, codes are written once.
  * Source: Alistarh et al. 2017, arXiv 1610.02132, with the greatest absolute value in place of the norm.
  */
-export const quantize = (x: Tensor, { bits = 8, key }: QuantizeOptions = {}): { readonly codes: Tensor; readonly scale: Tensor } => {
+export const quantize = (x: Tensor, options: QuantizeOptions = {}): { readonly codes: Tensor; readonly scale: Tensor } => {
+  const { bits = 8, key } = checkOptions("quantize(x)", options, { bits: true, key: true });
+  requireOperands("quantize", [x]);
   const parts = codesPerByte("quantize", bits);
   if (x.dtype !== "f32" || x.rank === 0)
     throw new ShapeError("quantize", `${formatSpec(x)} was given, it takes f32 [..., n]; cast or reshape it`);
@@ -106,7 +110,9 @@ export const quantize = (x: Tensor, { bits = 8, key }: QuantizeOptions = {}): { 
  * @param codes u8 [..., ⌈count·bits/8⌉]. @param scale f32 [..., 1].
  * @returns f32 [..., count].
  */
-export const dequantize = (codes: Tensor, scale: Tensor, { bits = 8, count }: DequantizeOptions = {}): Tensor => {
+export const dequantize = (codes: Tensor, scale: Tensor, options: DequantizeOptions = {}): Tensor => {
+  const { bits = 8, count } = checkOptions("dequantize(codes, scale)", options, { bits: true, count: true });
+  requireOperands("dequantize", [codes, scale]);
   const parts = codesPerByte("dequantize", bits);
   if (codes.dtype !== "u8" || codes.rank === 0)
     throw new ShapeError("dequantize", `codes ${formatSpec(codes)} were given, they are u8 [..., n]; pass what quantize returned`);

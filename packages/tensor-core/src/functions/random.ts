@@ -1,7 +1,9 @@
+import { describe } from "../describe.ts";
 import { ArgumentError } from "../errors.ts";
-import { emitOne } from "../graph/emit.ts";
+import { emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import type { Shape } from "../shape.ts";
+import { checkNumber, checkOptions } from "../options.ts";
+import { requireShape, type Shape } from "../shape.ts";
 import { add, cast, cos, full, less, log, multiply, negate, shiftRight, sqrt, where } from "./elementwise.ts";
 import { argmax } from "./reduce.ts";
 
@@ -12,24 +14,33 @@ import { argmax } from "./reduce.ts";
  * @param key u32[2]
  * @returns u32 of `shape`.
  */
-export const randomBits = (key: Tensor, shape: Shape): Tensor => emitOne("random-bits", [key], { shape: [...shape] });
+export const randomBits = (key: Tensor, shape: Shape): Tensor => {
+  requireShape("randomBits", shape);
+  return emitOne("random-bits", [key], { shape: [...shape] });
+};
 
 /** A new key from a key and a number, such as the step or a layer's position: `threefry(key, (data, 1))`. */
-export const foldIn = (key: Tensor, data: Tensor | number): Tensor =>
-  emitOne("fold-in", [key, typeof data === "number" ? full([], data, "u32") : cast(data, "u32")]);
+export const foldIn = (key: Tensor, data: Tensor | number): Tensor => {
+  requireOperands("foldIn", [key, data], { numbers: true });
+  return emitOne("fold-in", [key, typeof data === "number" ? full([], data, "u32") : cast(data, "u32")]);
+};
 
 /** `count` independent keys. */
-export const splitKey = (key: Tensor, count = 2): Tensor[] => Array.from({ length: count }, (_, i) => foldIn(key, i));
+export const splitKey = (key: Tensor, count = 2): Tensor[] => {
+  requireOperands("splitKey", [key]);
+  if (!(Number.isInteger(count) && count >= 0 && count < 2 ** 32))
+    throw new ArgumentError(`splitKey: its count is ${describe(count)}; give how many keys you need, a whole number`);
+  return Array.from({ length: count }, (_, i) => foldIn(key, i));
+};
 
 /** The upper 24 bits as a fraction: exact in f32, so every backend draws the same numbers. */
 const fraction = (bits: Tensor): Tensor => multiply(cast(shiftRight(bits, 8), "f32"), 2 ** -24);
 
 /** Uniform f32 in [low, high), in steps of `(high - low) / 2²⁴`. */
-export const uniform = (
-  key: Tensor,
-  shape: Shape,
-  { low = 0, high = 1 }: { readonly low?: number; readonly high?: number } = {},
-): Tensor => {
+export const uniform = (key: Tensor, shape: Shape, options: { readonly low?: number; readonly high?: number } = {}): Tensor => {
+  const { low = 0, high = 1 } = checkOptions("uniform(key, shape)", options, { high: true, low: true });
+  checkNumber("uniform", "low", low, { from: -Infinity, usual: 0 });
+  checkNumber("uniform", "high", high, { from: -Infinity, usual: 1 });
   const unit = fraction(randomBits(key, shape));
   return low === 0 && high === 1 ? unit : add(multiply(unit, high - low), low);
 };
@@ -38,11 +49,10 @@ export const uniform = (
  * Normal f32 by Box and Muller: `√(-2 ln u₁) · cos 2πu₂`, with u₁ in (0, 1], so |z| stays below 5.8.
  * Cost: two random words per value.
  */
-export const normal = (
-  key: Tensor,
-  shape: Shape,
-  { mean = 0, deviation = 1 }: { readonly mean?: number; readonly deviation?: number } = {},
-): Tensor => {
+export const normal = (key: Tensor, shape: Shape, options: { readonly mean?: number; readonly deviation?: number } = {}): Tensor => {
+  const { mean = 0, deviation = 1 } = checkOptions("normal(key, shape)", options, { deviation: true, mean: true });
+  checkNumber("normal", "mean", mean, { from: -Infinity, usual: 0 });
+  checkNumber("normal", "deviation", deviation, { from: 0, usual: 1 });
   const radius = sqrt(multiply(log(add(uniform(foldIn(key, 0), shape), 2 ** -24)), -2));
   const z = multiply(radius, cos(multiply(uniform(foldIn(key, 1), shape), 2 * Math.PI)));
   return mean === 0 && deviation === 1 ? z : add(multiply(z, deviation), mean);
@@ -60,11 +70,13 @@ export const bernoulli = (key: Tensor, probability: number | Tensor, shape: Shap
 export const dropout = (x: Tensor, rate: number, key: Tensor): Tensor => {
   if (!(rate >= 0 && rate < 1))
     throw new ArgumentError(`dropout: rate ${rate} is not a probability below 1; use 0 ≤ rate < 1, 0 to keep everything`);
+  requireOperands("dropout", [x, key]);
   return rate === 0 ? x : where(bernoulli(key, 1 - rate, x.shape), multiply(x, 1 / (1 - rate)), 0);
 };
 
 /** Draw one class (i32) per row of unnormalised log-probabilities along the last dimension, by the Gumbel-max trick. */
 export const categorical = (key: Tensor, logits: Tensor): Tensor => {
+  requireOperands("categorical", [key, logits]);
   // 23 bits and a half: strictly between 0 and 1, and exact in f32.
   const inside = multiply(add(cast(shiftRight(randomBits(key, logits.shape), 9), "f32"), 0.5), 2 ** -23);
   return argmax(add(logits, negate(log(negate(log(inside))))));

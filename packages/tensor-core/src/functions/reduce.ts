@@ -1,5 +1,5 @@
 import { ShapeError } from "../errors.ts";
-import { emit, emitOne } from "../graph/emit.ts";
+import { emit, emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
 import { elementCount, formatSpec, resolveDim, resolveDims } from "../shape.ts";
@@ -16,6 +16,7 @@ const reduceOptions: OptionNames<ReduceOptions> = { dims: true, keepDims: true }
 
 const reduce = (call: string, op: string, x: Tensor, options: ReduceOptions): Tensor => {
   const { dims, keepDims = false } = checkOptions(call, options, reduceOptions);
+  requireOperands(call.slice(0, call.indexOf("(")), [x]);
   const resolved = resolveDims(dims, x.rank, op);
   const result = resolved.length === 0 ? x : emitOne(op, [x], { dims: resolved });
   if (!keepDims) return result;
@@ -38,6 +39,7 @@ export const any = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("a
 export const all = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("all(x)", "reduce-min", requireBool(x, "all"), options);
 
 const requireBool = (x: Tensor, op: string): Tensor => {
+  requireOperands(op, [x]);
   if (x.dtype !== "bool")
     throw new ShapeError(op, `takes bool, got ${formatSpec(x)}; compare it with something, for example notEqual(x, 0)`);
   return x;
@@ -48,6 +50,7 @@ const reducedCount = (x: Tensor, dims: ReduceOptions["dims"], op: string): numbe
 
 /** A mean of whole numbers is none. */
 const requireReal = (x: Tensor, op: string): Tensor => {
+  requireOperands(op, [x]);
   if (x.dtype !== "f32") throw new ShapeError(op, `takes f32, got ${formatSpec(x)}, whose ${op} it could not hold; cast it to f32 first`);
   return x;
 };
@@ -74,6 +77,7 @@ export const variance = (x: Tensor, options: VarianceOptions = {}): Tensor => {
 
 const argReduce = (op: "argmax" | "argmin", x: Tensor, options: DimOption): Tensor => {
   const { dim = -1 } = checkOptions(`${op}(x)`, options, { dim: true });
+  requireOperands(op, [x]);
   return emitOne(op, [x], { dim: resolveDim(dim, x.rank, op) });
 };
 
@@ -91,6 +95,7 @@ export interface CumsumOptions extends DimOption {
 /** Running sum along `dim` (the last one by default); each position includes itself. */
 export const cumsum = (x: Tensor, options: CumsumOptions = {}): Tensor => {
   const { dim = -1, reverse = false } = checkOptions("cumsum(x)", options, { dim: true, reverse: true });
+  requireOperands("cumsum", [x]);
   return emitOne("cumsum", [x], { dim: resolveDim(dim, x.rank, "cumsum"), reverse });
 };
 

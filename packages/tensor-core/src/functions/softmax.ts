@@ -1,5 +1,5 @@
 import { ArgumentError, ShapeError } from "../errors.ts";
-import { emit, emitOne } from "../graph/emit.ts";
+import { emit, emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
 import { elementCount, formatSpec, resolveDim, sameShape } from "../shape.ts";
@@ -10,6 +10,7 @@ import { mean, sum } from "./reduce.ts";
 /** Apply an operator that works on rows (the last dimension) along `dim`. */
 const alongDim = (op: "softmax" | "log-softmax", x: Tensor, options: DimOption): Tensor => {
   const { dim = -1 } = checkOptions(op === "softmax" ? "softmax(x)" : "logSoftmax(x)", options, { dim: true });
+  requireOperands(op, [x]);
   const along = resolveDim(dim, x.rank, op);
   return swapDims(emitOne(op, [swapDims(x, along, -1)]), along, -1);
 };
@@ -35,6 +36,7 @@ export interface CrossEntropyOptions {
 const optionNames: OptionNames<CrossEntropyOptions> = { mask: true, ignoreIndex: true, labelSmoothing: true };
 
 const checkRows = (logits: Tensor, labels: Tensor, { mask, ignoreIndex, labelSmoothing = 0 }: CrossEntropyOptions): void => {
+  requireOperands("crossEntropy", [logits, labels, ...(mask === undefined ? [] : [mask])]);
   if (!sameShape(logits.shape.slice(0, -1), labels.shape) || logits.rank === 0) {
     throw new ShapeError(
       "cross-entropy",

@@ -9,7 +9,7 @@ import { referenceBackend } from "../reference/reference-backend.ts";
 import { elementCount, type Shape } from "../shape.ts";
 import { conv2d } from "./convolution.ts";
 import { conv1d, convTranspose1d, type ConvTranspose1dOptions } from "./convolution-1d.ts";
-import { multiply } from "./elementwise.ts";
+import { cast, multiply } from "./elementwise.ts";
 import { sum } from "./reduce.ts";
 import { convTranspose2d, type ConvTranspose2dOptions } from "./transposed-convolution.ts";
 
@@ -145,6 +145,25 @@ describe("one dimension", () => {
     await expect(run((a, b) => conv1d(a, b), x, w)).rejects.toThrow(/conv1d: takes a sequence.*\[2, 9, 4\] and \[3, 5, 6\]/);
     await expect(run((a, b) => convTranspose1d(a, b), x, w)).rejects.toThrow(/convTranspose1d: takes a sequence/);
     await expect(run((a, b) => conv1d(a, b, 2 as never), x, w)).rejects.toThrow(ArgumentError);
+  });
+
+  test.each([
+    [{ padding: -1 }, /conv1d: padding before the sequence is -1; use a whole number of at least 0/],
+    [{ padding: [0, 0.5] }, /conv1d: padding after the sequence is 0\.5/],
+    [{ padding: "full" }, /conv1d: padding is "full"; use "same", "valid"/],
+    [{ stride: [2, 2] }, /conv1d: stride is .*; use a whole number of at least 1/],
+    [{ dilation: 0 }, /conv1d: dilation is 0/],
+  ] as const)("refuses %j", async (options, message) => {
+    const [x, w] = [NdArray.zeros("f32", [2, 9, 4]), NdArray.zeros("f32", [3, 4, 6])];
+    await expect(run((a, b) => conv1d(a, b, options as never), x, w)).rejects.toThrow(message);
+  });
+
+  test("with operands of f16 the bias is f32, and the result f16", async () => {
+    const half = (x: Tensor, w: Tensor): Tensor => conv1d(cast(x, "f16"), cast(w, "f16"), { bias: sum(w, { dims: [0, 1] }) });
+    const y = await run(half, NdArray.from([2048, 1], [1, 2, 1]), NdArray.from([1], [1, 1, 1]));
+    expect(y.dtype).toBe("f16");
+    // 2048 + 1 in f16 is 2048: ties go to the even neighbour.
+    expect(y.toNumbers()).toEqual([2048, 2]);
   });
 
   test("a bias that does not fit is refused", async () => {

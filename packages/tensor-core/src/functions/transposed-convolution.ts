@@ -4,7 +4,7 @@ import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
 import { formatShape } from "../shape.ts";
 import { type Padding, type Pair, resolvePadding, resolvePair } from "../window.ts";
-import { addBias, type Conv2dOptions } from "./convolution.ts";
+import { type Conv2dOptions, withBias } from "./convolution.ts";
 
 /** As of the `conv2d` whose shapes this one takes back; `padding` is what that one adds and this one cuts off. */
 export interface ConvTranspose2dOptions extends Conv2dOptions {
@@ -36,7 +36,7 @@ const checkShapes = (x: Tensor, w: Tensor, groups: number): void => {
   if (x.shape[3] !== w.shape[3])
     throw new ShapeError(
       op,
-      `image ${formatShape(x.shape)} and weight ${formatShape(w.shape)} do not fit: the image's ${x.shape[3]} channels must equal the weight's last size ${w.shape[3]}; a weight is that of the convolution taken back, [height, width, O / groups, C]`,
+      `image ${formatShape(x.shape)} and weight ${formatShape(w.shape)} do not fit: the image's ${x.shape[3]} channels must equal the weight's last size ${w.shape[3]}; an image is [N, H, W, C], a weight that of the convolution taken back, [height, width, O / groups, C]`,
     );
   if (!Number.isInteger(groups) || groups < 1 || x.shape[3]! % groups !== 0)
     throw new ShapeError(
@@ -85,5 +85,6 @@ export const convTranspose2d = (x: Tensor, w: Tensor, options: ConvTranspose2dOp
     return size;
   };
   const shape = [x.shape[0]!, sizeOf(0), sizeOf(1), w.shape[2]! * groups];
-  return addBias(op, emitOne("conv2d-backward-input", [x, w], { stride, padding, dilation, groups, shape }), options.bias);
+  const params = { stride, padding, dilation, groups, shape };
+  return withBias(op, x, options.bias, (result) => emitOne("conv2d-backward-input", [x, w], { ...params, ...result }));
 };

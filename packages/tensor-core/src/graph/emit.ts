@@ -1,5 +1,7 @@
+import { describe, isNumberList, isPromise, isSpec } from "../describe.ts";
 import { ArgumentError, OperatorError } from "../errors.ts";
-import type { TensorSpec } from "../shape.ts";
+import { excerpt } from "../excerpt.ts";
+import { requireDType, requireShape, type TensorSpec } from "../shape.ts";
 import type { Node, Params, ValueRef } from "./graph.ts";
 import { addDefinition, type Operator, type OperatorTable, unknownOperator, type VjpContext } from "./operator.ts";
 import { Tensor } from "./tensor.ts";
@@ -47,12 +49,54 @@ const running: TraceState[] = [];
 /** The innermost trace, if there is one. */
 export const runningTrace = (): TraceState | undefined => running.at(-1);
 
-export const currentTrace = (): TraceState => {
+/** How a function is run, as a program of its own. */
+const runnable =
+  'import { add, evaluate, NdArray, referenceBackend } from "@skein/tensor-core"; ' +
+  "console.log(await evaluate(add, referenceBackend())(NdArray.from([1, 2]), NdArray.from([3, 4])));";
+
+/** @param caller what needs a trace, for the message. */
+export const currentTrace = (caller: string): TraceState => {
   const state = runningTrace();
   if (state === undefined)
     throw new ArgumentError(
-      "operators work on symbolic tensors inside a traced function; wrap the code in jit(fn, backend) or evaluate(fn)",
+      `${caller}: it was called outside of a traced function, where nothing records what it does; hand the function around it, or itself, to evaluate() or jit() of a backend, and arrays to what they return, as in: ${runnable}`,
     );
+  return state;
+};
+
+/** What to write in place of an operand that is no tensor. */
+const cureOf = (value: unknown): string => {
+  if (value === undefined) return "give it a Tensor, or look whether the traced function was called with too few arguments";
+  if (isPromise(value)) return "await it before the traced function is called, and pass it in as an argument";
+  if (isSpec(value)) return "pass it in as an argument of the traced function";
+  if (ArrayBuffer.isView(value))
+    return "make it an NdArray and pass that in as an argument of the traced function, or write constant([...values]) for a few known numbers";
+  if (typeof value === "number" || isNumberList(value)) return `write constant(${excerpt(value)})`;
+  return "give it a Tensor: an argument of the traced function, or what another function returned";
+};
+
+/**
+ * The running trace, if it is that of all `operands`. Functions that look at an operand before they emit ask for it first.
+ *
+ * @throws ArgumentError that says what was given instead, and what to write. With `numbers`, numbers may stand beside tensors.
+ */
+export const requireOperands = (
+  op: string,
+  operands: readonly unknown[],
+  { numbers = false }: { readonly numbers?: boolean } = {},
+): TraceState => {
+  const state = currentTrace(op);
+  operands.forEach((operand, i) => {
+    if (operand instanceof Tensor) {
+      if (operand.trace !== state)
+        throw new ArgumentError(
+          `${op}: ${operands.length === 1 ? "its operand" : `operand ${i + 1}`}, ${operand}, is a tensor of another trace; pass it in as an argument of the traced function`,
+        );
+    } else if (!numbers || typeof operand !== "number")
+      throw new ArgumentError(
+        `${op}: ${operands.length === 1 ? "its operand" : `operand ${i + 1}`} is ${describe(operand)}, where a Tensor is due; ${cureOf(operand)}`,
+      );
+  });
   return state;
 };
 
@@ -78,7 +122,7 @@ const knownOperator = (state: TraceState, op: string): Operator => {
 
 /** Trace `fn` as a part of the composition of operator `op`, in which that operator has no place. */
 export const composing = <T>(op: string, fn: () => T): T => {
-  const state = currentTrace();
+  const state = currentTrace("composing");
   const outer = state.composing;
   state.composing = [...outer, op];
   try {
@@ -110,15 +154,15 @@ const refsOf = (tensors: readonly Tensor[]): ValueRef[] => tensors.map((tensor) 
  * Apply operator `op`, one of Skein's by its name or a user's by its definition: check its inputs, infer its outputs, append the node.
  */
 export const emit = (op: string | Operator, inputs: readonly Tensor[], params: Params = {}): Tensor[] => {
-  const state = currentTrace();
+  const name = typeof op === "string" ? op : op.name;
+  const state = requireOperands(name, inputs);
   const operator = typeof op === "string" ? knownOperator(state, op) : define(state, op);
-  const { name } = operator;
-  for (const input of inputs) {
-    if (input.trace !== state)
-      throw new ArgumentError(`${name}: a tensor of another trace was used; pass it in as an argument of the traced function`);
-  }
   // Plain data: a shape rule may return an operand itself, and with it the whole trace.
   const specs = operator.infer(inputs, params).map(({ dtype, shape }) => ({ dtype, shape }));
+  for (const { dtype, shape } of specs) {
+    requireDType(name, dtype);
+    requireShape(name, shape);
+  }
   return append(state, { op: name, inputs: refsOf(inputs), params, specs });
 };
 
@@ -128,7 +172,7 @@ export const emitWithGradient = (
   values: readonly Tensor[],
   rule: (context: VjpContext<Params>) => (Tensor | undefined)[],
 ): Tensor[] => {
-  const state = currentTrace();
+  const state = currentTrace("customGradient");
   state.gradientRules.set(state.nodes.length, { rule, numArguments: args.length });
   const specs = values.map(({ dtype, shape }): TensorSpec => ({ dtype, shape }));
   return append(state, { op: "custom-gradient", inputs: refsOf([...args, ...values]), params: {}, specs });
@@ -139,7 +183,8 @@ export const emitOne = (op: string, inputs: readonly Tensor[], params: Params = 
 
 /** Run `fn` with `name` appended to the scope path, so that its nodes say which part of the model they are. */
 export const scope = <T>(name: string, fn: () => T): T => {
-  const state = currentTrace();
+  const state = currentTrace("scope");
+  if (typeof fn !== "function") throw new ArgumentError(`scope: ${describe(fn)} was given to run; write scope("name", () => …)`);
   const outer = state.scope;
   state.scope = outer === "" ? name : `${outer}/${name}`;
   try {
@@ -150,4 +195,4 @@ export const scope = <T>(name: string, fn: () => T): T => {
 };
 
 /** Number of ranks along a mesh axis; an axis that the mesh does not name has one rank. */
-export const axisSize = (axis: string): number => currentTrace().mesh[axis] ?? 1;
+export const axisSize = (axis: string): number => currentTrace("axisSize").mesh[axis] ?? 1;

@@ -1,16 +1,22 @@
 import type { DType } from "../dtype.ts";
 import type { Shape, TensorSpec } from "../shape.ts";
+import { Shown } from "../shown.ts";
 import type { ValueRef } from "./graph.ts";
 
 /** A symbolic value inside a trace: a shape, a dtype, and the node that will produce it. Has no data. */
-export class Tensor implements TensorSpec {
+export class Tensor extends Shown {
   readonly dtype: DType;
   readonly shape: Shape;
   readonly ref: ValueRef;
   /** Identity of the trace that made it; a tensor is of no use outside. */
   readonly trace: object;
 
+  protected get kind(): "Tensor" {
+    return "Tensor";
+  }
+
   constructor(spec: TensorSpec, ref: ValueRef, trace: object) {
+    super();
     this.dtype = spec.dtype;
     this.shape = spec.shape;
     this.ref = ref;

@@ -1,7 +1,9 @@
+import { describe, isNumberList, isPromise, isSpec } from "../describe.ts";
 import { ArgumentError } from "../errors.ts";
+import { excerpt } from "../excerpt.ts";
 import { operators } from "../ops/table.ts";
-import type { TensorSpec } from "../shape.ts";
-import { flattenTree, type MapTree, type TreeStructure, unflattenTree } from "../tree.ts";
+import { requireDType, requireShape, type TensorSpec } from "../shape.ts";
+import { flattenTree, leafPaths, type MapTree, type TreeStructure, unflattenTree } from "../tree.ts";
 import { addDefinitions } from "./definitions.ts";
 import { emptyTrace, type Mesh, type TraceState, withTrace } from "./emit.ts";
 import { type Graph, GraphBuilder, type ValueRef } from "./graph.ts";
@@ -29,6 +31,28 @@ const withoutGradientRules = (graph: Graph, { gradientRules }: TraceState): Grap
   return builder.finish(graph);
 };
 
+/** What to write in place of an argument that is no array. */
+const cureOf = (value: unknown): string => {
+  if (value === undefined) return "pass an NdArray";
+  if (typeof value === "number") return `write NdArray.scalar(${value})`;
+  if (isNumberList(value)) return `write NdArray.from(${excerpt(value)})`;
+  if (ArrayBuffer.isView(value)) return "write NdArray.from(values, shape)";
+  if (isPromise(value)) return "await it first";
+  return "pass an NdArray, an array of the backend, or lists and plain objects of them";
+};
+
+/** Name the argument that holds what is no array: of a list of numbers all of it, not its first. */
+const refuseArgument = (args: unknown, path: string): never => {
+  let value = args;
+  let shown = "";
+  for (const step of path.split(".")) {
+    if (shown !== "" && isNumberList(value)) break;
+    value = (value as Record<string, unknown>)[step];
+    shown = shown === "" ? `argument ${Number(step) + 1}` : `${shown}${shown.includes(" at ") ? "." : " at "}${step}`;
+  }
+  throw new ArgumentError(`${shown} of a traced function is ${describe(value)}, where an array is due; ${cureOf(value)}`);
+};
+
 /**
  * Run `fn` once on symbolic tensors and record what it does.
  *
@@ -36,25 +60,44 @@ const withoutGradientRules = (graph: Graph, { gradientRules }: TraceState): Grap
  * @param args trees whose leaves have `dtype` and `shape` (arrays on host or device, or plain specs); outermost is the argument list.
  * @param options.mesh ranks along each mesh axis that collective operators name.
  * @param options.composing operators of users whose compositions the function is a part of; for what traces those.
+ * @throws ArgumentError where a leaf is no array, and where the function returns something else than its tensors.
  */
 export const trace = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,
   args: MapTree<Args, Tensor, TensorSpec> | Args,
   options: { readonly mesh?: Mesh; readonly composing?: readonly string[] } = {},
 ): Traced => {
+  if (typeof fn !== "function")
+    throw new ArgumentError(`${describe(fn)} was given where a function to trace is due; pass the function itself, as in jit(fn, backend)`);
   const state = emptyTrace(operators, options.mesh ?? {}, options.composing);
   const { leaves, structure } = flattenTree<TensorSpec>(args);
+  if (typeof structure === "string" || !("list" in structure))
+    throw new ArgumentError(`${describe(args)} was given as the arguments to trace with; pass the list of them, as in trace(fn, [x])`);
   const inputs = leaves.map((leaf, index) => {
+    if (!isSpec(leaf)) refuseArgument(args, leafPaths(args)[index]!);
+    requireDType("trace", leaf.dtype);
+    requireShape("trace", leaf.shape);
     const spec = { dtype: leaf.dtype, shape: [...leaf.shape] };
     state.nodes.push({ id: index, op: "input", inputs: [], params: { index }, specs: [spec], scope: "" });
     return new Tensor(spec, { node: index, output: 0 }, state);
   });
   const result = withTrace(state, () => fn(...unflattenTree<Args>(structure, inputs)));
+  if (isPromise(result))
+    throw new ArgumentError(
+      "a traced function returned a Promise, but tracing does not wait; take async and await out of it, and await what the compiled function returns",
+    );
   const flat = flattenTree<unknown>(result);
   const outputs = flat.leaves.map((leaf): ValueRef => {
     if (leaf instanceof Tensor && leaf.trace === state) return leaf.ref;
+    const found = leaf instanceof Tensor ? `${leaf} of another trace` : describe(leaf);
     throw new ArgumentError(
-      `a traced function must return a tree of its own tensors, but a leaf is ${leaf instanceof Tensor ? "a tensor of another trace" : String(leaf)}; wrap numbers in constant()`,
+      `a traced function must return its own tensors, alone or in lists and plain objects, but ${flat.structure === "leaf" ? "its result" : "a part of its result"} is ${found}; ${
+        typeof leaf === "number"
+          ? `write constant(${leaf})`
+          : leaf === undefined
+            ? "return what it computes"
+            : "return what it computes from its arguments"
+      }`,
     );
   });
   const graph = withoutGradientRules({ nodes: state.nodes, inputs: inputs.map((input) => input.ref.node), outputs }, state);

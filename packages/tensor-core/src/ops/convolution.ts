@@ -24,7 +24,7 @@ export const convolutionShape = (x: Shape, w: Shape, params: ConvolutionParams, 
   if (channels !== perGroup * groups) {
     throw new ShapeError(
       op,
-      `${both} do not fit: with ${groups} group${groups === 1 ? "" : "s"} the image's ${channels} channels must equal ${groups} × the weight's ${perGroup}; a weight is [height, width, channels / groups, outputs]`,
+      `${both} do not fit: with ${groups} group${groups === 1 ? "" : "s"} the image's ${channels} channels must equal ${groups} × the weight's ${perGroup}; an image is [N, H, W, channels], a weight [height, width, channels / groups, outputs]`,
     );
   }
   if (kernelHeight < 1 || kernelWidth < 1)

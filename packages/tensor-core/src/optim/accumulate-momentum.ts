@@ -1,5 +1,6 @@
 import { add, multiply, zerosLike } from "../functions/elementwise.ts";
 import type { Tensor } from "../graph/tensor.ts";
+import { checkNumber, checkOptions } from "../options.ts";
 import { zipTrees } from "../tree.ts";
 import type { GradientTransformation, TensorTree } from "./transformation.ts";
 
@@ -20,10 +21,14 @@ export interface MomentumOptions {
  *
  * Source: Polyak 1964; Nesterov's form as in Sutskever et al. 2013 and PyTorch's SGD (dampening 0).
  */
-export const accumulateMomentum = ({ decay, nesterov = false }: MomentumOptions): GradientTransformation<MomentumState> => ({
-  init: (params) => ({ velocity: zipTrees<unknown, TensorTree>((param: Tensor) => zerosLike(param), params) }),
-  update: (updates, state) => {
-    const velocity = zipTrees((v: Tensor, u: Tensor) => add(multiply(v, decay), u), state.velocity, updates);
-    return [zipTrees((u: Tensor, v: Tensor) => (nesterov ? add(u, multiply(v, decay)) : v), updates, velocity), { velocity }];
-  },
-});
+export const accumulateMomentum = (options: MomentumOptions): GradientTransformation<MomentumState> => {
+  const { decay, nesterov = false } = checkOptions("accumulateMomentum()", options, { decay: true, nesterov: true });
+  checkNumber("accumulateMomentum", "decay", decay, { from: 0, below: 1, usual: 0.9 });
+  return {
+    init: (params) => ({ velocity: zipTrees<unknown, TensorTree>((param: Tensor) => zerosLike(param), params) }),
+    update: (updates, state) => {
+      const velocity = zipTrees((v: Tensor, u: Tensor) => add(multiply(v, decay), u), state.velocity, updates);
+      return [zipTrees((u: Tensor, v: Tensor) => (nesterov ? add(u, multiply(v, decay)) : v), updates, velocity), { velocity }];
+    },
+  };
+};

@@ -1,4 +1,5 @@
 import { ArgumentError } from "../errors.ts";
+import { checkOptions } from "../options.ts";
 import { add, full, maximum, multiply, where, equal } from "../functions/elementwise.ts";
 import type { Tensor } from "../graph/tensor.ts";
 
@@ -32,7 +33,16 @@ export interface LossScale {
  * @throws ArgumentError for a scale that is no positive power of two.
  * Source: Micikevicius et al. 2017, arXiv:1710.03740, §3.2; the constants are those of PyTorch's GradScaler.
  */
-export const dynamicLossScale = ({ initial = 65_536, growthInterval = 2000, minimum = 1 }: LossScaleOptions = {}): LossScale => {
+export const dynamicLossScale = (options: LossScaleOptions = {}): LossScale => {
+  const {
+    initial = 65_536,
+    growthInterval = 2000,
+    minimum = 1,
+  } = checkOptions("dynamicLossScale()", options, { initial: true, growthInterval: true, minimum: true });
+  if (!Number.isInteger(growthInterval) || growthInterval < 1)
+    throw new ArgumentError(
+      `dynamicLossScale: growthInterval is ${growthInterval}, but it counts steps; use a whole number from 1, such as 2000`,
+    );
   for (const [name, value] of Object.entries({ initial, minimum }))
     if (!(value > 0) || !Number.isInteger(Math.log2(value)))
       throw new ArgumentError(`dynamicLossScale: ${name} is ${value}, but a scale is a positive power of two; use 65536`);

@@ -11,7 +11,7 @@ import { formatSpec, type TensorSpec } from "../shape.ts";
 import { flattenTree, leafPaths } from "../tree.ts";
 import { clipByGlobalNorm, globalNorm } from "./clip-by-global-norm.ts";
 import { adam, adamw, momentum, nesterov, sgd } from "./optimizers.ts";
-import { scale } from "./scale.ts";
+import { scale, scaleByLearningRate } from "./scale.ts";
 import { warmUp } from "./schedule.ts";
 import { applyUpdates, chain, type GradientTransformation } from "./transformation.ts";
 import { addDecayedWeights, decayMatrices } from "./weight-decay.ts";
@@ -220,5 +220,37 @@ describe("parts", () => {
   it("applyUpdates names both trees when they differ", async () => {
     const wrong = evaluate((u: { w: Tensor; b: Tensor }) => applyUpdates<unknown>(u, { w: u.w }), referenceBackend());
     await expect(wrong(tree)).rejects.toThrow(/leaves \[w\], the first has \[b, w\]/);
+  });
+});
+
+describe("settings that no optimizer can have are refused when it is made", () => {
+  it.each<[message: string, make: () => unknown]>([
+    ["learningRate is the number NaN, but it is a finite number from 0", () => sgd({ learningRate: NaN })],
+    ["learningRate is the number -0.1", () => adam({ learningRate: -0.1 })],
+    ["learningRate is missing, but it is a number or a schedule", () => sgd({} as never)],
+    ['learningRate is "0.1"', () => scaleByLearningRate("0.1" as never)],
+    ["write adam({ learningRate: 0.1 })", () => adam(0.1 as never)],
+    ['sgd: it has no option "lr"; its options are learningRate, weightDecay, mask', () => sgd({ lr: 0.1 } as never)],
+    ["decay is the number 2, but it is a number from 0 to below 1; use for example 0.9", () => momentum({ learningRate: 0.1, decay: 2 })],
+    ["decay is the number 1", () => nesterov({ learningRate: 0.1, decay: 1 })],
+    ["beta1 is the number 1.5", () => adam({ learningRate: 0.1, beta1: 1.5 })],
+    ["beta2 is the number -1", () => adamw({ learningRate: 0.1, beta2: -1 })],
+    ["epsilon is the number NaN", () => adam({ learningRate: 0.1, epsilon: NaN })],
+    ["weight decay is the number Infinity", () => adamw({ learningRate: 0.1, weightDecay: Infinity })],
+    ["its mask is the list [true]", () => sgd({ learningRate: 0.1, weightDecay: 0.1, mask: [true] as never })],
+    ["its factor is the number NaN", () => scale(NaN)],
+    ["part 1 is the list", () => chain([scale(1), scale(2)] as never)],
+  ])("%s", (message, make) => expect(make).toThrow(message));
+
+  it("a state or context that is none is told from what init() made", async () => {
+    const optimizer = adam({ learningRate: 0.1 });
+    const update = (call: (x: Tensor, state: ReturnType<typeof optimizer.init>) => unknown) =>
+      evaluate((x: Tensor) => call(x, optimizer.init(x)) as Tensor, referenceBackend())(NdArray.from([1, 2]));
+    await expect(update((x, state) => optimizer.update(state as never, x as never, { params: x }))).rejects.toThrow(
+      /its state is Tensor f32\[2\], but it is what init\(\)/,
+    );
+    await expect(update((x, state) => optimizer.update(x, state, undefined as never))).rejects.toThrow(
+      /call update\(gradients, state, \{ params \}\)/,
+    );
   });
 });

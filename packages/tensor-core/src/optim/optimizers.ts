@@ -1,3 +1,4 @@
+import { checkOptions, type OptionNames } from "../options.ts";
 import { accumulateMomentum, type MomentumState } from "./accumulate-momentum.ts";
 import { scaleByLearningRate, type ScheduleState } from "./scale.ts";
 import { type AdamOptions, type AdamState, scaleByAdam } from "./scale-by-adam.ts";
@@ -13,9 +14,13 @@ export interface SgdOptions {
   readonly mask?: DecayMask;
 }
 
+const sgdOptions: OptionNames<SgdOptions> = { learningRate: true, weightDecay: true, mask: true };
+
 /** Plain gradient descent: `w ← w − η(g + λw)`. */
-export const sgd = ({ learningRate, weightDecay = 0, mask }: SgdOptions): GradientTransformation<[EmptyState, ScheduleState]> =>
-  chain(addDecayedWeights(weightDecay, mask), scaleByLearningRate(learningRate));
+export const sgd = (options: SgdOptions): GradientTransformation<[EmptyState, ScheduleState]> => {
+  const { learningRate, weightDecay = 0, mask } = checkOptions("sgd()", options, sgdOptions);
+  return chain(addDecayedWeights(weightDecay, mask), scaleByLearningRate(learningRate));
+};
 
 export interface MomentumSgdOptions extends SgdOptions {
   /** Factor of the past. Default: 0.9. */
@@ -23,30 +28,28 @@ export interface MomentumSgdOptions extends SgdOptions {
 }
 
 /** Gradient descent with heavy-ball momentum, as PyTorch's SGD: `v ← μv + g + λw`, `w ← w − ηv`. */
-export const momentum = ({
-  learningRate,
-  decay = 0.9,
-  weightDecay = 0,
-  mask,
-}: MomentumSgdOptions): GradientTransformation<[EmptyState, MomentumState, ScheduleState]> =>
-  chain(addDecayedWeights(weightDecay, mask), accumulateMomentum({ decay }), scaleByLearningRate(learningRate));
+export const momentum = (options: MomentumSgdOptions): GradientTransformation<[EmptyState, MomentumState, ScheduleState]> => {
+  const { learningRate, decay = 0.9, weightDecay = 0, mask } = checkOptions("momentum()", options, { ...sgdOptions, decay: true });
+  return chain(addDecayedWeights(weightDecay, mask), accumulateMomentum({ decay }), scaleByLearningRate(learningRate));
+};
 
 /** Gradient descent with Nesterov momentum, as PyTorch's SGD with `nesterov`. */
-export const nesterov = ({
-  learningRate,
-  decay = 0.9,
-  weightDecay = 0,
-  mask,
-}: MomentumSgdOptions): GradientTransformation<[EmptyState, MomentumState, ScheduleState]> =>
-  chain(addDecayedWeights(weightDecay, mask), accumulateMomentum({ decay, nesterov: true }), scaleByLearningRate(learningRate));
+export const nesterov = (options: MomentumSgdOptions): GradientTransformation<[EmptyState, MomentumState, ScheduleState]> => {
+  const { learningRate, decay = 0.9, weightDecay = 0, mask } = checkOptions("nesterov()", options, { ...sgdOptions, decay: true });
+  return chain(addDecayedWeights(weightDecay, mask), accumulateMomentum({ decay, nesterov: true }), scaleByLearningRate(learningRate));
+};
 
 export interface AdamOptimizerOptions extends AdamOptions {
   readonly learningRate: Schedule;
 }
 
+const adamOptions: OptionNames<AdamOptimizerOptions> = { learningRate: true, beta1: true, beta2: true, epsilon: true };
+
 /** Adam. Source: see `scaleByAdam`. */
-export const adam = ({ learningRate, ...options }: AdamOptimizerOptions): GradientTransformation<[AdamState, ScheduleState]> =>
-  chain(scaleByAdam(options), scaleByLearningRate(learningRate));
+export const adam = (options: AdamOptimizerOptions): GradientTransformation<[AdamState, ScheduleState]> => {
+  const { learningRate, ...rest } = checkOptions("adam()", options, adamOptions);
+  return chain(scaleByAdam(rest), scaleByLearningRate(learningRate));
+};
 
 export interface AdamWOptions extends AdamOptimizerOptions {
   /** Decoupled decay. Default: 0.01, as in PyTorch. */
@@ -56,10 +59,7 @@ export interface AdamWOptions extends AdamOptimizerOptions {
 }
 
 /** Adam with decoupled weight decay: `w ← w − η(m̂/(√v̂ + ε) + λw)`. Source: see `addDecayedWeights`. */
-export const adamw = ({
-  learningRate,
-  weightDecay = 0.01,
-  mask,
-  ...options
-}: AdamWOptions): GradientTransformation<[AdamState, EmptyState, ScheduleState]> =>
-  chain(scaleByAdam(options), addDecayedWeights(weightDecay, mask), scaleByLearningRate(learningRate));
+export const adamw = (options: AdamWOptions): GradientTransformation<[AdamState, EmptyState, ScheduleState]> => {
+  const { learningRate, weightDecay = 0.01, mask, ...rest } = checkOptions("adamw()", options, { ...adamOptions, ...sgdOptions });
+  return chain(scaleByAdam(rest), addDecayedWeights(weightDecay, mask), scaleByLearningRate(learningRate));
+};

@@ -1,5 +1,6 @@
 import { add, cast, divide, full, multiply, sqrt, square, tanh, zerosLike } from "../functions/elementwise.ts";
 import type { Tensor } from "../graph/tensor.ts";
+import { checkNumber, checkOptions } from "../options.ts";
 import { zipTrees } from "../tree.ts";
 import type { GradientTransformation, TensorTree } from "./transformation.ts";
 
@@ -37,24 +38,34 @@ const biasCorrection = (decay: number, step: Tensor): Tensor => {
  * Cost: two values of state per parameter.
  * Source: Kingma and Ba 2015, arXiv 1412.6980, Algorithm 1; ε outside the root of v̂ as in PyTorch.
  */
-export const scaleByAdam = ({ beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8 }: AdamOptions = {}): GradientTransformation<AdamState> => ({
-  init: (params) => {
-    const zeros = (): TensorTree => zipTrees<unknown, TensorTree>((param: Tensor) => zerosLike(param), params);
-    return { step: full([], 0, "i32"), mean: zeros(), square: zeros() };
-  },
-  update: (updates, state) => {
-    const step = add(state.step, 1);
-    const mean = zipTrees((m: Tensor, g: Tensor) => add(multiply(m, beta1), multiply(g, 1 - beta1)), state.mean, updates);
-    const squares = zipTrees((v: Tensor, g: Tensor) => add(multiply(v, beta2), multiply(square(g), 1 - beta2)), state.square, updates);
-    // One division per step for each correction, a product per element.
-    const meanFactor = divide(1, biasCorrection(beta1, step));
-    const squareFactor = divide(1, biasCorrection(beta2, step));
-    const direction = zipTrees(
-      (_: Tensor, m: Tensor, v: Tensor) => divide(multiply(m, meanFactor), add(sqrt(multiply(v, squareFactor)), epsilon)),
-      updates,
-      mean,
-      squares,
-    );
-    return [direction, { step, mean, square: squares }];
-  },
-});
+export const scaleByAdam = (options: AdamOptions = {}): GradientTransformation<AdamState> => {
+  const {
+    beta1 = 0.9,
+    beta2 = 0.999,
+    epsilon = 1e-8,
+  } = checkOptions("scaleByAdam()", options, { beta1: true, beta2: true, epsilon: true });
+  checkNumber("scaleByAdam", "beta1", beta1, { from: 0, below: 1, usual: 0.9 });
+  checkNumber("scaleByAdam", "beta2", beta2, { from: 0, below: 1, usual: 0.999 });
+  checkNumber("scaleByAdam", "epsilon", epsilon, { from: 0, usual: 1e-8 });
+  return {
+    init: (params) => {
+      const zeros = (): TensorTree => zipTrees<unknown, TensorTree>((param: Tensor) => zerosLike(param), params);
+      return { step: full([], 0, "i32"), mean: zeros(), square: zeros() };
+    },
+    update: (updates, state) => {
+      const step = add(state.step, 1);
+      const mean = zipTrees((m: Tensor, g: Tensor) => add(multiply(m, beta1), multiply(g, 1 - beta1)), state.mean, updates);
+      const squares = zipTrees((v: Tensor, g: Tensor) => add(multiply(v, beta2), multiply(square(g), 1 - beta2)), state.square, updates);
+      // One division per step for each correction, a product per element.
+      const meanFactor = divide(1, biasCorrection(beta1, step));
+      const squareFactor = divide(1, biasCorrection(beta2, step));
+      const direction = zipTrees(
+        (_: Tensor, m: Tensor, v: Tensor) => divide(multiply(m, meanFactor), add(sqrt(multiply(v, squareFactor)), epsilon)),
+        updates,
+        mean,
+        squares,
+      );
+      return [direction, { step, mean, square: squares }];
+    },
+  };
+};

@@ -36,5 +36,15 @@ describe("schedules equal their formulas", () => {
     expect(() => joinSchedules([1, 2, 3], [5, 5])).toThrow(/do not increase/);
     expect(() => linearRamp({ from: 0, to: 1, steps: 0 })).toThrow(/integer from 1/);
     expect(() => stepDecay({ initial: 1, factor: 0, every: 2 })).toThrow(/not positive/);
+    expect(() => stepDecay({ initial: 1, factor: 0.5, decay: 2 } as never)).toThrow(
+      /has no option "decay"; its options are initial, factor, every/,
+    );
+    expect(() => cosineDecay({ initial: NaN, steps: 2 })).toThrow(/initial is the number NaN, but it is a finite number/);
+    expect(() => cosineDecay(0.1 as never)).toThrow(/write cosineDecay\(\{ initial: 0\.1 \}\)/);
+    expect(() => warmUp(3, "0.1" as never)).toThrow(/what follows is "0\.1", but it is a number or a schedule/);
+  });
+
+  it("refuses a schedule that gives no scalar", async () => {
+    await expect(valuesOf((() => 0.1) as never, [0])).rejects.toThrow(/a schedule gave the number 0\.1, but it gives an f32 scalar/);
   });
 });

@@ -1,6 +1,8 @@
+import { describe } from "../describe.ts";
 import { ArgumentError } from "../errors.ts";
 import { add, cast, cos, divide, full, less, maximum, minimum, multiply, power, subtract, where } from "../functions/elementwise.ts";
-import type { Tensor } from "../graph/tensor.ts";
+import { Tensor } from "../graph/tensor.ts";
+import { checkNumber, checkOptions } from "../options.ts";
 
 /**
  * A hyper-parameter that may change from step to step: a number, or a traced function of the step (i32 scalar, 0 at the
@@ -8,9 +10,25 @@ import type { Tensor } from "../graph/tensor.ts";
  */
 export type Schedule = number | ((step: Tensor) => Tensor);
 
+/** @throws ArgumentError for what is neither a finite number of at least `from` nor a function. */
+export const checkSchedule = (fn: string, name: string, schedule: Schedule, from: number): void => {
+  if (typeof schedule === "number") checkNumber(fn, name, schedule, { from, usual: 0.001 });
+  else if (typeof schedule !== "function")
+    throw new ArgumentError(
+      `${fn}: ${name} is ${describe(schedule)}, but it is a number or a schedule; use for example 0.001 or cosineDecay({ initial: 0.001, steps: 1000 })`,
+    );
+};
+
 /** The value of a schedule at `step`, f32 scalar. The one place that asks whether a schedule is a number. */
-export const resolveSchedule = (schedule: Schedule, step: Tensor): Tensor =>
-  typeof schedule === "number" ? full([], schedule) : schedule(step);
+export const resolveSchedule = (schedule: Schedule, step: Tensor): Tensor => {
+  if (typeof schedule === "number") return full([], schedule);
+  const value = schedule(step);
+  if (!(value instanceof Tensor) || value.rank !== 0)
+    throw new ArgumentError(
+      `a schedule gave ${describe(value)}, but it gives an f32 scalar for the step, a Tensor too; compute with functions such as multiply(cast(step, "f32"), 0.01)`,
+    );
+  return value;
+};
 
 const requireSteps = (name: string, steps: number): void => {
   if (!Number.isInteger(steps) || steps < 1) throw new ArgumentError(`${name}: ${steps} steps were given; use an integer from 1`);
@@ -20,7 +38,10 @@ const requireSteps = (name: string, steps: number): void => {
 const progress = (step: Tensor, steps: number): Tensor => minimum(multiply(cast(step, "f32"), 1 / steps), 1);
 
 /** Straight line from `from` at step 0 to `to` at step `steps`, `to` ever after. */
-export const linearRamp = ({ from, to, steps }: { readonly from: number; readonly to: number; readonly steps: number }): Schedule => {
+export const linearRamp = (options: { readonly from: number; readonly to: number; readonly steps: number }): Schedule => {
+  const { from, to, steps } = checkOptions("linearRamp()", options, { from: true, to: true, steps: true });
+  checkNumber("linearRamp", "from", from, { from: -Infinity, usual: 0 });
+  checkNumber("linearRamp", "to", to, { from: -Infinity, usual: 0.001 });
   requireSteps("linearRamp", steps);
   return (step) => add(multiply(progress(step, steps), to - from), from);
 };
@@ -31,31 +52,20 @@ export const linearRamp = ({ from, to, steps }: { readonly from: number; readonl
  *
  * Source: Loshchilov and Hutter 2017, arXiv 1608.03983 (without restarts).
  */
-export const cosineDecay = ({
-  initial,
-  steps,
-  final = 0,
-}: {
-  readonly initial: number;
-  readonly steps: number;
-  readonly final?: number;
-}): Schedule => {
+export const cosineDecay = (options: { readonly initial: number; readonly steps: number; readonly final?: number }): Schedule => {
+  const { initial, steps, final = 0 } = checkOptions("cosineDecay()", options, { initial: true, steps: true, final: true });
+  checkNumber("cosineDecay", "initial", initial, { from: -Infinity, usual: 0.001 });
+  checkNumber("cosineDecay", "final", final, { from: -Infinity, usual: 0 });
   requireSteps("cosineDecay", steps);
   return (step) => add(multiply(add(cos(multiply(progress(step, steps), Math.PI)), 1), (initial - final) / 2), final);
 };
 
 /** `initial · factor^⌊step / every⌋` */
-export const stepDecay = ({
-  initial,
-  factor,
-  every,
-}: {
-  readonly initial: number;
-  readonly factor: number;
-  readonly every: number;
-}): Schedule => {
+export const stepDecay = (options: { readonly initial: number; readonly factor: number; readonly every: number }): Schedule => {
+  const { initial, factor, every } = checkOptions("stepDecay()", options, { initial: true, factor: true, every: true });
+  checkNumber("stepDecay", "initial", initial, { from: -Infinity, usual: 0.001 });
   requireSteps("stepDecay", every);
-  if (!(factor > 0)) throw new ArgumentError(`stepDecay: factor ${factor} is not positive; use a factor such as 0.1`);
+  if (!(factor > 0 && factor < Infinity)) throw new ArgumentError(`stepDecay: factor ${factor} is not positive; use a factor such as 0.1`);
   return (step) => multiply(power(factor, cast(divide(step, every), "f32")), initial);
 };
 
@@ -67,12 +77,17 @@ export const stepDecay = ({
  * @example joinSchedules([linearRamp({ from: 0, to: 0.1, steps: 100 }), cosineDecay({ initial: 0.1, steps: 900 })], [100])
  */
 export const joinSchedules = (schedules: readonly Schedule[], boundaries: readonly number[]): Schedule => {
+  if (!Array.isArray(schedules) || !Array.isArray(boundaries))
+    throw new ArgumentError(
+      `joinSchedules: its schedules are ${describe(schedules)}, its boundaries ${describe(boundaries)}; give two lists: joinSchedules([a, b], [1000])`,
+    );
+  schedules.forEach((schedule, i) => checkSchedule("joinSchedules", `schedule ${i + 1}`, schedule, -Infinity));
   if (schedules.length === 0 || boundaries.length !== schedules.length - 1) {
     throw new ArgumentError(
       `joinSchedules: ${schedules.length} schedules and ${boundaries.length} boundaries were given; give one boundary between each two schedules`,
     );
   }
-  if (boundaries.some((boundary, i) => boundary <= (boundaries[i - 1] ?? 0))) {
+  if (boundaries.some((boundary, i) => !(boundary > (boundaries[i - 1] ?? 0)))) {
     throw new ArgumentError(`joinSchedules: the boundaries [${boundaries.join(", ")}] do not increase from above 0; put them in order`);
   }
   return (step) =>
@@ -91,6 +106,7 @@ export const joinSchedules = (schedules: readonly Schedule[], boundaries: readon
  * Source: Goyal et al. 2017, arXiv 1706.02677, §2.2.
  */
 export const warmUp = (steps: number, schedule: Schedule): Schedule => {
+  checkSchedule("warmUp", "what follows", schedule, -Infinity);
   if (steps === 0) return schedule;
   requireSteps("warmUp", steps);
   return (step) => multiply(progress(add(step, 1), steps + 1), resolveSchedule(schedule, maximum(subtract(step, steps), 0)));

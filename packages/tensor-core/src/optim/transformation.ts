@@ -1,5 +1,7 @@
 import { add } from "../functions/elementwise.ts";
 import type { Tensor } from "../graph/tensor.ts";
+import { describe } from "../describe.ts";
+import { ArgumentError } from "../errors.ts";
 import { type Tree, zipTrees } from "../tree.ts";
 
 /** A tree of tensors of a structure that is not looked at, such as one running average per parameter. */
@@ -43,9 +45,20 @@ export const chain = <States extends readonly unknown[]>(
   ...parts: { [K in keyof States]: GradientTransformation<States[K]> }
 ): GradientTransformation<States> => {
   const list: readonly GradientTransformation<unknown>[] = parts;
+  list.forEach((part, i) => {
+    if (typeof part?.init !== "function" || typeof part.update !== "function")
+      throw new ArgumentError(
+        `chain: part ${i + 1} is ${describe(part)}; give transformations one by one: chain(clipByGlobalNorm(1), adam({ learningRate: 0.001 }))`,
+      );
+  });
   return {
     init: (params) => list.map((part) => part.init(params)) as unknown as States,
     update: (updates, state, context) => {
+      const call = "call update(gradients, state, { params })";
+      if (!Array.isArray(state) || state.length !== list.length)
+        throw new ArgumentError(`update: its state is ${describe(state)}, but it is what init() or the last update() returned; ${call}`);
+      if (context?.params === undefined)
+        throw new ArgumentError(`update: what it may look at is ${describe(context)}, but holds the parameters; ${call}`);
       let current = updates;
       const next = list.map((part, i) => {
         const [after, own] = part.update(current, state[i], context);

@@ -1,5 +1,8 @@
 import { add, multiply } from "../functions/elementwise.ts";
 import type { Tensor } from "../graph/tensor.ts";
+import { describe } from "../describe.ts";
+import { ArgumentError } from "../errors.ts";
+import { checkNumber } from "../options.ts";
 import { leafPaths, zipTrees } from "../tree.ts";
 import { type EmptyState, type GradientTransformation, stateless } from "./transformation.ts";
 
@@ -15,8 +18,13 @@ export const decayMatrices: DecayMask = (_, param) => param.rank >= 2;
  *
  * Source: Loshchilov and Hutter 2019, arXiv 1711.05101.
  */
-export const addDecayedWeights = (decay: number, mask: DecayMask = () => true): GradientTransformation<EmptyState> =>
-  stateless((updates, { params }) => {
+export const addDecayedWeights = (decay: number, mask: DecayMask = () => true): GradientTransformation<EmptyState> => {
+  checkNumber("addDecayedWeights", "weight decay", decay, { from: 0, usual: 0.01 });
+  if (typeof mask !== "function")
+    throw new ArgumentError(
+      `addDecayedWeights: its mask is ${describe(mask)}; give a function of path and parameter, such as decayMatrices`,
+    );
+  return stateless((updates, { params }) => {
     if (decay === 0) return updates;
     const paths = leafPaths(params);
     let next = 0;
@@ -26,3 +34,4 @@ export const addDecayedWeights = (decay: number, mask: DecayMask = () => true): 
       params,
     );
   });
+};

@@ -1,17 +1,23 @@
 import type { Backend, DeviceArray, Executable } from "../backend.ts";
-import { ArgumentError } from "../errors.ts";
+import { foreignArray } from "../execution/foreign-array.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { ReferenceArray } from "../graph/operator.ts";
 import { NdArray } from "../nd-array.ts";
 import { collectiveOrderOf } from "../passes/collective-order.ts";
+import { Shown } from "../shown.ts";
 import { interpretWorld, prepareForReference } from "./interpret.ts";
 
-class ReferenceDeviceArray implements DeviceArray {
+class ReferenceDeviceArray extends Shown implements DeviceArray {
   readonly dtype: ReferenceArray["spec"]["dtype"];
   readonly shape: ReferenceArray["spec"]["shape"];
   readonly value: ReferenceArray;
 
+  protected get kind(): "DeviceArray" {
+    return "DeviceArray";
+  }
+
   constructor(value: ReferenceArray) {
+    super();
     this.dtype = value.spec.dtype;
     this.shape = value.spec.shape;
     this.value = value;
@@ -20,7 +26,7 @@ class ReferenceDeviceArray implements DeviceArray {
 
 const valueOf = (array: DeviceArray): ReferenceArray => {
   if (array instanceof ReferenceDeviceArray) return array.value;
-  throw new ArgumentError("this array lives on another backend; download it there and upload it here");
+  throw foreignArray(array);
 };
 
 /** The f64 interpreter behind the `Backend` interface: one rank, no fusion, results rounded to f32 only on download. */

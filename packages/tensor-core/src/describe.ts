@@ -1,0 +1,35 @@
+import { excerpt } from "./excerpt.ts";
+import { formatSpec, type TensorSpec } from "./shape.ts";
+import { Shown } from "./shown.ts";
+
+/** Whether a value has a dtype and a shape, as arrays and specs have. */
+export const isSpec = (value: unknown): value is TensorSpec =>
+  typeof value === "object" && value !== null && "dtype" in value && Array.isArray((value as { readonly shape?: unknown }).shape);
+
+/** Whether a value can be awaited. */
+export const isPromise = (value: unknown): boolean => typeof (value as { readonly then?: unknown } | null | undefined)?.then === "function";
+
+/** Whether a value is a list whose first number, however deep, is one. */
+export const isNumberList = (value: unknown): boolean => {
+  let first = value;
+  while (Array.isArray(first)) first = first[0];
+  return Array.isArray(value) && typeof first === "number";
+};
+
+/**
+ * Say what stands where something else is due, in the words that a user has for it.
+ *
+ * @example describe(new Float32Array(3)); // "a Float32Array of 3 values"
+ */
+export const describe = (value: unknown): string => {
+  if (value === undefined) return "missing";
+  if (value instanceof Shown) return `${value}`;
+  if (isSpec(value)) return `an object with the spec ${formatSpec(value)}`;
+  if (ArrayBuffer.isView(value))
+    return `a ${Object.prototype.toString.call(value).slice(8, -1)} of ${(value as Float32Array).length} values`;
+  if (isPromise(value)) return "a Promise";
+  if (typeof value === "function") return value.name === "" ? "a function" : `the function ${value.name}`;
+  if (Array.isArray(value)) return `the list ${excerpt(value)}`;
+  if (typeof value === "number" || typeof value === "bigint") return `the number ${value}`;
+  return excerpt(value);
+};

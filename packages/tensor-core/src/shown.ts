@@ -1,0 +1,48 @@
+import type { DType } from "./dtype.ts";
+import { ArgumentError } from "./errors.ts";
+import { formatSpec, type Shape, type TensorSpec } from "./shape.ts";
+
+/** What to write in place of JavaScript's operators, for each kind of value. */
+const cures = {
+  Tensor:
+    "a Tensor has no value while a function is traced: compute with add(x, 1), multiply(x, 2), greater(x, 0), equal(x, 2), and choose with where(condition, a, b)",
+  NdArray: "take its numbers by toNumbers(), that of one element by item()",
+  DeviceArray: "its values lie on the device: bring them here by `await backend.download(array)`",
+} as const;
+
+/**
+ * A value with a dtype and a shape that says in one short line what it is, wherever it is printed, and that JavaScript's operators do not take for
+ * a number: objects cannot overload them.
+ */
+export abstract class Shown implements TensorSpec {
+  abstract readonly dtype: DType;
+  abstract readonly shape: Shape;
+  protected abstract readonly kind: keyof typeof cures;
+
+  /** `Tensor f32[2, 3]` */
+  toString(): string {
+    return `${this.kind} ${formatSpec(this)}`;
+  }
+
+  /** What `JSON.stringify` writes. */
+  toJSON(): object {
+    return { dtype: this.dtype, shape: this.shape };
+  }
+
+  static {
+    // Under this name Node and its kin look for what `console.log` prints; it is registered, so no import of Node is needed.
+    Object.defineProperty(this.prototype, Symbol.for("nodejs.util.inspect.custom"), {
+      value(this: Shown): string {
+        return this.toString();
+      },
+    });
+  }
+
+  /** @throws ArgumentError in arithmetic and comparisons; `${x}` is text as `toString` gives it. */
+  [Symbol.toPrimitive](hint: string): string {
+    if (hint === "string") return this.toString();
+    throw new ArgumentError(
+      `${this.toString()} was used with an operator of JavaScript, such as + or ${hint === "number" ? ">" : "=="}, which works on numbers and text only; ${cures[this.kind]}`,
+    );
+  }
+}
