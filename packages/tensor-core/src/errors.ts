@@ -6,8 +6,6 @@ export type ErrorKind = "user" | "environment" | "invariant";
  * both values, the rule and the cure.
  */
 export class SkeinError extends Error {
-  override name = "SkeinError";
-
   // Written out in each class: a minifier shortens the names of classes, and with them `new.target.name`.
   override name = "SkeinError";
 
