@@ -111,19 +111,19 @@ describe("operators of one's own on the CPU", () => {
     expect(calls).toBe(1);
   });
 
-  test("a donated argument is read before it is written over", async () => {
-    const backend = await open();
-    const f = jit(
-      (x: Tensor) => {
-        const [best] = runningMax([x]);
-        return add(best, x);
+  test("neither a donated argument nor a value in between is written over while a kernel reads it", async () => {
+    const reversed = defineOperator({ name: "acme/reversed", infer: ([x]) => [x!], reference: ([x]) => [x!.data.toReversed()] });
+    const kernel = javascriptKernel({
+      op: reversed.operator.name,
+      run: ([x], [y]) => {
+        for (let i = 0; i < x!.length; i++) y![i] = x![x!.length - 1 - i]!;
       },
-      backend,
-      { donate: [0] },
-    );
-    let x = backend.upload(NdArray.from([1, 3, 2]));
-    for (let i = 0; i < 3; i++) x = await f(x);
-    expect((await backend.download(x)).toNumbers()).toEqual([8, 24, 23]);
+    });
+    const backend = await open([kernel]);
+    const donated = jit((x: Tensor) => reversed([x])[0], backend, { donate: [0] });
+    expect((await backend.download(await donated(backend.upload(NdArray.from([1, 2, 3]))))).toNumbers()).toEqual([3, 2, 1]);
+    const between = await evaluate((x: Tensor) => add(reversed([multiply(x, 2)])[0], 0.5), backend)(NdArray.from([1, 2, 3]));
+    expect(between.toNumbers()).toEqual([6.5, 4.5, 2.5]);
   });
 
   test("an argument that is returned beside what was made of it keeps its values", async () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { valueAndGrad } from "./autodiff/vjp.ts";
 import { defineOperator, type OperatorDefinition, withOperators } from "./define-operator.ts";
 import { ArgumentError, OperatorError } from "./errors.ts";
-import { allReduce } from "./functions/collective.ts";
+import { allGather, allReduce } from "./functions/collective.ts";
 import { softplus } from "./functions/activation.ts";
 import { add, exp, multiply, sigmoid, square, stopGradient, subtract, tanh } from "./functions/elementwise.ts";
 import { concat, slice } from "./functions/movement.ts";
@@ -154,6 +154,17 @@ describe("defineOperator", () => {
     }
   });
 
+  it("prices a composition for the mesh of its graph, and takes no kernel or reference in the place of collectives", () => {
+    const reference = ([x]: readonly { data: Float64Array }[]) => [x!.data];
+    const gathered = defineOperator({ name: "acme/gathered", composition: ([x]) => [sum(allGather(x!, "data"))] });
+    const { graph } = trace((x: Tensor) => gathered([x])[0], [f32(1)], { mesh: { data: 1000 } });
+    expect(nodeCost(graph, graph.nodes[1]!).flops).toBeGreaterThanOrEqual(1000);
+    expect(() => expandCompositions(graph, () => true)).toThrow(/acme\/gathered: its composition holds collectives, for which no kernel/);
+    const outer = defineOperator({ name: "acme/outer", composition: ([x]) => [gathered([x!])[0]], reference });
+    const wrapped = trace((x: Tensor) => outer([x])[0], [f32(1)], { mesh: { data: 2 } }).graph;
+    expect(() => interpretWorld(wrapped, [[array(f32(1), 1)]])).toThrow(/acme\/outer: its composition holds collectives/);
+  });
+
   it("law: a composition in place of its node computes the same, wherever it stands", () => {
     const rows = (n: number, width: number): Tensor => f32(n, width);
     const program = (x: Tensor): readonly Tensor[] => {
@@ -203,6 +214,7 @@ describe("what a definition cannot be", () => {
     ["a name of ours", { ...good, name: "add" }, ArgumentError, /an operator was named "add"; users' operators are named owner\/name/],
     ["no name", { ...good, name: undefined }, ArgumentError, /was named undefined/],
     ["a name with blanks", { ...good, name: "my lab/x" }, ArgumentError, /owner\/name/],
+    ["half an operand", { ...good, arity: 0.5 }, OperatorError, /arity is 0.5; it is a whole number/],
     ["a part that is no function", { ...good, vjp: "none" }, OperatorError, /acme\/x: vjp is none; it is a function, or left out/],
     ["no shape rule", { ...good, infer: undefined }, OperatorError, /has no composition and no shape rule \(infer\)/],
     ["no reference", { ...good, reference: undefined }, OperatorError, /has no composition and no reference/],
@@ -297,6 +309,11 @@ describe("an operator that breaks its own contract", () => {
       "a tensor among the parameters",
       () => trace((x: Tensor) => scaled([x], { factor: x as never }), [f32(1)]),
       /params.factor is a tensor; .*pass tensors as operands/,
+    ],
+    [
+      "another number of operands",
+      () => trace((x: Tensor) => defineOperator({ name: "acme/x", arity: 1, composition: ([y]) => [exp(y!)] })([x, x]), [f32(1)]),
+      /acme\/x: it was given 2 operands; it takes 1/,
     ],
     [
       "an operator that nobody defined",

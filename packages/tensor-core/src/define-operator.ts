@@ -4,7 +4,7 @@ import { ArgumentError, OperatorError } from "./errors.ts";
 import { compose, traceComposition } from "./graph/composition.ts";
 import { graphCost } from "./graph/cost.ts";
 import { addDefinitions } from "./graph/definitions.ts";
-import { composing, emit, type Mesh } from "./graph/emit.ts";
+import { composing, emitDefined, type Mesh } from "./graph/emit.ts";
 import { type Graph, type Params, type ParamValue, specOf } from "./graph/graph.ts";
 import { addDefinition, type Cost, type Operator, type ReferenceArray, type VjpContext } from "./graph/operator.ts";
 import { Tensor } from "./graph/tensor.ts";
@@ -18,6 +18,8 @@ type PerResult<Results extends readonly unknown[], Item> = { readonly [K in keyo
 export interface OperatorDefinition<P extends Params, Results extends readonly unknown[]> {
   /** `owner/name`, such as `acme/mish`. One definition per name and graph. */
   readonly name: string;
+  /** How many operands it takes. Default: any number. */
+  readonly arity?: number;
   /** Shape rule: dtypes and shapes of the results. Throws for operands that do not fit. */
   readonly infer?: (inputs: readonly TensorSpec[], params: P) => PerResult<Results, TensorSpec>;
   /** The operator as a traced function of others: what a backend runs that has no kernel for it. May hold collectives and users' operators, not itself. */
@@ -40,7 +42,7 @@ export interface DefinedOperator<P extends Params, Results extends readonly unkn
 const functions = ["infer", "composition", "vjp", "cost", "reference"] as const;
 
 const checkDefinition = (definition: OperatorDefinition<never, readonly unknown[]>): void => {
-  const { name, infer, composition, reference } = definition;
+  const { name, arity, infer, composition, reference } = definition;
   if (typeof name !== "string" || !/^[^\s/]+(\/[^\s/]+)+$/.test(name))
     throw new ArgumentError(
       `an operator was named ${JSON.stringify(name)}; users' operators are named owner/name, such as "acme/mish", so that they never meet those of Skein`,
@@ -48,6 +50,8 @@ const checkDefinition = (definition: OperatorDefinition<never, readonly unknown[
   for (const key of functions)
     if (definition[key] !== undefined && typeof definition[key] !== "function")
       throw new OperatorError(name, `${key} is ${String(definition[key])}; it is a function, or left out`);
+  if (arity !== undefined && !(Number.isInteger(arity) && arity >= 0))
+    throw new OperatorError(name, `arity is ${String(arity)}; it is a whole number of operands, or left out`);
   if (composition === undefined && (infer === undefined || reference === undefined))
     throw new OperatorError(
       name,
@@ -101,24 +105,22 @@ const completed = (definition: OperatorDefinition<Params, readonly unknown[]>): 
       const graph = composed(inputs, params);
       return graph.outputs.map((ref) => specOf(graph, ref));
     },
-    cost: (inputs, outputs, params) =>
-      cost?.(inputs, outputs, params) ?? {
+    cost:
+      cost ??
+      ((inputs, outputs, params) => ({
         flops:
           composition === undefined
             ? outputs.reduce((sum, { shape }) => sum + elementCount(shape), 0)
             : graphCost(composed(inputs, params)).flops,
         bytesRead: bytesOf(inputs),
         bytesWritten: bytesOf(outputs),
-      },
-    reference: (inputs, params, outputs) =>
-      (reference?.(inputs, params, outputs) as Float64Array[] | undefined) ??
-      interpretWorld(
-        composed(
-          inputs.map(({ spec }) => spec),
-          params,
-        ),
-        [inputs],
-      )[0]!.map(({ data }) => data),
+      })),
+    reference:
+      (reference as Operator["reference"] | undefined) ??
+      ((inputs, params) => {
+        const specs = inputs.map(({ spec }) => spec);
+        return interpretWorld(composed(specs, params), [inputs])[0]!.map(({ data }) => data);
+      }),
     ...(composition !== undefined && { composition: composition as Operator["composition"] & object }),
     ...(reference === undefined && { referenceIsComposition: true }),
   };
@@ -152,10 +154,13 @@ export const defineOperator = <const Results extends readonly unknown[], P exten
   checkDefinition(definition as never);
   const operator = completed(definition as never);
   const { name } = operator;
+  const { arity } = definition;
   const call = (inputs: readonly Tensor[], params: Params = {}): readonly Tensor[] => {
     if (!Array.isArray(inputs))
       throw new OperatorError(name, `its operands were given as ${describe(inputs)}; give a list of tensors, such as [x]`);
-    return emit(operator, inputs as readonly Tensor[], plainParam(name, "params", params) as Params);
+    if (arity !== undefined && inputs.length !== arity)
+      throw new OperatorError(name, `it was given ${inputs.length} operands; it takes ${arity}`);
+    return emitDefined(operator, inputs as readonly Tensor[], plainParam(name, "params", params) as Params);
   };
   return Object.assign(call, { operator }) as unknown as DefinedOperator<P, Results>;
 };

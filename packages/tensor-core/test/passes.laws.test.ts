@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import {
   eliminateCommonSubexpressions,
   eliminateDeadCode,
+  expandCompositions,
   formatSpec,
   type FusedParams,
   fuseElementwise,
@@ -37,7 +38,9 @@ const passes: { readonly [name: string]: (graph: Graph) => Graph } = {
 const numbersOf = (graph: Graph): number[][] =>
   interpretWorld(graph, inputsFor(graph)).flatMap((rank) => rank.map(({ data }) => [...data].map((value) => (value === 0 ? 0 : value))));
 
-describe.each(Object.entries(passes))("%s", (_, pass) => {
+const expand = (graph: Graph): Graph => expandCompositions(graph, () => false);
+
+describe.each([...Object.entries(passes), ["expandCompositions", expand] as const])("%s", (_, pass) => {
   it("keeps the graph valid, its signature, and what it computes on every rank", () => {
     fc.assert(
       fc.property(graphRecipe(), (recipe) => {

@@ -10,6 +10,7 @@ import {
   cast,
   concat,
   cumsum,
+  defineOperator,
   type DType,
   elementCount,
   full,
@@ -126,6 +127,21 @@ const matched = (a: Tensor, b: Tensor): Tensor => cast(fitted(b, a.shape), a.dty
 const asF32 = (x: Tensor): Tensor => (x.dtype === "f32" ? x : cast(x, "f32"));
 const flat = (x: Tensor): Tensor => reshape(x, [elementCount(x.shape)]);
 
+/** A user's operator with a reference alone: two results of two dtypes. */
+const steps = defineOperator({
+  name: "test/steps",
+  infer: ([x]) => [x!, { dtype: "i32", shape: x!.shape }],
+  reference: ([x]) => [
+    x!.data.map((value, i) => value - (x!.data[i - 1] ?? 0)),
+    x!.data.map((value, i) => (value > (x!.data[i - 1] ?? 0) ? 1 : 0)),
+  ],
+});
+const exchanged = defineOperator({
+  name: "test/exchanged",
+  composition: ([a, b]) => [subtract(allReduce(a!, "data"), steps([b!])[0]), stepped([multiply(b!, 0.5)], { by: 2 })[0]],
+});
+const stepped = defineOperator({ name: "test/stepped", composition: ([x], { by }: { readonly by: number }) => [add(steps([x!])[0], by)] });
+
 const countsFrom = (x: Tensor, shape: readonly number[], most: number): Tensor =>
   minimum(maximum(cast(fitted(x, shape), "i32"), full(shape, 0, "i32")), full(shape, most, "i32"));
 
@@ -205,6 +221,8 @@ const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] 
   },
   (a) => [sendReceive(a, "data", [[0, 1]])],
   (a) => [add(a, cast(broadcastTo(axisIndex("data"), a.shape), a.dtype))],
+  (a) => steps([a]),
+  (a, b) => exchanged([asF32(a), matched(asF32(a), b)]),
 ];
 
 /** Trace the graph of a recipe for `worldSize` ranks along "data". */

@@ -15,6 +15,7 @@ import {
   type TensorSpec,
   valueKey,
 } from "../src/index.ts";
+import { operatorOf } from "../src/ops/lookup.ts";
 
 const poison = Symbol("poison");
 
@@ -219,9 +220,9 @@ export const runPlanned = (
         });
         from.forEach((place, i) => memory.write(place, node.specs[i]!, results[rank]![i]!));
       });
-    } else if (operators[node.op]!.collective !== undefined) {
+    } else if (operatorOf(graph, node.op).collective !== undefined) {
       const before = memories.map(operands);
-      const results = operators[node.op]!.collective!(before, node.params, node.specs);
+      const results = operatorOf(graph, node.op).collective!(before, node.params, node.specs);
       const wait = node.op === "collective-start";
       if (wait) underWay.set(node.id, { operands: before, results });
       memories.forEach((memory, rank) =>
@@ -275,7 +276,7 @@ const runNode = (
   const values = operands(memory);
   to.forEach((place, i) => memory.poison(place, node.specs[i]!));
   operands(memory);
-  operators[node.op]!.reference(values, node.params, node.specs).forEach((data, i) =>
-    memory.write(to[i]!, node.specs[i]!, rounded(data, node.specs[i]!)),
-  );
+  operatorOf(graph, node.op)
+    .reference(values, node.params, node.specs)
+    .forEach((data, i) => memory.write(to[i]!, node.specs[i]!, rounded(data, node.specs[i]!)));
 };

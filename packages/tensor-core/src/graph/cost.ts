@@ -1,20 +1,18 @@
 import { OperatorError } from "../errors.ts";
-import { operatorOf } from "../ops/lookup.ts";
+import { operatorOf, withMeshOf } from "../ops/lookup.ts";
 import { type Graph, type Node, specOf } from "./graph.ts";
 import { type Cost, isUsersOperator } from "./operator.ts";
 
 /** Work of one node, from shapes alone. Throws OperatorError where a user's rule gives what is no amount of work. */
 export const nodeCost = (graph: Graph, node: Node): Cost => {
-  const cost = operatorOf(graph, node.op).cost(
-    node.inputs.map((ref) => specOf(graph, ref)),
-    node.specs,
-    node.params,
-  );
+  const operator = operatorOf(graph, node.op);
+  const inputs = node.inputs.map((ref) => specOf(graph, ref));
+  if (!isUsersOperator(node.op)) return operator.cost(inputs, node.specs, node.params);
+  const cost = withMeshOf(graph, () => operator.cost(inputs, node.specs, node.params));
   // Backends cut long work into pieces by these numbers.
-  if (isUsersOperator(node.op))
-    for (const unit of ["flops", "bytesRead", "bytesWritten"] as const)
-      if (!(Number.isFinite(cost[unit]) && cost[unit] >= 0))
-        throw new OperatorError(node.op, `its cost says ${String(cost[unit])} for ${unit}; that is a finite number, 0 or more`);
+  for (const unit of ["flops", "bytesRead", "bytesWritten"] as const)
+    if (!(Number.isFinite(cost?.[unit]) && cost[unit] >= 0))
+      throw new OperatorError(node.op, `its cost says ${String(cost?.[unit])} for ${unit}; that is a finite number, 0 or more`);
   return cost;
 };
 

@@ -114,12 +114,6 @@ export const withTrace = <T>(state: TraceState, fn: () => T): T => {
 export const operatorIn = (state: TraceState, op: string): Operator | undefined =>
   Object.hasOwn(state.operators, op) ? state.operators[op] : state.definitions.get(op);
 
-const knownOperator = (state: TraceState, op: string): Operator => {
-  const operator = operatorIn(state, op);
-  if (operator === undefined) throw unknownOperator(op, [...Object.keys(state.operators), ...state.definitions.keys()]);
-  return operator;
-};
-
 /** Trace `fn` as a part of the composition of operator `op`, in which that operator has no place. */
 export const composing = <T>(op: string, fn: () => T): T => {
   const state = currentTrace("composing");
@@ -132,16 +126,6 @@ export const composing = <T>(op: string, fn: () => T): T => {
   }
 };
 
-const define = (state: TraceState, operator: Operator): Operator => {
-  if (state.composing.includes(operator.name))
-    throw new OperatorError(
-      operator.name,
-      `its composition uses the operator itself (${[...state.composing, operator.name].join(" uses ")}); compose it of other operators`,
-    );
-  addDefinition(state.definitions, operator);
-  return operator;
-};
-
 const append = (state: TraceState, node: Omit<Node, "id" | "scope">): Tensor[] => {
   const id = state.nodes.length;
   state.nodes.push({ id, ...node, scope: state.scope });
@@ -150,13 +134,13 @@ const append = (state: TraceState, node: Omit<Node, "id" | "scope">): Tensor[] =
 
 const refsOf = (tensors: readonly Tensor[]): ValueRef[] => tensors.map((tensor) => tensor.ref);
 
-/**
- * Apply operator `op`, one of Skein's by its name or a user's by its definition: check its inputs, infer its outputs, append the node.
- */
-export const emit = (op: string | Operator, inputs: readonly Tensor[], params: Params = {}): Tensor[] => {
-  const name = typeof op === "string" ? op : op.name;
-  const state = requireOperands(name, inputs);
-  const operator = typeof op === "string" ? knownOperator(state, op) : define(state, op);
+const apply = (state: TraceState, operator: Operator, inputs: readonly Tensor[], params: Params): Tensor[] => {
+  const { name } = operator;
+  if (state.composing.includes(name))
+    throw new OperatorError(
+      name,
+      `its composition uses the operator itself (${[...state.composing, name].join(" uses ")}); compose it of other operators`,
+    );
   // Plain data: a shape rule may return an operand itself, and with it the whole trace.
   const specs = operator.infer(inputs, params).map(({ dtype, shape }) => ({ dtype, shape }));
   for (const { dtype, shape } of specs) {
@@ -164,6 +148,21 @@ export const emit = (op: string | Operator, inputs: readonly Tensor[], params: P
     requireShape(name, shape);
   }
   return append(state, { op: name, inputs: refsOf(inputs), params, specs });
+};
+
+/** Apply operator `op`: check its inputs, infer its outputs, append the node. */
+export const emit = (op: string, inputs: readonly Tensor[], params: Params = {}): Tensor[] => {
+  const state = requireOperands(op, inputs);
+  const operator = operatorIn(state, op);
+  if (operator === undefined) throw unknownOperator(op, [...Object.keys(state.operators), ...state.definitions.keys()]);
+  return apply(state, operator, inputs, params);
+};
+
+/** As `emit`, for a user's operator, whose definition the trace keeps. */
+export const emitDefined = (operator: Operator, inputs: readonly Tensor[], params: Params): Tensor[] => {
+  const state = requireOperands(operator.name, inputs);
+  addDefinition(state.definitions, operator);
+  return apply(state, operator, inputs, params);
 };
 
 /** Pass `values` on with a derivative of their own: what `rule` says flows to `args`. Costs nothing in the graph. */

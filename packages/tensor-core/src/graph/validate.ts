@@ -1,9 +1,6 @@
 import { InvariantError, OperatorError, SkeinError } from "../errors.ts";
-import { operatorOf } from "../ops/lookup.ts";
-import { operators } from "../ops/table.ts";
+import { operatorOf, withMeshOf } from "../ops/lookup.ts";
 import { elementCount, formatSpec, sameSpec, type TensorSpec } from "../shape.ts";
-import { definitionsOf } from "./definitions.ts";
-import { emptyTrace, withTrace } from "./emit.ts";
 import type { Graph, Node } from "./graph.ts";
 import { isUsersOperator } from "./operator.ts";
 
@@ -34,7 +31,7 @@ const validateNode = (graph: Graph, node: Node): void => {
     isUsersOperator(node.op) ? new OperatorError(node.op, `${describe(node)} ${what}`) : new InvariantError(`${describe(node)} ${what}`);
   let inferred: TensorSpec[];
   try {
-    inferred = withTrace(emptyTrace(operators, definitionsOf(graph).mesh), () => operator.infer(operands, node.params));
+    inferred = withMeshOf(graph, () => operator.infer(operands, node.params));
   } catch (error) {
     const reason = error instanceof SkeinError ? error.message : String(error);
     throw fault(`cannot take ${operands.map(formatSpec).join(", ") || "no operands"}: ${reason}`);

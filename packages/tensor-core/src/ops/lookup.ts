@@ -1,4 +1,5 @@
 import { definitionsOf } from "../graph/definitions.ts";
+import { emptyTrace, withTrace } from "../graph/emit.ts";
 import type { Graph } from "../graph/graph.ts";
 import { type Operator, unknownOperator } from "../graph/operator.ts";
 import { operators } from "./table.ts";
@@ -13,3 +14,6 @@ export const operatorOf = (graph: Graph, op: string): Operator => {
   if (operator === undefined) throw unknownOperator(op, [...Object.keys(operators), ...definitionsOf(graph).operators.keys()]);
   return operator;
 };
+
+/** Run functions of users' operators where they may trace: for the mesh of the graph that they are of. */
+export const withMeshOf = <T>(graph: Graph, fn: () => T): T => withTrace(emptyTrace(operators, definitionsOf(graph).mesh), fn);

@@ -1,13 +1,23 @@
 import { type KernelNode, kernelNodeOf } from "../execution/kernel-node.ts";
 import { checkComposition, traceComposition } from "../graph/composition.ts";
 import { addDefinitions, definitionsOf } from "../graph/definitions.ts";
-import { composing, emptyTrace, withTrace } from "../graph/emit.ts";
+import { composing } from "../graph/emit.ts";
+import { OperatorError } from "../errors.ts";
 import type { Graph, Node, ValueRef } from "../graph/graph.ts";
 import { isUsersOperator, type Operator } from "../graph/operator.ts";
-import { operatorOf } from "../ops/lookup.ts";
-import { operators } from "../ops/table.ts";
+import { operatorOf, withMeshOf } from "../ops/lookup.ts";
+import { isCollective } from "./collective-order.ts";
 
 const joinScopes = (outer: string, inner: string): string => (outer === "" || inner === "" ? outer + inner : `${outer}/${inner}`);
+
+/** Whether there is a collective in a composition, or in those of the operators that it uses. */
+const communicates = (graph: Graph): boolean =>
+  graph.nodes.some((node) => {
+    if (isCollective(node)) return true;
+    const operator = operatorOf(graph, node.op);
+    if (operator.composition === undefined) return false;
+    return composing(node.op, () => communicates(traceComposition(operator, kernelNodeOf(graph, node).inputs, node.params)));
+  });
 
 /**
  * Put the compositions of users' operators in the place of their nodes, as deep as they are nested, but for those that `runs` says yes to: what a
@@ -15,7 +25,8 @@ const joinScopes = (outer: string, inner: string): string => (outer === "" || in
  *
  * An operator without composition stays too, for the backend to refuse. Returns the graph itself where it has only operators of ours.
  *
- * @throws OperatorError for an operator that is not defined, and for a composition that gives other results than the shape rule says.
+ * @throws OperatorError for an operator that is not defined, for a composition that gives other results than the shape rule says, and for one with
+ * collectives in it that `runs` wants to keep.
  */
 export const expandCompositions = (graph: Graph, runs: (operator: Operator, node: KernelNode) => boolean): Graph => {
   for (const { op } of graph.nodes) operatorOf(graph, op);
@@ -44,13 +55,18 @@ export const expandCompositions = (graph: Graph, runs: (operator: Operator, node
     const scope = joinScopes(outer, node.scope);
     const operator = operatorOf(part, node.op);
     const kernelNode = kernelNodeOf(part, node);
-    if (operator.composition === undefined || runs(operator, kernelNode)) return append({ ...node, inputs, scope });
+    if (operator.composition === undefined) return append({ ...node, inputs, scope });
     const composed = traceComposition(operator, kernelNode.inputs, node.params);
     checkComposition(node.op, composed, node.specs);
+    if (runs(operator, kernelNode)) {
+      if (communicates(composed))
+        throw new OperatorError(node.op, "its composition holds collectives, for which no kernel or reference can stand; leave those out");
+      return append({ ...node, inputs, scope });
+    }
     return composing(node.op, () => place(composed, inputs, joinScopes(scope, node.op)));
   };
 
-  return withTrace(emptyTrace(operators, mesh), () => {
+  return withMeshOf(graph, () => {
     const outputs = place(graph, [], "");
     const inputs = nodes.filter(({ op }) => op === "input");
     // In argument order: an input says which argument it is by its place in the list, not among the nodes.

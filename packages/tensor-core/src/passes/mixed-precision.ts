@@ -54,6 +54,8 @@ export interface MixedPrecisionOptions {
  * Let products (matmul, convolution, attention) read f16 operands and store f16 results, with sums in f32; everything else stays f32, and
  * the casts fuse into its kernels. What leads to no other product, such as the gradient of a weight, is stored as f32.
  *
+ * Products in compositions of users' operators stay f32: those take the place of their nodes when a backend compiles the graph, which is later.
+ *
  * Half the bytes of saved activations, and tensor cores where the device has them. Gradients below 6e-8 vanish in f16: scale the loss (see
  * `dynamicLossScale`). Apply to a whole training step, after differentiation.
  *
