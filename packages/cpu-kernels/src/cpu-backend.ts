@@ -50,7 +50,7 @@ export const reasonsAgainst = (graph: Graph, kernels: KernelTable = ownKernels):
   const reasons = graph.nodes.flatMap((node) => {
     if (withoutKernel.includes(node.op)) return [];
     const kernel = kernels[node.op];
-    const reason = kernel === undefined ? lacksKernel(node.op) : kernel.refuses?.(kernelNodeOf(graph, node));
+    const reason = kernel === undefined ? lacksKernel(node.op, kernels) : kernel.refuses?.(kernelNodeOf(graph, node));
     return reason === undefined ? [] : [`${node.op}${node.scope === "" ? "" : ` (${node.scope})`}: ${reason}`];
   });
   return [...new Set(reasons)];
@@ -82,7 +82,7 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
   const wasm = instantiateWasm(module, memory);
   const arena = new Arena(memory);
   const ledger = new ArrayLedger<number>((address) => arena.release(address));
-  const kernels = kernelTable(ownKernels, options.kernels ?? []);
+  const kernels = kernelTable(ownKernels, options.kernels ?? [], "bind");
 
   return {
     name: "cpu",

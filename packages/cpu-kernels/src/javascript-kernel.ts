@@ -28,6 +28,8 @@ export const javascriptKernel = ({ op, refuses, run }: JavaScriptKernelRule): Ke
   op,
   ...(refuses !== undefined && { refuses }),
   bind: (node, _, memory) => {
+    if (typeof run !== "function")
+      throw new OperatorError(op, `run of its kernel is ${String(run)}; it is a function of inputs and outputs`);
     const lengths = (specs: readonly TensorSpec[]) =>
       specs.map(({ dtype, shape }) => ({ View: hostArrayType[dtype], count: elementCount(shape) }));
     const [ofInputs, ofOutputs] = [lengths(node.inputs), lengths(node.outputs)];

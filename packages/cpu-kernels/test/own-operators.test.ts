@@ -182,8 +182,10 @@ describe("operators of one's own on the CPU", () => {
       [{ ...mishKernel, op: "add" }],
       /a kernel was given for operator "add"; kernels of one's own are for operators of one's own/,
     ],
+    ["bare", mishKernel as never, /kernels is no list/],
+    ["without bind", [{ op: mish.operator.name } as never], /the kernel for operator "acme\/mish" has no bind\(\)/],
     ["twice", [mishKernel, mishKernel], /two kernels were given for operator "acme\/mish"/],
-  ])("a kernel that is given %s is refused", async (_, kernels, message) => {
+  ])("a kernel given %s is refused", async (_, kernels, message) => {
     await expect(open(kernels)).rejects.toThrow(ArgumentError);
     await expect(open(kernels)).rejects.toThrow(message);
   });

@@ -104,7 +104,7 @@ export const reasonsAgainst = (graph: Graph, facts: DeviceFacts, kernels: Kernel
       ];
     if (withoutKernel.includes(node.op)) return [];
     const kernel = kernels[node.op];
-    const reason = kernel === undefined ? lacksKernel(node.op) : kernel.refuses?.(kernelNodeOf(graph, node), facts);
+    const reason = kernel === undefined ? lacksKernel(node.op, kernels) : kernel.refuses?.(kernelNodeOf(graph, node), facts);
     return reason === undefined ? [] : [`${where}: ${reason}`];
   });
   return [...new Set(reasons)];

@@ -91,7 +91,7 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
   const pipelines = new PipelineCache(device);
   const ledger = new ArrayLedger<ArrayBlock>((block) => releaseBlock(pool, block));
   const { hostMemory = plainHostMemory, choices = {} } = options;
-  const kernels = kernelTable(ownKernels, options.kernels ?? []);
+  const kernels = kernelTable(ownKernels, options.kernels ?? [], "plan");
 
   /** Submit a copy of an array into a staging buffer: at once, unless the array or the buffer has to be waited for; the array is lent meanwhile. */
   const copyOff = async (array: OwnedArray<ArrayBlock>): Promise<GPUBuffer> => {

@@ -214,6 +214,7 @@ describe("what a definition cannot be", () => {
     ["a name of ours", { ...good, name: "add" }, ArgumentError, /an operator was named "add"; users' operators are named owner\/name/],
     ["no name", { ...good, name: undefined }, ArgumentError, /was named undefined/],
     ["a name with blanks", { ...good, name: "my lab/x" }, ArgumentError, /owner\/name/],
+    ["nothing", undefined, ArgumentError, /was named undefined/],
     ["half an operand", { ...good, arity: 0.5 }, OperatorError, /arity is 0.5; it is a whole number/],
     ["a part that is no function", { ...good, vjp: "none" }, OperatorError, /acme\/x: vjp is none; it is a function, or left out/],
     ["no shape rule", { ...good, infer: undefined }, OperatorError, /has no composition and no shape rule \(infer\)/],
@@ -309,6 +310,20 @@ describe("an operator that breaks its own contract", () => {
       "a tensor among the parameters",
       () => trace((x: Tensor) => scaled([x], { factor: x as never }), [f32(1)]),
       /params.factor is a tensor; .*pass tensors as operands/,
+    ],
+    [
+      "parameters that are no record",
+      () => trace((x: Tensor) => scaled([x], 2 as never), [f32(1)]),
+      /its parameters were given as 2; give a record/,
+    ],
+    [
+      "a parameter that holds itself",
+      () => {
+        const factor: unknown[] = [];
+        factor.push(factor);
+        return trace((x: Tensor) => scaled([x], { factor: factor as never }), [f32(1)]);
+      },
+      /parameter params.factor.0 holds itself/,
     ],
     [
       "another number of operands",

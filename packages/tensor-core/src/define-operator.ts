@@ -41,8 +41,8 @@ export interface DefinedOperator<P extends Params, Results extends readonly unkn
 
 const functions = ["infer", "composition", "vjp", "cost", "reference"] as const;
 
-const checkDefinition = (definition: OperatorDefinition<never, readonly unknown[]>): void => {
-  const { name, arity, infer, composition, reference } = definition;
+const checkDefinition = (definition: Partial<OperatorDefinition<never, readonly unknown[]>>): void => {
+  const { name, arity, infer, composition, reference } = definition ?? {};
   if (typeof name !== "string" || !/^[^\s/]+(\/[^\s/]+)+$/.test(name))
     throw new ArgumentError(
       `an operator was named ${JSON.stringify(name)}; users' operators are named owner/name, such as "acme/mish", so that they never meet those of Skein`,
@@ -60,12 +60,14 @@ const checkDefinition = (definition: OperatorDefinition<never, readonly unknown[
 };
 
 /** A copy of what is plain data. */
-const plainParam = (op: string, path: string, value: unknown): ParamValue => {
+const plainParam = (op: string, path: string, value: unknown, outer: readonly unknown[] = []): ParamValue => {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
   if (typeof value === "number" && Number.isFinite(value) && !Object.is(value, -0)) return value;
-  if (Array.isArray(value)) return value.map((item, i) => plainParam(op, `${path}.${i}`, item));
+  if (outer.includes(value)) throw new OperatorError(op, `parameter ${path} holds itself; parameters are plain data that JSON can carry`);
+  const inner = [...outer, value];
+  if (Array.isArray(value)) return value.map((item, i) => plainParam(op, `${path}.${i}`, item, inner));
   if (typeof value === "object" && [Object.prototype, null].includes(Object.getPrototypeOf(value) as null)) {
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plainParam(op, `${path}.${key}`, item)]));
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plainParam(op, `${path}.${key}`, item, inner)]));
   }
   const what = typeof value === "number" ? `${Object.is(value, -0) ? "-0" : value}` : value instanceof Tensor ? "a tensor" : typeof value;
   throw new OperatorError(
@@ -160,7 +162,13 @@ export const defineOperator = <const Results extends readonly unknown[], P exten
       throw new OperatorError(name, `its operands were given as ${describe(inputs)}; give a list of tensors, such as [x]`);
     if (arity !== undefined && inputs.length !== arity)
       throw new OperatorError(name, `it was given ${inputs.length} operands; it takes ${arity}`);
-    return emitDefined(operator, inputs as readonly Tensor[], plainParam(name, "params", params) as Params);
+    const plain = plainParam(name, "params", params);
+    if (typeof plain !== "object" || plain === null || Array.isArray(plain))
+      throw new OperatorError(
+        name,
+        `its parameters were given as ${JSON.stringify(plain)}; give a record, such as { limit: 1 }, or nothing`,
+      );
+    return emitDefined(operator, inputs as readonly Tensor[], plain as Params);
   };
   return Object.assign(call, { operator }) as unknown as DefinedOperator<P, Results>;
 };
@@ -178,6 +186,10 @@ export const withOperators = (
   { mesh = {} }: { readonly mesh?: Mesh } = {},
 ): Graph => {
   const added = new Map<string, Operator>();
-  for (const { operator } of operators) addDefinition(added, operator);
+  for (const defined of operators) {
+    if (typeof defined?.operator?.name !== "string")
+      throw new ArgumentError(`withOperators was given ${String(defined)}; give a list of what defineOperator returned`);
+    addDefinition(added, defined.operator);
+  }
   return addDefinitions(graph, { operators: added, mesh });
 };

@@ -86,12 +86,13 @@ const gradientsFor = (arg: unknown, gradient: unknown, position: number): (Tenso
  * Cost: none; no node of the graph remains of it.
  * @example const roundStraightThrough = customGradient((x: Tensor) => round(x), ({ cotangents }) => [cotangents]);
  */
-export const customGradient =
-  <Args extends readonly unknown[], Result>(
-    fn: (...args: Args) => Result,
-    rule: (context: CustomGradientContext<Args, Result>) => { readonly [K in keyof Args]: GradientOf<Args[K]> },
-  ): ((...args: Args) => Result) =>
-  (...args) => {
+export const customGradient = <Args extends readonly unknown[], Result>(
+  fn: (...args: Args) => Result,
+  rule: (context: CustomGradientContext<Args, Result>) => { readonly [K in keyof Args]: GradientOf<Args[K]> },
+): ((...args: Args) => Result) => {
+  if (typeof fn !== "function" || typeof rule !== "function")
+    throw new ArgumentError("customGradient takes two functions: one that computes, and the rule of its gradient");
+  return (...args) => {
     const given = new TensorsOf(args);
     const computed = new TensorsOf(fn(...given.with(given.tensors.map(stopGradient))));
     if (!computed.allTensors)
@@ -102,9 +103,10 @@ export const customGradient =
       const gradients: unknown = rule({ args: own, value: computed.with(outputs), cotangents: computed.with(cotangents) });
       if (!Array.isArray(gradients) || gradients.length !== args.length)
         throw new ArgumentError(
-          `customGradient: the rule gave ${Array.isArray(gradients) ? `a list of ${gradients.length}` : show(gradients)} for ${args.length} arguments; it returns a list with one entry for each, such as [gradient]`,
+          `customGradient: the rule gave ${Array.isArray(gradients) ? `a list of ${gradients.length}` : gradients === undefined ? "nothing" : show(gradients)} for ${args.length} arguments; it returns a list with one entry for each, such as [gradient]`,
         );
       return [...own.flatMap((arg, i) => gradientsFor(arg, gradients[i], i)), ...Array.from({ length: numValues }, () => undefined)];
     });
     return computed.with(results);
   };
+};
