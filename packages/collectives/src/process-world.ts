@@ -1,13 +1,13 @@
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import type { LossKind } from "./errors.ts";
-import { ownFlags } from "./own-flags.ts";
 import type { Facts } from "./facts.ts";
 import type { CompanionInput, CompanionNews, CompanionOrder } from "./process-companion.ts";
 import type { RankAddress, Roster } from "./rendezvous/roster.ts";
 import { hasOwnCore } from "./own-core.ts";
 import { hostsOf } from "./topology.ts";
 import { Control, controlBytes, type Preference, type WorldConnection } from "./threads/control.ts";
+import { startThread } from "./start-thread.ts";
 import { spinsOnOwnCore } from "./thread-world.ts";
 import { checkKernels } from "./wasm-arithmetic.ts";
 
@@ -47,9 +47,6 @@ export interface ProcessWorld {
   close(): Promise<void>;
 }
 
-// The build rewrites this to the .js file beside it.
-const companionFile = new URL("./process-companion-worker.ts", import.meta.url);
-
 /** A companion thread, and what it has said. */
 class Companion {
   readonly listening: Promise<RankAddress>;
@@ -63,7 +60,10 @@ class Companion {
   private failure: Error | undefined;
 
   constructor(input: CompanionInput, onFailure: (error: Error) => void, onNote: (line: string) => void) {
-    this.worker = new Worker(companionFile, { workerData: input, ...ownFlags(), name: `companion ${input.connection.rank}` });
+    this.worker = startThread(() => new URL("./process-companion-worker.ts", import.meta.url), {
+      workerData: input,
+      name: `companion ${input.connection.rank}`,
+    });
     this.listening = this.next("listening").then((news) => (news as Extract<CompanionNews, { type: "listening" }>).address);
     this.listening.catch(() => undefined); // `connect` or `createProcessWorld` tells
     const fail = (error: Error): void => {

@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { ArgumentError } from "@skein/tensor-core";
-import { ownFlags } from "./own-flags.ts";
+import { startThread } from "./start-thread.ts";
 import { Control, controlBytes, type Preference, type WorldConnection } from "./threads/control.ts";
 import { checkKernels } from "./wasm-arithmetic.ts";
 
@@ -36,16 +36,13 @@ export interface ThreadWorld {
 // once; but four ranks take 250 µs when they sleep, and 570 µs when each looks 30,000 times on a core that another needs.
 export const spinsOnOwnCore = 5000;
 
-// The build rewrites this to the .js file beside it.
-const companionFile = new URL("./companion-worker.ts", import.meta.url);
-
 /**
  * Make a world of thread ranks: one control block, one companion thread per rank.
  *
  * @example
  * const world = createThreadWorld({ worldSize: 2, memory, kernels: module });
  * new Worker(file, { workerData: world.connection(0) }); // there: joinWorld(workerData)
- * @throws ArgumentError when the memory is not shared or the module lacks a reduction.
+ * @throws ArgumentError when the memory is not shared or the module lacks a reduction; ThreadFileError in a bundle that has left the companion's file behind.
  */
 export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
   const {
@@ -81,9 +78,8 @@ export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
   const reportLost = (rank: number, reason = "its thread ended"): void => new Control(connection(rank)).failLost(rank, 0, reason);
 
   const companions = Array.from({ length: worldSize }, (_, rank) => {
-    const worker = new Worker(companionFile, {
+    const worker = startThread(() => new URL("./companion-worker.ts", import.meta.url), {
       workerData: connection(rank),
-      ...ownFlags(),
       name: `companion ${rank}`,
       resourceLimits: { maxYoungGenerationSizeMb: 2 }, // a companion makes little garbage; a larger nursery would only hold more of it
     });
@@ -92,7 +88,7 @@ export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
     let failure: unknown;
     worker.once("error", (error) => {
       failure = error;
-      reportLost(rank);
+      reportLost(rank, `its companion thread failed: ${(error as Error).message}`);
     });
     return { worker, ended, error: () => failure };
   });

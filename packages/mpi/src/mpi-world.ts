@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { checkKernels, Control, controlBytes, type Facts, type LossKind, type Preference, type WorldConnection } from "@skein/collectives";
-import { hasOwnCore, ownFlags, type RankAddress, spinsOnOwnCore } from "@skein/collectives/node";
+import { hasOwnCore, type RankAddress, spinsOnOwnCore, startThread } from "@skein/collectives/node";
 import { ArgumentError, InvariantError, SkeinError } from "@skein/tensor-core";
 import { type CompanionInput, type CompanionNews, threadsOfRank } from "./companion.ts";
 import { MpiError } from "./errors.ts";
@@ -52,9 +52,6 @@ export interface MpiProcessWorld {
    */
   close(): Promise<void>;
 }
-
-// The build rewrites this to the .js file beside it.
-const companionFile = new URL("./companion-worker.ts", import.meta.url);
 
 /** A companion that has not ended after this long hangs. */
 const closingMilliseconds = 5000;
@@ -130,7 +127,11 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
   const startCompanion = (): Promise<void> =>
     new Promise((resolve, reject) => {
       const workerData: CompanionInput = { connection: connection(rank), load };
-      const worker = new Worker(companionFile, { workerData, ...ownFlags(), name: `companion ${rank}` });
+      const worker = startThread(
+        () => new URL("./companion-worker.ts", import.meta.url),
+        { workerData, name: `companion ${rank}` },
+        "@skein/mpi",
+      );
       companion = worker;
       const fail = (error: Error): void => {
         own.failWith(error, 0);

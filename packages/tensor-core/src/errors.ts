@@ -93,7 +93,8 @@ export class InvariantError extends SkeinError {
   }
 }
 
-const here: string = import.meta.url.slice(0, import.meta.url.lastIndexOf("/") + 1);
+// Undefined in a bundle for CommonJS, which has no place of its own; then no line is found.
+const here: string = ((import.meta.url as string | undefined) ?? "").replace(/[^/]*$/, "");
 
 /**
  * The first line of the stack outside this package: where the user called the operator. Tests of this package count as

@@ -33,6 +33,7 @@ export {
   SkeinError,
   UnsupportedError,
 } from "./errors.ts";
+export { threadFile, ThreadFileError } from "./thread-file.ts";
 export { excerpt } from "./excerpt.ts";
 export { ArgumentLoan, type Signature } from "./execution/argument-loan.ts";
 export { ArrayLedger, type ArrayState, OwnedArray } from "./execution/array-ledger.ts";

@@ -1,5 +1,4 @@
-import { Worker } from "node:worker_threads";
-import { ownFlags } from "../own-flags.ts";
+import { startThread } from "../start-thread.ts";
 import { alarmWords, bellAt, dueAt, rungAt } from "./alarm.ts";
 import type { Clock } from "./clock.ts";
 
@@ -8,9 +7,6 @@ export interface FineClock extends Clock {
   /** Nothing is called any more. */
   close(): Promise<void>;
 }
-
-// The build rewrites this to the .js file beside it.
-const alarmFile = new URL("./alarm-worker.ts", import.meta.url);
 
 /** The alarm rings so much before a call is due, since it rings about so late; the rest is waited for by turning the event loop. */
 const earlyMilliseconds = 0.12;
@@ -28,7 +24,7 @@ interface Timer {
  */
 export const openFineClock = (): FineClock => {
   const words = new Int32Array(new SharedArrayBuffer(alarmWords * Int32Array.BYTES_PER_ELEMENT));
-  const alarm = new Worker(alarmFile, { workerData: words, ...ownFlags(), name: "alarm" });
+  const alarm = startThread(() => new URL("./alarm-worker.ts", import.meta.url), { workerData: words, name: "alarm" });
   alarm.unref();
   const timers: Timer[] = []; // by time; as many as there are lines, so no heap
   let closed = false;

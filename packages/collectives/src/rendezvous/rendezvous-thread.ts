@@ -1,5 +1,5 @@
-import { Worker } from "node:worker_threads";
-import { ownFlags } from "../own-flags.ts";
+import type { Worker } from "node:worker_threads";
+import { startThread } from "../start-thread.ts";
 import type { Loss } from "./control-messages.ts";
 import type { RendezvousEvent, RendezvousOptions } from "./coordinator-options.ts";
 import type { JoinOptions } from "./member.ts";
@@ -35,9 +35,6 @@ export type RendezvousNews =
   | { readonly type: "gone"; readonly process: number }
   | { readonly type: "closed" };
 
-// The build rewrites this to the .js file beside it.
-const workerFile = new URL("./rendezvous-worker.ts", import.meta.url);
-
 /**
  * The thread that holds the control connections of a process, so that they live while its main thread reads files, writes them, or computes.
  * It keeps the process alive until `release`.
@@ -53,7 +50,10 @@ export class RendezvousThread {
     take: (news: RendezvousNews) => void,
   ) {
     const workerData = { ...task, beats: this.#pulse.beats } satisfies RendezvousTask;
-    this.#worker = new Worker(workerFile, { workerData, ...ownFlags(), name: `rendezvous, ${task.role}` });
+    this.#worker = startThread(() => new URL("./rendezvous-worker.ts", import.meta.url), {
+      workerData,
+      name: `rendezvous, ${task.role}`,
+    });
     this.#worker.on("message", (news: RendezvousNews) => {
       if (news.type === "closed") this.#closed.resolve();
       else take(news);

@@ -1,5 +1,6 @@
+import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
-import { ArgumentError } from "@skein/tensor-core";
+import { ArgumentError, threadFile } from "@skein/tensor-core";
 import type { TrainingOptions } from "../batches.ts";
 import { advance, type DataPosition, shardRange, stepsPerEpoch } from "../order.ts";
 import { type Batch, type Records, viewBatch } from "../records.ts";
@@ -39,12 +40,14 @@ export class Prefetcher {
     this.size = end - begin;
     this.slots = makeSlots(records, this.size, slots);
     this.at = options.position ?? { epoch: 0, step: 0 };
-    const extension = import.meta.url.slice(import.meta.url.lastIndexOf("."));
-    this.worker = new Worker(new URL(`./prefetch-worker${extension}`, import.meta.url), {
-      workerData: { records, options, slots: this.slots },
-      name: "skein-prefetch",
-      resourceLimits: { maxYoungGenerationSizeMb: 4 }, // short-lived views only; keeps the thread's memory small and flat
-    });
+    this.worker = new Worker(
+      threadFile(() => new URL("./prefetch-worker.ts", import.meta.url), "@skein/data", existsSync),
+      {
+        workerData: { records, options, slots: this.slots },
+        name: "skein-prefetch",
+        resourceLimits: { maxYoungGenerationSizeMb: 4 }, // short-lived views only; keeps the thread's memory small and flat
+      },
+    );
     this.worker.once("error", (error: Error) => {
       this.failure = error;
       Atomics.notify(this.slots.control, controlWord.produced);

@@ -1,0 +1,35 @@
+// What a program uses of us that runs in a browser as well as in Node. Compiled against the packed packages, with consumers' settings.
+import { execute, memoryWorld, plainArithmetic, ringAllReduce, type Schedule } from "@skein/collectives";
+import { topKCompressor, withErrorFeedback } from "@skein/compressors";
+import { linkModelOfGroup } from "@skein/cost-model";
+import { type CpuBackend, createCpuBackend } from "@skein/cpu-kernels";
+import { textRecords, trainingBatches } from "@skein/data";
+import { createWebGpuBackend, type WebGpuBackend } from "@skein/gpu-kernels";
+import { mlp, type Model } from "@skein/models";
+import { jit, matmul, NdArray, relu, SkeinError, sum, type Tensor, valueAndGrad } from "@skein/tensor-core";
+
+export const schedule: Schedule = ringAllReduce.schedule({ rank: 0, worldSize: 2, elementCount: 4 });
+export const payload: number = topKCompressor({ k: 2 }).payloadBytes(NdArray.from([1, 2, 3]));
+export const model: Model = mlp({ sizes: [4, 2] });
+export const sent: readonly number[] = memoryWorld(2).map(({ rank }) => rank);
+
+export const windows = (text: Uint8Array): number => {
+  const records = textRecords(text, 8);
+  for (const { indices } of trainingBatches(records.count, { batchSize: 4, seed: 1, rank: 0, worldSize: 1 })) return indices.length;
+  return 0;
+};
+
+export const slopes = async (values: readonly number[]): Promise<number[]> => {
+  const backend: CpuBackend = await createCpuBackend();
+  const step = jit((w: Tensor) => valueAndGrad((own: Tensor) => sum(relu(matmul(own, own))))(w)[1], backend);
+  try {
+    return (await backend.download(await step(NdArray.from(values, [2, 2])))).toNumbers();
+  } catch (error) {
+    if (error instanceof SkeinError) throw new Error(`${error.kind} ${error.code}`, { cause: error });
+    throw error;
+  }
+};
+
+export const onGpu = (gpu: Parameters<typeof createWebGpuBackend>[0]["gpu"]): Promise<WebGpuBackend> => createWebGpuBackend({ gpu });
+
+export { execute, linkModelOfGroup, plainArithmetic, withErrorFeedback };
