@@ -15,9 +15,12 @@ import {
   type LossScale,
   momentum,
   nesterov,
+  resolveSchedule,
   type Schedule,
+  type ScheduleState,
   sgd,
   stepDecay,
+  type Tensor,
   warmUp,
 } from "@skein/tensor-core";
 import { ConfigError } from "./errors.ts";
@@ -159,6 +162,15 @@ export const buildOptimizer = ({ optimizer, learningRate, clipNorm }: Job, total
   const rule = buildRule(optimizer, buildLearningRate(learningRate, totalSteps));
   return clipNorm === undefined ? rule : (chain(clipByGlobalNorm(clipNorm), rule) as GradientTransformation<unknown>);
 };
+
+/** The last part of every optimizer counts its updates; where parts are chained, their states are a list. */
+const updatesIn = (state: unknown): Tensor => (Array.isArray(state) ? updatesIn(state.at(-1)) : (state as ScheduleState).step);
+
+/** The learning rate of the next update, f32 scalar, by the state of the job's optimizer. Traced. */
+export const buildLearningRateOf =
+  ({ learningRate }: Job, totalSteps: number): ((optimizerState: unknown) => Tensor) =>
+  (state) =>
+    resolveSchedule(buildLearningRate(learningRate, totalSteps), updatesIn(state));
 
 /** The scale of the loss; none where gradients are f32. */
 export const buildLossScale = (job: PrecisionJob): LossScale | undefined => {

@@ -3,6 +3,7 @@ import { type DeviceFacts, prepareForWebGpu, type WebGpuBackend, WebGpuNotInstal
 import { SkeinError } from "@skein/tensor-core";
 import { type BackendName, openWebGpu } from "./backend.ts";
 import { type BackendRates, estimateSeconds, stepGraph } from "./estimate.ts";
+import { mayHaveGpu } from "./gpu-devices.ts";
 import { measureRates } from "./measure-rates.ts";
 import type { Prepared } from "./prepare.ts";
 import { buildParts } from "./train-state.ts";
@@ -21,8 +22,9 @@ export interface Hardware {
   readonly rates?: MeasuredRates;
 }
 
-/** Look for a WebGPU device, and measure both backends if it is more than a processor in disguise. @param always measure that one too. */
+/** Look for a WebGPU device, and measure both backends if it is more than a processor in disguise. @param always look for that one and measure it, too. */
 export const surveyHardware = async ({ always }: { readonly always: boolean }): Promise<Hardware> => {
+  if (!always && !mayHaveGpu()) return { webgpu: { missing: "this machine has no GPU" } };
   let backend: WebGpuBackend;
   try {
     backend = await openWebGpu();

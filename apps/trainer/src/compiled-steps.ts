@@ -13,7 +13,7 @@ import {
   randomKey,
   type Tracer,
 } from "@skein/tensor-core";
-import { settle } from "./deferred-step.ts";
+import { settle, type Settled } from "./deferred-step.ts";
 import type { Job } from "./job.ts";
 import { type DeviceState, initExchangeState, type Parts, withBuckets } from "./train-state.ts";
 import { trainStep } from "./train-step.ts";
@@ -22,6 +22,7 @@ export interface DeviceResult {
   readonly state: DeviceState;
   readonly loss: DeviceArray;
   readonly finite: DeviceArray;
+  readonly update: DeviceArray;
   readonly skipped: DeviceArray;
 }
 
@@ -43,7 +44,7 @@ const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph)[] => 
   ...(overlap === "none" ? [blockOnCollectives] : []),
 ];
 
-type Settle = ((state: DeviceState) => Promise<DeviceState>) & { release(): void };
+type Settle = ((state: DeviceState) => Promise<Settled<DeviceState, DeviceArray>>) & { release(): void };
 
 /** Steps that stay compiled: those of compressors that take turns. */
 const keptSteps = 2;
@@ -88,14 +89,14 @@ export class CompiledSteps {
     return compiled(state, batch);
   }
 
-  /** Bring what is on its way into the parameters. Consumes the state. */
-  settle(state: DeviceState): Promise<DeviceState> {
-    return this.parts.overlap === "dear" ? this.settling(state) : Promise.resolve(state);
+  /** Bring what is on its way into the parameters. Consumes the state. @returns the figures of that update, too, where one can be on its way. */
+  settle(state: DeviceState): Promise<Settled<DeviceState, DeviceArray | undefined>> {
+    return this.parts.overlap === "dear" ? this.settling(state) : Promise.resolve({ state, update: undefined });
   }
 
-  /** Go on with other buckets. Consumes the state; compressors that keep something per bucket lose it. */
+  /** Go on with other buckets. Consumes the state, in which nothing is on its way; compressors that keep something per bucket lose it. */
   async rebucket(state: DeviceState, buckets: BucketPlan): Promise<DeviceState> {
-    const { residuals, pending, due, ...rest } = await this.settle(state);
+    const { residuals, pending, due, ...rest } = state;
     for (const leaf of flattenTree<DeviceArray>([residuals, pending, due]).leaves) this.backend.free(leaf);
     this.release();
     this.parts = withBuckets(this.parts, buckets, this.job);

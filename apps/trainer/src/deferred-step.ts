@@ -22,6 +22,7 @@ import {
 } from "@skein/tensor-core";
 import { exchangeOptions, lossAndGradients, type TrainStep } from "./loss-and-gradients.ts";
 import { dataAxis, type Parts, type TrainState } from "./train-state.ts";
+import { noUpdate, updateFigures } from "./update-figures.ts";
 
 // DeAR (Zhang et al. 2023, arXiv 2302.12445): the all-reduce of a gradient is cut in two. Its reduce-scatter runs during the backward pass; its
 // all-gather and the update wait for the next step, where they run during the forward pass, each layer's before the layer.
@@ -29,27 +30,40 @@ import { dataAxis, type Parts, type TrainState } from "./train-state.ts";
 /** Most urgent, so that it is not queued behind gradients. */
 const urgent = 3;
 
-/** Parameters and optimizer state with the gradients that are on their way, if any, in them. Each tensor depends on its own bucket alone. */
-const caughtUp = (parts: Parts, compressor: Aggregator, state: TrainState<Tensor>): Pick<TrainState<Tensor>, "params" | "optimizer"> => {
+/** Parameters and optimizer state with the gradients that are on their way, if any, in them. Each tensor depends on its own bucket alone; the figures on all. */
+const caughtUp = (
+  parts: Parts,
+  compressor: Aggregator,
+  state: TrainState<Tensor>,
+): Pick<TrainState<Tensor>, "params" | "optimizer"> & { readonly update: Tensor } => {
   const { key: _, step: __, ...options } = exchangeOptions(parts, compressor, state); // those of another step
   const mean = finishExchange(state.params, state.pending, options);
   return scope("update", () => {
     const [updates, optimizer] = parts.optimizer.update(mean, state.optimizer, { params: state.params });
     const due = greater(state.due as Tensor, 0);
     const unlessNone = <T>(after: T, before: T): T => zipTrees((a: Tensor, b: Tensor) => where(due, a, b), after, before) as T;
-    return { params: unlessNone(applyUpdates(state.params, updates), state.params), optimizer: unlessNone(optimizer, state.optimizer) };
+    return {
+      params: unlessNone(applyUpdates(state.params, updates), state.params),
+      optimizer: unlessNone(optimizer, state.optimizer),
+      update: where(due, updateFigures(parts, mean, state.optimizer), full([2], noUpdate)),
+    };
   });
 };
 
+/** A settled state, and what metrics tell of the update that settling has made. */
+export interface Settled<State, Figures> {
+  readonly state: State;
+  readonly update: Figures;
+}
+
 /** The state with nothing on its way: what is evaluated and saved. Traced. Training goes on from it with the same bits. */
 export const settle =
-  (parts: Parts, compressor: Aggregator): ((state: TrainState<Tensor>) => TrainState<Tensor>) =>
-  (state) => ({
-    ...state,
-    ...caughtUp(parts, compressor, state),
-    pending: zipTrees((leaf: Tensor) => zerosLike(leaf), state.pending) as unknown[],
-    due: full([], 0, "u32"),
-  });
+  (parts: Parts, compressor: Aggregator): ((state: TrainState<Tensor>) => Settled<TrainState<Tensor>, Tensor>) =>
+  (state) => {
+    const { params, optimizer, update } = caughtUp(parts, compressor, state);
+    const pending = zipTrees((leaf: Tensor) => zerosLike(leaf), state.pending) as unknown[];
+    return { state: { ...state, params, optimizer, pending, due: full([], 0, "u32") }, update };
+  };
 
 /**
  * One training step whose update is made in the next. Traced.
@@ -60,7 +74,7 @@ export const settle =
 export const deferredStep =
   (parts: Parts, compressor: Aggregator): TrainStep =>
   (state, batch) => {
-    const { params, optimizer } = caughtUp(parts, compressor, state);
+    const { params, optimizer, update } = caughtUp(parts, compressor, state);
     const { loss, gradients, modelState } = lossAndGradients(parts, { params, state }, batch);
     const [pending, residuals] = beginExchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
     return scope("update", () => {
@@ -82,6 +96,7 @@ export const deferredStep =
         },
         loss,
         finite,
+        update,
         skipped: full([], 0, "bool"),
       };
     });

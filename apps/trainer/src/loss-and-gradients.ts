@@ -24,6 +24,8 @@ export interface StepResult {
    * overflowed under a loss scale that can still shrink counts as finite: the step is skipped instead.
    */
   readonly finite: Tensor;
+  /** f32 [2]: `updateFigures` of the update that was made in this step, or `noUpdate`. */
+  readonly update: Tensor;
   /** bool scalar: whether the update was left out because f16 gradients overflowed. */
   readonly skipped: Tensor;
 }

@@ -8,6 +8,7 @@ import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Job } from "./job.ts";
 import type { DataSet } from "./modules/task.ts";
 import type { TracedModel } from "./modules/traced-model.ts";
+import type { UpdateFigures } from "./update-figures.ts";
 
 /** What a test wants to go wrong. */
 export type Trouble =
@@ -78,14 +79,22 @@ export type RankMessage =
   | {
       readonly type: "step";
       readonly step: number;
+      /** Counted from 1. */
       readonly epoch: number;
       readonly loss: number;
       readonly seconds: number;
       /** Of those, what was spent waiting for collectives. */
       readonly exposedSeconds: number;
+      /** Payload that rank 0 has sent during the step. */
+      readonly bytesSent: number;
+      /** Resident memory of rank 0's process after it. */
+      readonly residentBytes: number;
+      /** Of the update that the step has made; with `overlap: dear` it comes by itself, a step later. */
+      readonly update?: UpdateFigures | undefined;
       /** The update was left out because f16 gradients overflowed. */
       readonly skipped: boolean;
     }
+  | ({ readonly type: "updated"; readonly step: number } & UpdateFigures)
   | {
       readonly type: "evaluated";
       readonly step: number;

@@ -5,7 +5,7 @@ import { EventFile } from "./tensorboard.ts";
 
 /** One measured moment of a run: a line of `metrics.jsonl`. Numbers with their units in their names. */
 export interface Measurement {
-  readonly type: "step" | "evaluation" | "checkpoint";
+  readonly type: "step" | "update" | "evaluation" | "checkpoint";
   /** Steps done. */
   readonly step: number;
   readonly [quantity: string]: number | string;
@@ -50,11 +50,11 @@ export class MetricFiles implements MetricSink {
   record(measurement: Measurement): void {
     writeSync(this.lines, `${JSON.stringify(measurement)}\n`);
     const { type, step, ...quantities } = measurement;
-    const scalars = Object.entries(quantities).filter((entry): entry is [string, number] => typeof entry[1] === "number");
+    const scalars = Object.entries(quantities).filter((entry): entry is [string, number] => Number.isFinite(entry[1]));
     if (type !== "checkpoint")
       this.events.scalars(
         step,
-        Object.fromEntries(scalars.map(([name, value]) => [`${type === "step" ? "train" : "test"}/${name}`, value])),
+        Object.fromEntries(scalars.map(([name, value]) => [`${type === "evaluation" ? "test" : "train"}/${name}`, value])),
       );
   }
 

@@ -1,9 +1,10 @@
 import { Writable } from "node:stream";
 import { expect, test } from "vitest";
+import { nextSteps } from "./next-steps.ts";
 import { makeProgress } from "./progress.ts";
 import { formatBytes, formatSeconds, formatSummary } from "./summary.ts";
 
-const standing = { step: 5, steps: 20, epoch: 0, loss: 1.25, samplesPerSecond: 2000.4, secondsLeft: 61 };
+const standing = { step: 5, steps: 20, epoch: 1, loss: 1.25, samplesPerSecond: 2000.4, secondsLeft: 61 };
 
 const fakeStream = (isTTY: boolean): { stream: NodeJS.WriteStream; written: string[] } => {
   const written: string[] = [];
@@ -50,6 +51,12 @@ test("on a terminal: a bar in one line; when quiet: nothing", () => {
   expect(quiet.written).toEqual([]);
 });
 
+test("a loss of bytes is told in bits too", () => {
+  const { stream, written } = fakeStream(false);
+  makeProgress({ stream, quiet: false }).update({ ...standing, bitsPerByte: 1.8034 });
+  expect(written).toEqual(["step  5/20  epoch 1  loss 1.2500  1.803 bits per byte  2000 samples/s  1:01 left\n"]);
+});
+
 test("figures read well", () => {
   expect([0, 1, 1023, 1024, 1536, 5 * 2 ** 20, 3.26e9].map(formatBytes)).toEqual([
     "0 B",
@@ -74,4 +81,10 @@ test("figures read well", () => {
   });
   expect(lines[0]).toBe("test accuracy  98.77 %");
   expect(lines[4]).toContain("(50.0 × less)");
+  expect(nextSteps("my runs/1", 20, undefined)).toEqual([
+    "What next:",
+    "  train longer    skein-train resume 'my runs/1' --steps 40",
+    "  see the curves  tensorboard --logdir 'my runs/1'   (every step in numbers: my runs/1/metrics.jsonl)",
+    expect.stringContaining("add --trace trace.json"),
+  ]);
 });

@@ -7,8 +7,12 @@ import { formatSeconds } from "./summary.ts";
 export interface Standing {
   readonly step: number;
   readonly steps: number;
+  /** Counted from 1. */
   readonly epoch: number;
   readonly loss: number;
+  /** The loss in bits; of models that predict bytes. */
+  readonly bitsPerByte?: number | undefined;
+  readonly bitsPerToken?: number | undefined;
   /** Absent for the first step, which compiles. */
   readonly samplesPerSecond?: number | undefined;
   readonly secondsLeft?: number | undefined;
@@ -22,11 +26,13 @@ export interface Progress {
   close(): void;
 }
 
-const figures = ({ step, steps, epoch, loss, samplesPerSecond, secondsLeft }: Standing): string =>
+const figures = ({ step, steps, epoch, loss, bitsPerByte, bitsPerToken, samplesPerSecond, secondsLeft }: Standing): string =>
   [
     `step ${String(step).padStart(String(steps).length)}/${steps}`,
-    `epoch ${epoch + 1}`,
+    `epoch ${epoch}`,
     `loss ${loss.toFixed(4)}`,
+    ...(bitsPerByte === undefined ? [] : [`${bitsPerByte.toFixed(3)} bits per byte`]),
+    ...(bitsPerToken === undefined ? [] : [`${bitsPerToken.toFixed(3)} bits per token`]),
     ...(samplesPerSecond === undefined ? [] : [`${Math.round(samplesPerSecond)} samples/s`]),
     ...(secondsLeft === undefined ? [] : [`${formatSeconds(secondsLeft)} left`]),
   ].join("  ");

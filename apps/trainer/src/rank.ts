@@ -161,7 +161,10 @@ const trainOn = async (input: RankInput, backend: Backend, writer: PartWriter, p
       stepped: ({ position, ...done }) => {
         writer.look();
         if (tracer !== undefined) tracer.recording = done.step < firstStep + tracedSteps;
-        if (rank === 0) post({ type: "step", epoch: position.epoch, ...done });
+        if (rank === 0) post({ type: "step", epoch: position.epoch + 1, residentBytes: process.memoryUsage.rss(), ...done });
+      },
+      updated: (step, update) => {
+        if (rank === 0) post({ type: "updated", step, ...update });
       },
       save: async (state, done) => {
         await writer.idle(); // before another copy of the state is made

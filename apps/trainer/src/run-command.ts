@@ -5,6 +5,7 @@ import { exitCodeOfSignal, onInterrupt, type StopCause } from "./interrupts.ts";
 import { launchedHost, launchedPlace, takeLaunchedPart } from "./hosts/launched-process.ts";
 import { discoverRank } from "./hosts/rank-discovery.ts";
 import { localHost } from "./hosts/local-host.ts";
+import { nextSteps } from "./next-steps.ts";
 import { asTyped, resumeLine } from "./own-command.ts";
 import { savedJob } from "./output-folder.ts";
 import { makeProgress } from "./progress.ts";
@@ -41,6 +42,8 @@ const execute = async (run: Pick<JobRun, "job" | "host" | "maxRestarts" | "outpu
     if (summary !== undefined) {
       for (const line of options.json === true ? [JSON.stringify(summary)] : formatSummary(summary)) print(line);
       if (traceFault !== undefined) throw traceFault;
+      if (options.json !== true)
+        for (const line of nextSteps(output, prepared.totalSteps, options.trace)) progress.note(line);
       return exitCodes.ok;
     }
     process.stderr.write(

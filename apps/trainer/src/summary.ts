@@ -4,10 +4,14 @@ import type { BackendName } from "./backend.ts";
 export interface Summary {
   /** Right answers among the held-out samples, 0 to 1; classifiers. */
   readonly testAccuracy?: number;
-  /** Mean loss on held-out samples, nats. */
+  /** Mean loss on held-out samples: nats, but of values whatever the model's loss is. */
   readonly testLoss: number;
   /** `testLoss / ln 2`; language models of bytes. */
   readonly bitsPerByte?: number;
+  /** The same of a language model of tokens. */
+  readonly bitsPerToken?: number;
+  /** `exp(testLoss)`: among how many equally likely bytes or tokens the model would have to guess; language models. */
+  readonly perplexity?: number;
   readonly backend: BackendName;
   /** Steps whose f16 gradients overflowed, so that their update was left out; mixed precision only. */
   readonly skippedSteps?: number;
@@ -42,22 +46,26 @@ export const formatSeconds = (seconds: number): string => {
 
 /** The summary for people, a line per figure. */
 export const formatSummary = (summary: Summary): string[] => {
-  const { testAccuracy, testLoss, bitsPerByte, bytesSentPerRank, denseBytesPerRank: dense } = summary;
+  const { testAccuracy, testLoss, bitsPerByte, bitsPerToken, perplexity, bytesSentPerRank, denseBytesPerRank: dense } = summary;
   const ratio = bytesSentPerRank > 0 && dense > 0 ? ` (${(dense / bytesSentPerRank).toFixed(1)} × less)` : "";
   const rows: [string, string][] = [
     ...(testAccuracy === undefined ? [] : [["test accuracy", `${(testAccuracy * 100).toFixed(2)} %`] as [string, string]]),
-    ["test loss", `${testLoss.toFixed(4)} nats`],
+    ["test loss", `${testLoss.toFixed(4)}${testAccuracy === undefined && perplexity === undefined ? "" : " nats"}`],
     ...(bitsPerByte === undefined ? [] : [["bits per byte", bitsPerByte.toFixed(4)] as [string, string]]),
+    ...(bitsPerToken === undefined ? [] : [["bits per token", bitsPerToken.toFixed(4)] as [string, string]]),
+    ...(perplexity === undefined
+      ? []
+      : [["perplexity", `${perplexity.toFixed(2)}: as unsure as a guess among so many`] as [string, string]]),
     ["backend", summary.backend],
     ...(summary.skippedSteps === undefined ? [] : [["skipped steps", String(summary.skippedSteps)] as [string, string]]),
     ["speed", `${Math.round(summary.samplesPerSecond)} samples/s`],
     ...(summary.exposedShare === undefined
       ? []
       : [
-          ["exposed", `${(summary.exposedShare * 100).toFixed(1)} % of the time of steps was spent waiting for collectives`] as [
-            string,
-            string,
-          ],
+          [
+            "exposed",
+            `${(summary.exposedShare * 100).toFixed(1)} % of the time went to communication that computation did not hide: waiting for other ranks' gradients`,
+          ] as [string, string],
         ]),
     ["sent per rank", `${formatBytes(bytesSentPerRank)}, dense all-reduce: ${formatBytes(dense)}${ratio}`],
     ["peak memory", formatBytes(summary.peakMemoryBytes)],

@@ -13,6 +13,7 @@ import type { StopSignal } from "./stop-signal.ts";
 import type { WaitClock } from "./timed-communicator.ts";
 import { dataAxis, type DeviceState, type Parts } from "./train-state.ts";
 import { finiteNames } from "./train-step.ts";
+import { readFigures, type UpdateFigures } from "./update-figures.ts";
 
 export interface LoopInput {
   readonly job: Job;
@@ -40,8 +41,14 @@ export interface LoopEvents {
     readonly seconds: number;
     /** Of those, spent waiting for collectives. */
     readonly exposedSeconds: number;
+    /** Payload that this rank has sent during the step. */
+    readonly bytesSent: number;
     readonly skipped: boolean;
+    /** Of the update that this step has made, but where it is made in the next one. */
+    readonly update?: UpdateFigures | undefined;
   }): void;
+  /** With `overlap: dear`: the update of a step was made, in the step after it or before the state was used otherwise. */
+  updated(step: number, update: UpdateFigures): void;
   /** Resolves once the state may change again; what was copied of it is written beside the next steps. Throws what an earlier save failed with. */
   save(state: DeviceState, step: number): Promise<void>;
   /** Resolves once all that was saved is written. */
@@ -70,7 +77,9 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
   let tuner = makeTuner(job, agree);
   const names = finiteNames(initial.params);
   const checkEvery = job.replicas.checkEverySteps;
-  const requireReplicas = checkEvery === 0 ? undefined : replicaCheck(backend, communicators[dataAxis]!);
+  const isDeferred = job.overlap === "dear";
+  const world = communicators[dataAxis]!;
+  const requireReplicas = checkEvery === 0 ? undefined : replicaCheck(backend, world);
   const read = async (array: DeviceArray): Promise<number[]> => {
     const values = (await backend.download(array)).toNumbers();
     backend.free(array);
@@ -81,10 +90,18 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
   let done = firstStep;
   let saved = firstStep;
   let settled = -1;
+  const tellUpdate = async (step: number, update: DeviceArray): Promise<void> => {
+    const figures = readFigures(await read(update));
+    if (figures !== undefined) events.updated(step, figures);
+  };
   // Once after a step, whoever asks: settling is a collective, and of ranks that learn of a stop at different moments one evaluates before it
   // saves and another only saves.
   const settle = async (): Promise<void> => {
-    if (settled !== done) state = await steps.settle(state);
+    if (settled !== done) {
+      const result = await steps.settle(state);
+      state = result.state;
+      if (result.update !== undefined) await tellUpdate(done, result.update);
+    }
     settled = done;
   };
   const save = async (): Promise<void> => {
@@ -123,9 +140,17 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
       const { batch, position } = await spanned(tracer, { name: "next batch", track: "data" }, () => prefetcher.next());
       if (input.beforeStep !== undefined) state = await input.beforeStep(done + 1, state);
       const waitedBefore = waitClock.seconds;
+      const sentBefore = world.bytesSent();
       const result = await steps.run(done, state, batch);
       state = result.state;
-      const [[loss], finite, [skipped]] = await Promise.all([read(result.loss), read(result.finite), read(result.skipped)]);
+      const [[loss], finite, [skipped], figures] = await Promise.all([
+        read(result.loss),
+        read(result.finite),
+        read(result.skipped),
+        read(result.update),
+      ]);
+      const update = readFigures(figures);
+      if (update !== undefined && isDeferred) events.updated(done, update);
       const bad = finite.indexOf(0);
       if (bad >= 0) {
         throw new NonFiniteError(
@@ -142,10 +167,22 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
         endSeconds: tracer.now(),
         args: { exposedMilliseconds: exposedSeconds * 1000 },
       });
-      events.stepped({ step: done, position, loss: loss!, seconds, exposedSeconds, skipped: skipped === 1 });
+      events.stepped({
+        step: done,
+        position,
+        loss: loss!,
+        seconds,
+        exposedSeconds,
+        bytesSent: world.bytesSent() - sentBefore,
+        skipped: skipped === 1,
+        ...(!isDeferred && { update }),
+      });
       if (done % checkEvery === 0) await requireReplicas?.(state, done); // NaN where never
       const bucketBytes = await tuner?.stepped(seconds);
-      if (bucketBytes !== undefined) state = await steps.rebucket(state, sizedBuckets(state.params, bucketBytes, job.overlap));
+      if (bucketBytes !== undefined) {
+        await settle();
+        state = await steps.rebucket(state, sizedBuckets(state.params, bucketBytes, job.overlap));
+      }
       if (tuner?.remark !== undefined) {
         events.remark(tuner.remark);
         tuner = undefined;

@@ -16,7 +16,7 @@ import {
   trace,
   zerosLike,
 } from "@skein/tensor-core";
-import { buildLossScale, buildOptimizer } from "./build.ts";
+import { buildLearningRateOf, buildLossScale, buildOptimizer } from "./build.ts";
 import { acrossHostsAxis, buildBuckets, buildCompression, insideHostsAxis } from "./build-exchange.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Job, OverlapName, PrioritiesName } from "./job.ts";
@@ -48,6 +48,8 @@ export interface TrainState<Leaf> {
 export interface Parts {
   readonly model: Model;
   readonly optimizer: GradientTransformation<unknown>;
+  /** The learning rate of the next update, by the optimizer's state; traced. */
+  readonly learningRateOf: (optimizerState: unknown) => Tensor;
   /** By the number of the step; all keep the same state. */
   readonly compressorAt: (step: number) => Aggregator;
   readonly buckets: BucketPlan;
@@ -89,6 +91,7 @@ export const buildParts = (job: Job, model: Model, totalSteps: number, plan?: Ex
   return {
     model,
     optimizer: buildOptimizer(job, totalSteps),
+    learningRateOf: buildLearningRateOf(job, totalSteps),
     compressorAt: buildCompression(job.compression, plan),
     buckets,
     overlap: job.overlap,

@@ -21,6 +21,7 @@ import {
 } from "@skein/tensor-core";
 import { exchangeOptions, lossAndGradients, type TrainStep } from "./loss-and-gradients.ts";
 import type { Parts, TrainState } from "./train-state.ts";
+import { noUpdate, updateFigures } from "./update-figures.ts";
 
 /**
  * One training step, from a batch to updated parameters. Traced.
@@ -45,16 +46,18 @@ export const wholeStep =
         residuals,
         step: add(state.step, 1),
       };
+      const update = updateFigures(parts, mean, state.optimizer);
       const finite = stack([loss, ...flattenTree<Tensor>(mean).leaves].map((tensor) => all(isFinite(tensor))));
       const sound = all(finite);
       const kept = zipTrees((after: Tensor, before: Tensor) => where(sound, after, before), next, state);
-      if (lossScale === undefined) return { state: kept, loss, finite, skipped: full([], 0, "bool") };
+      if (lossScale === undefined) return { state: kept, loss, finite, update, skipped: full([], 0, "bool") };
       const skipped = logicalAnd(slice(finite, [0], [1]), logicalAnd(logicalNot(sound), greater(scaling.scale, lossScale.minimum)));
       return {
         // A step that is passed over is done all the same: the next one draws other samples.
         state: { ...kept, lossScale: lossScale.update(scaling, sound), step: next.step },
         loss,
         finite: logicalOr(finite, skipped),
+        update: where(reshape(skipped, []), full([2], noUpdate), update),
         skipped: reshape(skipped, []),
       };
     });

@@ -114,6 +114,8 @@ export interface Line {
   readonly step: number;
   readonly loss: number;
   readonly accuracy: number;
+  readonly gradientNorm?: number;
+  readonly learningRate?: number;
 }
 
 export const metricLines = (output: string): Line[] =>
@@ -131,6 +133,12 @@ export const checkpointNames = (output: string): string[] => {
   const folder = join(output, "checkpoints");
   return existsSync(folder) ? readdirSync(folder).sort() : [];
 };
+
+/** What is told of the update of each step, in order of steps: with it, or by itself. */
+export const updatesTold = (output: string): { readonly step: number; readonly gradientNorm: number; readonly learningRate: number }[] =>
+  metricLines(output).flatMap(({ step, gradientNorm, learningRate }) =>
+    gradientNorm === undefined || learningRate === undefined ? [] : [{ step, gradientNorm, learningRate }],
+  );
 
 /** The tensors of a checkpoint's files, as they lie on disk. */
 export const checkpointBytes = (output: string, step: number): Record<string, string> => {

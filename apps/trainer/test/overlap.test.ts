@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { jobFolder, skeinTrain, stepLosses } from "./cli.ts";
+import { jobFolder, skeinTrain, stepLosses, updatesTold } from "./cli.ts";
 import { expectSoundTrace } from "./trace-rules.ts";
 
 let folder: string;
@@ -32,6 +32,7 @@ describe("when and how gradients travel does not change what is learnt", () => {
   let plain: Awaited<ReturnType<typeof run>>;
   beforeAll(async () => {
     plain = await run("plain", ...dense);
+    expect(updatesTold(join(folder, "plain")).map(({ step }) => step)).toEqual(plain.losses.map((_, i) => i + 1));
   });
 
   test.each([
@@ -48,6 +49,7 @@ describe("when and how gradients travel does not change what is learnt", () => {
   ])("%s", async (name, settings) => {
     const other = await run(name, ...dense, ...settings.flatMap((setting) => ["--set", setting]));
     expect(other.losses).toEqual(plain.losses);
+    expect(updatesTold(join(folder, name))).toEqual(updatesTold(join(folder, "plain")));
     expect(other.saved.equals(plain.saved)).toBe(true);
   });
 });

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { checkpointNames, jobFolder, metricLines, skeinTrain, stepLosses, updatesTold } from "./cli.ts";
 import { expectSoundTrace, spansOn } from "./trace-rules.ts";
-import { checkpointNames, jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
 
 let folder: string;
 let remove: () => void;
@@ -49,6 +49,10 @@ test("a run learns, and leaves metrics, events, checkpoints and a summary", asyn
   expect(lines.filter(({ type }) => type === "step").map(({ step }) => step)).toEqual(Array.from({ length: 30 }, (_, i) => i + 1));
   const evaluations = lines.filter(({ type }) => type === "evaluation");
   expect(evaluations.map(({ step }) => step)).toEqual([20, 30]);
+  expect(lines[0]).toMatchObject({ type: "step", step: 1, epoch: 1, bytesSent: sentPerStep });
+  expect(lines.findLast(({ type }) => type === "step")).toMatchObject({ epoch: 2 });
+  for (const name of ["seconds", "samplesPerSecond", "residentBytes", "gradientNorm", "learningRate"])
+    expect(lines[0]).toHaveProperty(name);
   expect(evaluations.at(-1)!.accuracy).toBe(summary["testAccuracy"]);
   expect(Math.round((summary["testAccuracy"] as number) * 203)).toBeCloseTo((summary["testAccuracy"] as number) * 203, 9); // of 203 digits, padding left out
   const losses = stepLosses(output);
@@ -102,7 +106,7 @@ test("the same job gives the same losses, bit for bit; another seed does not", a
 });
 
 // Dense, so that both sum the same gradients; only the order of the f32 additions differs.
-test("2 ranks × 32 samples give the losses of 1 rank × 64, within 1e-4", async () => {
+test("2 ranks × 32 samples give the losses and gradient norms of 1 rank × 64, within 1e-4", async () => {
   const run = async (ranks: string): Promise<number[]> => {
     const { code, stderr } = await skeinTrain(
       folder,
@@ -119,11 +123,12 @@ test("2 ranks × 32 samples give the losses of 1 rank × 64, within 1e-4", async
     );
     expect(stderr).not.toContain("error");
     expect(code).toBe(0);
-    return stepLosses(join(folder, ranks));
+    const output = join(folder, ranks);
+    return [...stepLosses(output), ...updatesTold(output).map(({ gradientNorm }) => gradientNorm)];
   };
   const [alone, together] = [await run("1"), await run("2")];
-  expect(together).toHaveLength(30);
-  together.forEach((loss, i) => expect(Math.abs(loss - alone[i]!)).toBeLessThan(1e-4 * alone[i]!));
+  expect(together).toHaveLength(60);
+  together.forEach((value, i) => expect(Math.abs(value - alone[i]!)).toBeLessThan(1e-4 * alone[i]!));
 });
 
 test("--quiet says nothing but the summary", async () => {
@@ -145,8 +150,11 @@ test("a language model tells bits per byte", async () => {
   const { code, stdout, stderr } = await skeinTrain(folder, "run", "job.yaml", "--json", "--steps", "3", ...small);
   expect(stderr).toContain("learningRate.decay: cosine has no effect: the warm-up of 5 steps covers all 3 of the run");
   expect(code).toBe(0);
-  const summary = JSON.parse(stdout) as { testLoss: number; bitsPerByte: number; testAccuracy?: number };
+  const summary = JSON.parse(stdout) as { testLoss: number; bitsPerByte: number; perplexity: number; testAccuracy?: number };
   expect(summary.testAccuracy).toBeUndefined();
+  expect(stderr).toMatch(/step 3: test loss [\d.]+, [\d.]+ bits per byte, perplexity [\d.]+\n/);
+  expect(stderr).not.toContain("% right");
+  expect(Math.log2(summary.perplexity)).toBeCloseTo(summary.bitsPerByte, 9);
   expect(summary.bitsPerByte).toBeCloseTo(summary.testLoss / Math.log(2), 12);
   expect(summary.bitsPerByte).toBeGreaterThan(6); // three steps from uniform over 256 bytes
   expect(summary.bitsPerByte).toBeLessThan(8.2);

@@ -6,6 +6,7 @@ import { type Checkpoint, commitCheckpoint } from "../checkpoint.ts";
 import type { Manifest } from "../checkpoint-manifest.ts";
 import type { SavedFile } from "../checkpoint-part.ts";
 import type { EvaluationSums } from "../evaluate.ts";
+import { bitsOf, evaluationFigures, formatFigures } from "../evaluation-figures.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import type { Failures } from "./failures.ts";
 import { nodeFiles } from "../files.ts";
@@ -45,6 +46,8 @@ class Gathered<T> {
     return parts as T[];
   }
 }
+
+type StepMessage = Extract<RankMessage, { readonly type: "step" }>;
 
 /** Speed over the last steps, so that a pause does not haunt the display. */
 const speedWindow = 20;
@@ -94,6 +97,11 @@ export class Ledger {
         return failures.add(rank, message.error);
       case "step":
         return this.stepped(message);
+      case "updated": {
+        const { step, gradientNorm, learningRate } = message;
+        this.input.metrics.record({ type: "update", step, gradientNorm, learningRate });
+        return;
+      }
       case "evaluated": {
         const parts = this.evaluations.add(message.step, rank, message);
         if (parts !== undefined) this.evaluated(message.step, parts);
@@ -123,21 +131,7 @@ export class Ledger {
     }
   }
 
-  private stepped({
-    step,
-    epoch,
-    loss,
-    seconds,
-    exposedSeconds,
-    skipped,
-  }: {
-    readonly step: number;
-    readonly epoch: number;
-    readonly loss: number;
-    readonly seconds: number;
-    readonly exposedSeconds: number;
-    readonly skipped: boolean;
-  }): void {
+  private stepped({ step, epoch, loss, seconds, exposedSeconds, bytesSent, residentBytes, update, skipped }: StepMessage): void {
     const { prepared, metrics, progress } = this.input;
     this.step = step;
     this.trainSeconds += seconds;
@@ -155,23 +149,28 @@ export class Ledger {
       step,
       epoch,
       loss,
+      ...bitsOf(prepared.data.predicts, loss),
+      ...update,
+      seconds,
       samplesPerSecond: prepared.job.batch / seconds,
       exposedSeconds,
+      bytesSent,
+      residentBytes,
       ...(skipped && { skipped: 1 }),
     });
     if (skipped) {
       this.skipped++;
       progress.note(`step ${step}: gradients overflowed f16; the update was left out and the loss scale halved`);
     }
-    progress.update({ step, steps: prepared.totalSteps, epoch, loss, ...speed });
+    progress.update({ step, steps: prepared.totalSteps, epoch, loss, ...bitsOf(prepared.data.predicts, loss), ...speed });
   }
 
   private evaluated(step: number, parts: readonly EvaluationSums[]): void {
     const total = (name: keyof EvaluationSums): number => parts.reduce((sum, part) => sum + part[name], 0);
     this.evaluation = { correct: total("correct"), lossSum: total("lossSum"), count: total("count") };
-    const { loss, accuracy } = figures(this.evaluation);
-    this.input.metrics.record({ type: "evaluation", step, loss, accuracy });
-    this.input.progress.note(`step ${step}: test loss ${loss.toFixed(4)}, ${(accuracy * 100).toFixed(2)} % right`);
+    const figures = evaluationFigures(this.input.prepared.data.predicts, this.evaluation);
+    this.input.metrics.record({ type: "evaluation", step, ...figures });
+    this.input.progress.note(`step ${step}: ${formatFigures(figures)}`);
   }
 
   private saved(step: number, files: readonly SavedFile[]): void {
@@ -199,13 +198,12 @@ export class Ledger {
 
   summary(): Summary {
     const { prepared, output } = this.input;
-    const { loss, accuracy } = figures(this.evaluation!);
+    const { loss, accuracy, ...ofText } = evaluationFigures(prepared.data.predicts, this.evaluation!);
     const steps = this.step - this.firstStep;
-    const predictsBytes = prepared.data.predicts === "bytes";
     return {
-      ...(predictsBytes ? {} : { testAccuracy: accuracy }),
+      ...(accuracy === undefined ? {} : { testAccuracy: accuracy }),
       testLoss: loss,
-      ...(predictsBytes ? { bitsPerByte: loss / Math.LN2 } : {}),
+      ...ofText,
       backend: prepared.job.backend as BackendName,
       ...(prepared.job.precision.kind === "f32" ? {} : { skippedSteps: this.skipped }),
       samplesPerSecond: steps === 0 ? 0 : (steps * prepared.job.batch) / this.trainSeconds,
@@ -218,8 +216,3 @@ export class Ledger {
     };
   }
 }
-
-const figures = ({ correct, lossSum, count }: EvaluationSums): { readonly loss: number; readonly accuracy: number } => ({
-  loss: lossSum / count,
-  accuracy: correct / count,
-});

@@ -1,0 +1,43 @@
+import type { EvaluationSums } from "./evaluate.ts";
+import type { Prediction } from "./modules/task.ts";
+
+/** How well a model answers: the loss, and what it means for what is predicted. */
+export interface EvaluationFigures {
+  /** Mean over the held-out samples: nats, but of values whatever the model's loss is. */
+  readonly loss: number;
+  /** Right answers, 0 to 1; of classes. */
+  readonly accuracy?: number;
+  /** `loss / ln 2`, and `exp(loss)`: among how many equally likely ones the model would have to guess; of bytes and of tokens. */
+  readonly bitsPerByte?: number;
+  readonly bitsPerToken?: number;
+  readonly perplexity?: number;
+}
+
+/** A loss in bits, where text is predicted. */
+export const bitsOf = (predicts: Prediction, loss: number): Pick<EvaluationFigures, "bitsPerByte" | "bitsPerToken"> => {
+  if (predicts === "bytes") return { bitsPerByte: loss / Math.LN2 };
+  return predicts === "tokens" ? { bitsPerToken: loss / Math.LN2 } : {};
+};
+
+export const evaluationFigures = (predicts: Prediction, { correct, lossSum, count }: EvaluationSums): EvaluationFigures => {
+  const loss = lossSum / count;
+  switch (predicts) {
+    case "classes":
+      return { loss, accuracy: correct / count };
+    case "values":
+      return { loss };
+    case "bytes":
+    case "tokens":
+      return { loss, ...bitsOf(predicts, loss), perplexity: Math.exp(loss) };
+  }
+};
+
+/** For people: `test loss 0.0432, 98.60 % right`. */
+export const formatFigures = ({ loss, accuracy, bitsPerByte, bitsPerToken, perplexity }: EvaluationFigures): string =>
+  [
+    `test loss ${loss.toFixed(4)}`,
+    ...(accuracy === undefined ? [] : [`${(accuracy * 100).toFixed(2)} % right`]),
+    ...(bitsPerByte === undefined ? [] : [`${bitsPerByte.toFixed(3)} bits per byte`]),
+    ...(bitsPerToken === undefined ? [] : [`${bitsPerToken.toFixed(3)} bits per token`]),
+    ...(perplexity === undefined ? [] : [`perplexity ${perplexity.toFixed(2)}`]),
+  ].join(", ");
