@@ -46,6 +46,9 @@ test("on a terminal: a bar in one line; when quiet: nothing", () => {
   expect(text).toContain("████████░░░░░░░░░░░░░░░░░░░░░░");
   expect(text).toContain("step  5/20");
   expect(text).not.toContain("step  6/20");
+  const sizeless = fakeStream(true);
+  makeProgress({ stream: Object.assign(sizeless.stream, { columns: 0 }), quiet: false }).update(standing);
+  expect(sizeless.written).toEqual(["step  5/20  epoch 1  loss 1.2500  2000 samples/s  1:01 left\n"]);
   const quiet = fakeStream(true);
   makeProgress({ stream: quiet.stream, quiet: true }).update(standing);
   expect(quiet.written).toEqual([]);

@@ -93,6 +93,8 @@ export const makeProgress = ({
   readonly clock?: () => number;
 }): Progress => {
   if (quiet) return { update: () => {}, note: () => {}, close: () => {} };
-  const progress = stream.isTTY ? terminalProgress(stream, clock) : plainProgress((line) => void stream.write(`${line}\n`), clock);
+  // A terminal without a size, such as that of a recorder, has no room for a line that redraws itself.
+  const progress =
+    stream.isTTY && stream.columns !== 0 ? terminalProgress(stream, clock) : plainProgress((line) => void stream.write(`${line}\n`), clock);
   return { ...progress, note: (line) => progress.note(asTyped(line)) };
 };
