@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Plain JavaScript, so that an old Node comes as far as the line that says what it lacks. It starts the source where that is, in a clone of the
-// repository, and what was built of it in an installed package.
+// repository, and what was built of it in an installed package. `package.json` beside it is what the root depends on, for `pnpm exec skein-train`: turbo counts
+// packages of the workspace that the root depends on among the inputs of every task, and each change to any of them would have WebAssembly built again.
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 

@@ -96,6 +96,16 @@ export const requireReplaceable = (path: string, option: string): void => {
   }
 };
 
+/** @throws ConfigError where a file cannot be put in this place, even when the folders above it are made. Leaves those that it has made. */
+export const requireNewFile = (path: string, option: string): void => {
+  try {
+    makeFolders(dirname(path));
+  } catch (error) {
+    throw explainPlace(error, `${option} ${path}`, "name a file in a folder that you may write to");
+  }
+  requireReplaceable(path, option);
+};
+
 /** @throws ConfigError where nothing can be written in a folder, or in those of the files and folders that are there. @param what names option and path. */
 export const requireFolder = (
   folder: string,

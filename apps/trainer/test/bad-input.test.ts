@@ -94,7 +94,17 @@ describe("bad input ends with exit code 2, one line, no stack trace, and nothing
     [
       "certificates that cannot be written",
       ["certs", "init", "--ranks", "2", "--output", "/proc/certs"],
-      "--output /proc/certs: cannot be written (ENOENT: ",
+      "/proc/certs: cannot be written (ENOENT: ",
+    ],
+    [
+      "an authority that cannot be kept",
+      ["certs", "init", "--ranks", "2", "--output", "certs", "--keep-authority", "/proc/a.pem"],
+      "/proc/a.pem: cannot be written (ENOENT: ",
+    ],
+    [
+      "an MPI addon that cannot be written",
+      ["mpi", "build", "--output", "/proc/a/mpi.node"],
+      "--output /proc/a/mpi.node: cannot be written",
     ],
     ["a fault of a hostile file", ["run", "bomb.yaml"], "bomb.yaml:31:3: no valid YAML: Unresolved alias"],
     [

@@ -125,6 +125,7 @@ const writeNew = (folder: string, files: readonly { readonly path: string; reado
   } catch (error) {
     for (const path of written) rmSync(path, { force: true });
     removeEmpty(made);
-    throw explainPlace(error, `--output ${folder}`, "name a folder that you may write to");
+    const { path = folder } = error as NodeJS.ErrnoException;
+    throw explainPlace(error, path, "name another place with --output, or --keep-authority");
   }
 };

@@ -1,6 +1,7 @@
 import { buildMpiAddon } from "@skein/mpi/node";
 import type { Command } from "commander";
 import { exitCodes } from "../errors.ts";
+import { requireNewFile } from "../places.ts";
 
 interface BuildCommandOptions {
   readonly compiler?: string;
@@ -26,6 +27,7 @@ export const addMpiCommand = (program: Command, finish: (code: number) => void):
       "\nExamples:\n  skein-train mpi build\n  skein-train mpi build --compiler mpicxx.mpich\n  skein-train mpi build --output /shared/skein-mpi.node   # for hosts that do not share your home",
     )
     .action(async ({ compiler, output, json }: BuildCommandOptions) => {
+      if (output !== undefined) requireNewFile(output, "--output");
       const built = await buildMpiAddon({ ...(compiler !== undefined && { compiler }), ...(output !== undefined && { output }) });
       process.stdout.write(
         json === true
