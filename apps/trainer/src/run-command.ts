@@ -25,8 +25,8 @@ const execute = async (run: Pick<JobRun, "job" | "host" | "maxRestarts" | "outpu
   const heedSignals = (): void => {
     release = onInterrupt((signal) => {
       cause = signal;
+      if (!interruption.endsAtOnce) progress.note("stopping after this step and saving; once more to exit at once");
       interruption.request();
-      progress.note("stopping after this step and saving; once more to exit at once");
     });
   };
   try {
@@ -66,7 +66,10 @@ const execute = async (run: Pick<JobRun, "job" | "host" | "maxRestarts" | "outpu
 export const runCommand = async (file: string, options: RunOptions): Promise<number> => {
   const job = await loadJob(file, overridesOf(options));
   const place = launchedPlace(job, process.env);
-  if (place !== undefined && place.process > 0) return takeLaunchedPart(place);
+  if (place !== undefined && place.process > 0)
+    return takeLaunchedPart(place, (line) => {
+      if (options.quiet !== true) process.stderr.write(`${line}\n`);
+    });
   // Who started the processes of a run must start them again.
   const where = place === undefined ? { host: localHost(job) } : { host: launchedHost(place), maxRestarts: 0 };
   const start = options.resumeIfPossible === true ? "from checkpoint if possible" : "anew";

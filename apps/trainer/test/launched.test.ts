@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { checkpointNames, freePort, jobFolder, type Running, skeinTrain, startRank, startWith, stepLosses, until } from "./cli.ts";
 import { expectDone, expectSameEnd, expectTold } from "./run-ends.ts";
 
@@ -35,7 +35,8 @@ test("two processes train together, and only that of rank 0 speaks", async () =>
   const ranks = await launch();
   const ended = await Promise.all(ranks.map((rank) => rank.ended));
   expect(ended.map(({ code }) => code)).toEqual([0, 0]);
-  expect([ended[1]!.stdout, ended[1]!.stderr]).toEqual(["", ""]);
+  const words = ended[1]!.stderr.replaceAll(/^rank 1: (waiting for|joined at|still linking with) .*\n/gm, ""); // where the other is slow to come
+  expect([ended[1]!.stdout, words]).toEqual(["", ""]);
   expect(ended[0]!.stdout).toContain("test accuracy");
   expectSame();
 });
@@ -89,6 +90,33 @@ test.each([1, 2, 3])("SIGTERM to all ranks, at moments %i, saves once, and all e
   const again = await Promise.all((await launch()).map((rank) => rank.ended));
   expectDone(again);
   expectSame();
+});
+
+describe("a process whose run is not complete", () => {
+  /** Told, and left nothing. */
+  const expectLeft = async (running: Running, signal: "SIGINT" | "SIGTERM", line: RegExp): Promise<void> => {
+    running.child.kill(signal);
+    const { code, stderr } = await running.ended;
+    expect(code).toBe(signal === "SIGINT" ? 130 : 143);
+    expect(stderr.split("\n").at(-2)).toMatch(line);
+    expect(stderr).not.toMatch(/stopping after this step|^\s+at /m);
+    expect(existsSync(join(folder, "run"))).toBe(false);
+  };
+  const args = ["--transport", "tcp", "--output", "run"];
+
+  test("says for whom it waits and where, and ends at once when it is asked to: rank 0", async () => {
+    const port = await freePort();
+    const host = startRank({ folder, port, rank: 0, args });
+    await until(host, () => host.stderr().includes(`waiting for rank 1 of 2 to join at 127.0.0.1:${port}; giving up in `));
+    await expectLeft(host, "SIGINT", /^stopped before all ranks had joined; nothing was trained$/);
+  });
+
+  test("says for whom it waits and where, and ends at once when it is asked to: rank 1", async () => {
+    const port = await freePort();
+    const other = startRank({ folder, port, rank: 1, args });
+    await until(other, () => other.stderr().includes(`rank 1: waiting for rank 0 at 127.0.0.1:${port} (connection refused`));
+    await expectLeft(other, "SIGTERM", /^rank 1 was asked to end before all ranks had joined$/);
+  });
 });
 
 test("a port that an earlier start still holds is told as what time can cure", async () => {

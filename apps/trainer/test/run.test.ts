@@ -81,8 +81,8 @@ test("a run learns, and leaves metrics, events, checkpoints and a summary", asyn
   const exchange = {
     operator: "all-gather",
     scope: "exchange-0",
-    shape: `u8[${payload}]`,
-    elements: payload,
+    shape: `u32[${payload / 4}]`,
+    elements: payload / 4,
     bytes: payload,
     resultBytes: 2 * payload,
   };

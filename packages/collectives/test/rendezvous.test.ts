@@ -214,6 +214,78 @@ describe("ranks that do not come", () => {
   });
 });
 
+describe("while ranks are waited for", () => {
+  const notice = { afterMilliseconds: 20, everyMilliseconds: 20 };
+
+  test("the coordinator names those that are missing, and says so anew when that changes, but never its own", async () => {
+    const { events, join, coordinator } = await host(4, { notice, ranks: [0] });
+    const told = (): string[] => events.filter(({ kind }) => kind === "waiting").map(({ message }) => message);
+    await until(() => told().length === 1);
+    const joining = [join([0]), join([2])];
+    await until(() => told().length === 2);
+    const where = `${coordinator.address.host}:${coordinator.address.port}`;
+    expect(told().map((line) => line.replace(/\d+ s$/, "… s"))).toEqual([
+      `waiting for ranks 1–3 of 4 to join at ${where}; giving up in … s`,
+      `waiting for ranks 1, 3 of 4 to join at ${where}; giving up in … s`,
+    ]);
+    await Promise.all([...joining, join([1, 3])]);
+  });
+
+  test("a process says for whom it waits, where, and what it has met with there; once it is let in, that others are missing", async () => {
+    const earlier = await host(1);
+    await earlier.coordinator.close();
+    const { address } = earlier.coordinator;
+    const where = `${address.host}:${address.port}`;
+    const lines: string[] = [];
+    const waiting = openMember(earlier.joining([0], { worldSize: 2, notice, onWaiting: (line) => lines.push(line) }));
+    await until(() => lines.length > 0 && lines.at(-1)!.includes("refused"));
+    expect(lines.at(-1)!.replace(/\d+ s/, "… s")).toBe(
+      `rank 0: waiting for rank 0 at ${where} (connection refused, as nobody listens there yet); trying for … s more`,
+    );
+    const { join } = await host(2, { port: address.port });
+    await until(() => lines.at(-1) === `rank 0: joined at ${where} and waiting for other ranks, which rank 0 names`);
+    await join([1]);
+    await (await waiting).close();
+  });
+
+  test("a process that is asked to end leaves at once, wherever it is", async () => {
+    const { coordinator, joining, events } = await host(3);
+    const closed = await host(1);
+    await closed.coordinator.close();
+    const [seeking, seated] = [new AbortController(), new AbortController()];
+    const sought = failureOf(openMember(closed.joining([0], { signal: seeking.signal })));
+    const sat = failureOf(openMember(joining([1], { signal: seated.signal })));
+    const other = failureOf(openMember(joining([0])));
+    await until(() => events.filter(({ kind }) => kind === "joined").length === 2);
+    seeking.abort();
+    seated.abort();
+    for (const [leaving, rank] of [
+      [sought, 0],
+      [sat, 1],
+    ] as const)
+      expect(await leaving).toMatchObject({
+        code: "rendezvous-stopped",
+        message: `rank ${rank} was asked to end before all ranks had joined`,
+      });
+    // All hear of it, and none looks for a fault.
+    for (const error of await Promise.all([other, failureOf(coordinator.ready)]))
+      expect(error).toMatchObject({
+        code: "rendezvous-stopped",
+        message: "the run was stopped before rank 2 of 3 had joined: rank 1 was asked to end",
+      });
+  });
+
+  test("a coordinator that is asked to end tells those that have joined", async () => {
+    const { coordinator, join, events } = await host(2);
+    const waiting = failureOf(join([1]));
+    await until(() => events.some(({ kind }) => kind === "joined"));
+    await coordinator.close("the host of the run was asked to end");
+    const message = "the run was stopped before rank 0 of 2 had joined: the host of the run was asked to end";
+    for (const error of await Promise.all([waiting, failureOf(coordinator.ready)]))
+      expect(error).toMatchObject({ code: "rendezvous-stopped", message });
+  });
+});
+
 describe("off loopback without TLS", () => {
   test("a coordinator does not listen and a process does not join, unless told to", async () => {
     for (const address of ["0.0.0.0", "::", "10.1.2.3", "node-1.cluster"]) {

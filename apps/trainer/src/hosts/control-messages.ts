@@ -17,6 +17,8 @@ export type HostMessage =
 /** What they tell the host. */
 export type MemberMessage =
   | { readonly type: "rank"; readonly rank: number; readonly message: RankMessage }
+  /** The ranks of this process are linked with all others, and have work. */
+  | { readonly type: "started" }
   | { readonly type: "begun"; readonly step: number }
   /** This process was asked to end: let the run save and stop. */
   | { readonly type: "interrupt" };

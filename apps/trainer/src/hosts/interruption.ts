@@ -2,9 +2,15 @@
 export class Interruption {
   private asked = false;
   private listener: (() => void) | undefined;
+  private ends = false;
 
   get requested(): boolean {
     return this.asked;
+  }
+
+  /** Whether the run ends at once when it is asked to, since no step has begun that could be finished and saved. */
+  get endsAtOnce(): boolean {
+    return this.ends;
   }
 
   request(): void {
@@ -13,9 +19,10 @@ export class Interruption {
     this.listener?.();
   }
 
-  /** Call `listener` once a stop is requested, at once if it is already. One listener at a time; `undefined` ends it. */
-  listen(listener: (() => void) | undefined): void {
+  /** Call `listener` once a stop is requested, at once if it is already. One listener at a time; `undefined` ends it. @param endsAtOnce whether the listener does so. */
+  listen(listener: (() => void) | undefined, { endsAtOnce = false }: { readonly endsAtOnce?: boolean } = {}): void {
     this.listener = listener;
+    this.ends = endsAtOnce;
     if (this.asked) listener?.();
   }
 }

@@ -2,9 +2,9 @@ import { hostname } from "node:os";
 import { isLoopback, type JoinOptions, readTlsIdentity } from "@skein/collectives/node";
 import { coordinatorFiles } from "../certificates/certificate-folder.ts";
 import type { Ending } from "./control-messages.ts";
-import { ConfigError, exitCodes } from "../errors.ts";
+import { ConfigError, describeError, exitCodes } from "../errors.ts";
 import { Interruption } from "./interruption.ts";
-import { onInterrupt } from "../interrupts.ts";
+import { exitCodeOfSignal, onInterrupt, type StopCause } from "../interrupts.ts";
 import type { Job } from "../job.ts";
 import { coordinatorVariable, secretVariable } from "../launch-targets/rank-command.ts";
 import { type MemberOptions, takePart } from "../members/take-part.ts";
@@ -110,30 +110,54 @@ export const launchedHost = (place: LaunchedPlace): RankHost => {
     start: ({ attempt: { prepared }, coordinator: address, secret: proof }) => {
       // Others reach this machine by its name; this process by what it listens on.
       const reach = listen === "0.0.0.0" ? (coordinator?.host ?? hostname()) : address.host;
-      const part = takePart({ ...memberOptions(place, { address: { host: reach, port: address.port }, secret: proof }), prepared });
+      const over = new AbortController();
+      const hosted = { address: { host: reach, port: address.port }, secret: proof };
+      const part = takePart({ ...memberOptions(place, hosted), prepared, signal: over.signal });
       const lost = new Promise<{ ranks: readonly number[]; reason: string }>((resolve) => {
         part.catch((error: Error) => resolve({ ranks, reason: error.message }));
       });
       return Promise.resolve({
         lost,
-        end: () =>
-          part.then(
+        end: (atOnce) => {
+          if (atOnce) over.abort();
+          return part.then(
             () => undefined,
             () => undefined,
-          ),
+          );
+        },
       });
     },
   });
 };
 
-const codeOf: Readonly<Record<Ending, number>> = { finished: exitCodes.ok, stopped: exitCodes.terminated, failed: exitCodes.failure };
+const codeOf = (ending: Ending, cause: StopCause | undefined): number => {
+  if (ending === "stopped") return exitCodeOfSignal(cause ?? "SIGTERM");
+  return ending === "finished" ? exitCodes.ok : exitCodes.failure;
+};
 
-/** Take part in a run that the process of rank 0 hosts. @returns the exit code. */
-export const takeLaunchedPart = async (place: LaunchedPlace): Promise<number> => {
+/** Codes of a run that was stopped before its ranks had begun. */
+const stoppedEarly: ReadonlySet<string> = new Set(["rendezvous-stopped", "interrupted"]);
+
+/**
+ * Take part in a run that the process of rank 0 hosts.
+ *
+ * @param say tells people of this process for whom it waits.
+ * @returns the exit code.
+ */
+export const takeLaunchedPart = async (place: LaunchedPlace, say: (line: string) => void): Promise<number> => {
   const interruption = new Interruption();
-  const release = onInterrupt(() => interruption.request());
+  let cause: StopCause | undefined;
+  const release = onInterrupt((signal) => {
+    cause = signal;
+    interruption.request();
+  });
   try {
-    return codeOf[await takePart({ ...memberOptions(place, undefined), interruption, hostRanks: [0] })];
+    return codeOf(await takePart({ ...memberOptions(place, undefined), interruption, hostRanks: [0], onWaiting: say }), cause);
+  } catch (error) {
+    const { code, message } = describeError(error);
+    if (!stoppedEarly.has(code)) throw error;
+    process.stderr.write(`${message}\n`);
+    return codeOf("stopped", cause);
   } finally {
     release();
   }

@@ -8,15 +8,18 @@ import { startLocalProcesses } from "./start-processes.ts";
 import { startMpirun } from "./start-mpirun.ts";
 import { threadHost } from "./thread-host.ts";
 
+/** Processes that are started here come by themselves, and if one ends that is seen: a word on the wait only where it is long. */
+const noticeOfOwn = { afterMilliseconds: 10_000, everyMilliseconds: 10_000 };
+
 /** Where the ranks of a job run when this process starts them itself: all on this machine. */
 export const localHost = (job: Job): RankHost => {
   switch (job.transport) {
     case "threads":
       return threadHost;
     case "tcp":
-      return processHost({ start: startLocalProcesses() });
+      return processHost({ start: startLocalProcesses(), rendezvous: { notice: noticeOfOwn } });
     case "mpi":
-      return processHost({ start: startMpirun });
+      return processHost({ start: startMpirun, rendezvous: { notice: noticeOfOwn } });
     case "tls": {
       const { certificates, ranksPerProcess } = job.network;
       if (certificates !== undefined)
@@ -33,4 +36,4 @@ export const localHost = (job: Job): RankHost => {
 };
 
 const tlsHost = (coordinator: TlsIdentity, identityOf: (ranks: readonly number[]) => TlsIdentity): RankHost =>
-  processHost({ start: startLocalProcesses(identityOf), rendezvous: { security: coordinator } });
+  processHost({ start: startLocalProcesses(identityOf), rendezvous: { security: coordinator, notice: noticeOfOwn } });

@@ -1,6 +1,6 @@
 import { type Coordinator, hostRendezvous, newSecret, type RendezvousOptions } from "@skein/collectives/node";
 import type { Ending, HostMessage, MemberMessage } from "./control-messages.ts";
-import { type ErrorReport, RevokedError, RunError } from "../errors.ts";
+import { describeError, type ErrorReport, RevokedError, RunError } from "../errors.ts";
 import { Failures } from "./failures.ts";
 import { worldOf } from "../members/job-world.ts";
 import { patienceOf } from "../members/patience.ts";
@@ -20,8 +20,8 @@ export interface LostProcess {
 export interface Processes {
   /** The first that ends before it was told to. */
   readonly lost: Promise<LostProcess>;
-  /** See them to their end; those that stay are killed. */
-  end(): Promise<void>;
+  /** See them to their end; those that stay are killed. @param atOnce they need not say or save anything more. */
+  end(atOnce: boolean): Promise<void>;
 }
 
 /** Begins the processes of a run; those that others begin need none. */
@@ -32,13 +32,16 @@ export type StartProcesses = (place: {
 }) => Promise<Processes>;
 
 export interface ProcessHostOptions {
-  readonly rendezvous?: Pick<RendezvousOptions, "host" | "port" | "security" | "insecure" | "ranks">;
+  readonly rendezvous?: Pick<RendezvousOptions, "host" | "port" | "security" | "insecure" | "ranks" | "notice">;
   readonly secret?: string;
   readonly start: StartProcesses;
 }
 
 /** How long the launcher may take to see how a process ended, after the coordinator has lost it. */
 const exitMilliseconds = 500;
+
+/** What happens while processes join that people should see. */
+const told: ReadonlySet<string> = new Set(["waiting", "refused", "dropped", "certificates"]);
 
 const hostAt = async (options: RendezvousOptions): Promise<Coordinator> => {
   try {
@@ -69,13 +72,15 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
       ...patienceOf(job),
       secret,
       onEvent: ({ kind, message }) => {
-        if ((kind !== "refused" && kind !== "dropped" && kind !== "certificates") || message === toldLast) return;
+        if (!told.has(kind) || message === toldLast) return;
         toldLast = message;
         note(message);
       },
     });
     const failures = new Failures();
+    const started = new Set<number>();
     const finished = new Set<number>();
+    let joined = false;
     let lastStep = 0;
     let announceFinished!: () => void;
     const allFinished = new Promise<void>((resolve) => {
@@ -97,10 +102,17 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
         else failures.addOwn(new RunError("process-lost", `rank ${ranks.join(", ")}: ${reason}`));
         for (const rank of ranks) coordinator.reportLost(rank, report?.message ?? reason);
       });
-      interruption.listen(() => failures.addOwn(new RunError("interrupted", "stopped before all ranks had joined; nothing was trained")));
-      const roster = await Promise.race([coordinator.ready, failures.first]);
+      const endAtOnce = (when: string) => (): void =>
+        failures.addOwn(new RunError("interrupted", `stopped before ${when}; nothing was trained`));
+      interruption.listen(endAtOnce("all ranks had joined"), { endsAtOnce: true });
+      const roster = await Promise.race([coordinator.ready, failures.first]).catch((error: unknown) => {
+        const { code, message } = describeError(error);
+        throw code === "rendezvous-stopped" ? new RunError("interrupted", message, { cause: error }) : error;
+      });
+      joined = true;
+      const numProcesses = new Set(roster.map((entry) => entry.process)).size;
       const stop = new StopRound({
-        processes: new Set(roster.map((entry) => entry.process)).size,
+        processes: numProcesses,
         leastStep: (assignment.resume?.step ?? 0) + 1,
         tell,
       });
@@ -113,6 +125,11 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
       });
       coordinator.onMessage(({ process, message }) => {
         const said = message as MemberMessage;
+        if (said.type === "started") {
+          started.add(process);
+          if (started.size === numProcesses) interruption.listen(() => stop.request());
+          return;
+        }
         if (said.type === "begun") return stop.answer(process, said.step);
         if (said.type === "interrupt") return interruption.request();
         ledger.take(said.rank, said.message, failures);
@@ -121,16 +138,19 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
         finished.add(said.rank);
         if (finished.size === job.ranks) announceFinished();
       });
+      interruption.listen(endAtOnce("all ranks were linked"), { endsAtOnce: true });
       tell({ type: "assign", assignment });
-      interruption.listen(() => stop.request());
       await Promise.race([allFinished.then(() => (failures.all.length > 0 ? failures.first : undefined)), failures.first]);
       // A stop that was asked for during the last step came too late: the run is done, and its processes must not be started again.
       ending = interruption.requested && lastStep < (attempt.prepared?.totalSteps ?? 0) ? "stopped" : "finished";
     } finally {
       ended = true;
+      const stoppedAtOnce = interruption.requested && interruption.endsAtOnce;
       interruption.listen(undefined);
-      tell({ type: "end", ending });
-      await processes?.end();
+      // Who has joined learns why the others will not; who has not is told by nobody.
+      if (joined) tell({ type: "end", ending: stoppedAtOnce ? "stopped" : ending });
+      else await coordinator.close(interruption.requested ? "the host of the run was asked to end" : undefined);
+      await processes?.end(ending === "failed" && started.size === 0);
       for (const { error } of failures.echoes) note(error.message.split("\n")[0]!);
       await coordinator.close();
       clearInterval(alive);

@@ -42,7 +42,8 @@ export const childProcesses = (children: readonly { readonly child: ChildProcess
   });
   return {
     lost,
-    end: async () => {
+    end: async (atOnce) => {
+      if (atOnce) for (const { child } of children) child.kill("SIGTERM");
       const timer = setTimeout(() => {
         for (const { child } of children) child.kill("SIGKILL");
       }, graceMilliseconds);

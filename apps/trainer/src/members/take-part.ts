@@ -1,4 +1,4 @@
-import { joinRendezvous, type JoinOptions } from "@skein/collectives/node";
+import { joinRendezvous, type JoinOptions, type Roster } from "@skein/collectives/node";
 import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels";
 import type { Ending, HostMessage, MemberMessage } from "../hosts/control-messages.ts";
 import type { Interruption } from "../hosts/interruption.ts";
@@ -14,6 +14,17 @@ import { prepare, type Prepared, withBackend } from "../prepare.ts";
 import { measuringRank, RankThreads, type RankWork, trainingRank } from "./rank-threads.ts";
 import { StopSignal } from "../stop-signal.ts";
 
+/** Making links takes milliseconds, unless somebody cannot be reached. */
+const slowLinkMilliseconds = 3000;
+
+/** Whom a process tries to reach. */
+const linkingLine = ({ network: { timeoutSeconds } }: Job, ranks: readonly number[], roster: Roster): string => {
+  const peers = roster.filter(({ rank }) => !ranks.includes(rank));
+  const shown = peers.slice(0, 4).map(({ rank, host, port }) => `rank ${rank} at ${host}:${port}`);
+  const more = peers.length > shown.length ? ` and ${peers.length - shown.length} more` : "";
+  return `rank ${ranks.join(", ")}: still linking with ${shown.join(", ")}${more}; what is not reached within ${timeoutSeconds} s is named`;
+};
+
 export interface MemberOptions {
   /** As this process knows it; the host must have the same. */
   readonly job: Job;
@@ -26,15 +37,20 @@ export interface MemberOptions {
   readonly rendezvous: (world: MemberWorld) => Promise<Pick<JoinOptions, "address" | "secret" | "security" | "insecure">>;
   /** Ranks of the process that hosts the run. Default: none, as a launcher has. */
   readonly hostRanks?: readonly number[];
-  /** Calls back when this process is asked to end. */
+  /** Calls back when this process is asked to end: before ranks have begun it does at once, later it asks the host to let the run save and stop. */
   readonly interruption?: Interruption;
+  /** Give the part up, where ranks have not begun. */
+  readonly signal?: AbortSignal;
+  /** Told, in a line, for whom this process waits until ranks begin, where that takes more than a moment. */
+  readonly onWaiting?: (line: string) => void;
 }
 
 /**
  * Take part in a run as one of its processes: join the rendezvous, run the ranks that the host assigns work to, and end when it says so.
  *
  * @returns how the run ended, as the host sees it.
- * @throws what keeps this process from taking part. Failures of ranks are told to the host, which decides what follows.
+ * @throws what keeps this process from taking part: RunError `interrupted` or RendezvousError `rendezvous-stopped` where it, or the run, was asked to end
+ * before ranks had begun. Failures of ranks are told to the host, which decides what follows.
  */
 export const takePart = async ({
   job,
@@ -42,9 +58,14 @@ export const takePart = async ({
   openWorld,
   rendezvous,
   interruption,
+  signal,
+  onWaiting,
   hostRanks = [],
   prepared,
 }: MemberOptions): Promise<Ending> => {
+  const left = new AbortController();
+  interruption?.listen(() => left.abort(), { endsAtOnce: true });
+  signal?.addEventListener("abort", () => left.abort());
   const build = await detectBuild();
   const module = await compileWasm(build);
   // Each thread with connections looks at the certificates' files; people are told once.
@@ -68,6 +89,8 @@ export const takePart = async ({
       ranks,
       addresses: world.addresses,
       onNote,
+      ...(onWaiting && { onWaiting }),
+      signal: left.signal,
     });
     const tell = (message: MemberMessage): void => void member.send(message);
     tellNote = (text) => tell({ type: "rank", rank: ranks[0]!, message: { type: "remark", text } });
@@ -76,8 +99,6 @@ export const takePart = async ({
       member.onLost(({ ranks: lost, reason, revoked }) => {
         for (const rank of lost) world.reportLost(rank, reason, revoked === true ? "revoked" : "lost");
       });
-      interruption?.listen(() => tell({ type: "interrupt" }));
-      await world.connect(member.roster);
       const workOf = async (assignment: Assignment, stop: StopSignal): Promise<RankWork> =>
         assignment.task === "train"
           ? trainingRank(assignment, withBackend(prepared ?? (await prepare(job)), assignment.job.backend), module, stop)
@@ -96,8 +117,26 @@ export const takePart = async ({
           ranks,
           take: (rank, message) => tell({ type: "rank", rank, message }),
         });
+      const linked = world.connect(member.roster);
+      const slow = setTimeout(() => {
+        const line = linkingLine(job, ranks, member.roster);
+        onWaiting?.(line);
+        tell({ type: "rank", rank: ranks[0]!, message: { type: "remark", text: line } });
+      }, slowLinkMilliseconds);
+      const reached = linked.then(
+        () => true,
+        () => false, // which ends this process, below
+      );
+      void reached.then(() => clearTimeout(slow));
       const ending = await new Promise<Ending>((resolve, reject) => {
         let stop: StopSignal | undefined;
+        const leave = (): void => {
+          if (interruption?.requested === true) tell({ type: "interrupt" });
+          reject(new RunError("interrupted", `rank ${ranks.join(", ")} was asked to end before ranks had begun; nothing was trained`));
+        };
+        left.signal.addEventListener("abort", leave);
+        if (left.signal.aborted) leave();
+        linked.catch(reject);
         member.onLost(({ ranks: lost, reason, revoked }) => {
           const cutOff = revoked === true && ranks.some((rank) => lost.includes(rank));
           // The coordinator is gone with the host, or hears this process no more: nobody is left to say "end".
@@ -114,9 +153,13 @@ export const takePart = async ({
             stop = signal;
             const seen = assignment.mark === undefined ? undefined : requireMark(nodeFiles, assignment.output, assignment.mark, ranks);
             Promise.resolve(seen)
-              .then(() => workOf(assignment, signal))
-              .then((work) => {
-                if (!over) threads = startRanks(work);
+              .then(() => Promise.all([workOf(assignment, signal), reached]))
+              .then(([work, areLinked]) => {
+                if (over || !areLinked) return;
+                left.signal.removeEventListener("abort", leave);
+                interruption?.listen(() => tell({ type: "interrupt" }));
+                threads = startRanks(work);
+                tell({ type: "started" });
               })
               .catch((error: unknown) => tell({ type: "rank", rank: ranks[0]!, message: { type: "failed", error: describeError(error) } }));
           } else if (said.type === "stop") tell({ type: "begun", step: stop?.request() ?? 0 });
@@ -125,6 +168,7 @@ export const takePart = async ({
         });
       }).finally(() => {
         over = true;
+        clearTimeout(slow);
       });
       await threads?.end();
       return ending;

@@ -15,10 +15,15 @@ export interface Loss {
   readonly revoked?: boolean | undefined;
 }
 
+const incompleteCodes = ["rendezvous-timeout", "rendezvous-failed", "rendezvous-stopped"] as const;
+
+/** Why a world will not be complete: ranks did not come in time, one was lost, or somebody wants the run to stop. */
+export type IncompleteCode = (typeof incompleteCodes)[number];
+
 /** What a coordinator tells a member. */
 export type Announcement =
   | { readonly kind: "complete"; readonly roster: Roster; readonly process: number; readonly coordinatorRanks: readonly number[] }
-  | { readonly kind: "incomplete"; readonly code: "rendezvous-timeout" | "rendezvous-failed"; readonly message: string }
+  | { readonly kind: "incomplete"; readonly code: IncompleteCode; readonly message: string }
   | ({ readonly kind: "lost" } & Loss)
   | { readonly kind: "message"; readonly body: unknown };
 
@@ -49,7 +54,7 @@ export const announcementCodec: MessageCodec<Announcement> = checkedCodec(
   "an announcement",
   z.discriminatedUnion("kind", [
     z.strictObject({ kind: z.literal("complete"), roster: rosterSchema, process: z.int().min(0), coordinatorRanks: z.array(rank) }),
-    z.strictObject({ kind: z.literal("incomplete"), code: z.enum(["rendezvous-timeout", "rendezvous-failed"]), message: z.string() }),
+    z.strictObject({ kind: z.literal("incomplete"), code: z.enum(incompleteCodes), message: z.string() }),
     z.strictObject({ kind: z.literal("lost"), ranks: z.array(rank), reason: z.string(), revoked: z.boolean().optional() }),
     message,
   ]),

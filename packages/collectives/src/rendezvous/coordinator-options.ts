@@ -6,10 +6,11 @@ import type { TlsIdentity } from "../security/tls-identity.ts";
 import type { Heartbeat } from "./handshake-messages.ts";
 import { checkHeartbeat, defaultHeartbeat } from "./liveness.ts";
 import type { World } from "./membership.ts";
+import { defaultNoticeTimes, type NoticeTimes } from "./wait-notice.ts";
 
 /** What happened at a coordinator, as one line for a log; it holds no secret. */
 export interface RendezvousEvent {
-  readonly kind: "joined" | "refused" | "dropped" | "left" | "complete" | "lost" | "certificates";
+  readonly kind: "waiting" | "joined" | "refused" | "dropped" | "left" | "complete" | "lost" | "certificates";
   readonly message: string;
 }
 
@@ -43,6 +44,8 @@ export interface RendezvousOptions {
   readonly handshakeTimeoutMilliseconds?: number;
   /** Kept by both sides. Default: `defaultHeartbeat`. */
   readonly heartbeat?: Heartbeat;
+  /** When it says for whom it waits, as events of kind "waiting". Default: `defaultNoticeTimes`. */
+  readonly notice?: NoticeTimes;
   readonly onEvent?: (event: RendezvousEvent) => void;
 }
 
@@ -59,6 +62,7 @@ export interface CheckedRendezvousOptions extends World {
   readonly joinTimeoutMilliseconds: number;
   readonly handshakeTimeoutMilliseconds: number;
   readonly heartbeat: Heartbeat;
+  readonly notice: NoticeTimes;
   readonly onEvent: (event: RendezvousEvent) => void;
 }
 
@@ -91,6 +95,7 @@ export const checkRendezvousOptions = (options: RendezvousOptions): CheckedRende
     joinTimeoutMilliseconds = defaultJoinMilliseconds,
     handshakeTimeoutMilliseconds = 5000,
     heartbeat = defaultHeartbeat,
+    notice = defaultNoticeTimes,
     onEvent = () => {},
   } = options;
   if (!Number.isInteger(worldSize) || worldSize < 1)
@@ -115,6 +120,7 @@ export const checkRendezvousOptions = (options: RendezvousOptions): CheckedRende
     joinTimeoutMilliseconds,
     handshakeTimeoutMilliseconds,
     heartbeat,
+    notice,
     onEvent,
   };
 };

@@ -5,7 +5,15 @@ import type { Unproven } from "../security/unproven-connections.ts";
 import { Applicant, type Step } from "./applicant.ts";
 import { ControlConnection, type Ending } from "./control-connection.ts";
 import { ControlListener } from "./control-listener.ts";
-import { type Announcement, announcementCodec, controlMessageBytes, encodeBounded, type Loss, reportCodec } from "./control-messages.ts";
+import {
+  type Announcement,
+  announcementCodec,
+  controlMessageBytes,
+  encodeBounded,
+  type IncompleteCode,
+  type Loss,
+  reportCodec,
+} from "./control-messages.ts";
 import {
   type CheckedRendezvousOptions,
   checkRendezvousOptions,
@@ -19,6 +27,8 @@ import { Membership } from "./membership.ts";
 import { checkLost, checkProcess, formatRanks } from "./ranks.ts";
 import type { RankAddress, Roster } from "./roster.ts";
 import { StrangerLog } from "./stranger-log.ts";
+import { isUnspecified } from "./unspecified.ts";
+import { WaitNotice } from "./wait-notice.ts";
 
 /** A message with its sender. */
 export interface MemberMessage {
@@ -42,8 +52,12 @@ export interface Coordinator {
   reportLost(rank: number, reason: string): void;
   /** The first loss of ranks, whoever noticed it; all processes are told before. Every listener hears it, however late it comes. */
   onLost(listener: (loss: Loss) => void): void;
-  /** Say goodbye to all and stop listening. Takes a second at most. */
-  close(): Promise<void>;
+  /**
+   * Say goodbye to all and stop listening. Takes a second at most.
+   *
+   * @param stopped why, where the run is to stop before all have joined: those who have end with `rendezvous-stopped`, and none need look for a fault.
+   */
+  close(stopped?: string): Promise<void>;
 }
 
 /** A coordinator in the thread that holds its connections: what serves another thread takes part in messages here. */
@@ -89,6 +103,7 @@ class HostedRendezvous implements ThreadedCoordinator {
   readonly #strangers = new StrangerLog((event) => this.#options.onEvent(event));
   readonly #idleMilliseconds: (() => number) | undefined;
   readonly #deadline: NodeJS.Timeout;
+  readonly #notice: WaitNotice;
   readonly #settle: { readonly resolve: (roster: Roster) => void; readonly reject: (error: RendezvousError) => void };
   #address: RankAddress = { host: "", port: 0 };
   #numbers: Seat[] = [];
@@ -109,6 +124,19 @@ class HostedRendezvous implements ThreadedCoordinator {
       (reason) => this.#strangers.note("dropped", reason),
     );
     this.#deadline = setTimeout(() => this.#giveUp(), options.joinTimeoutMilliseconds);
+    const until = performance.now() + options.joinTimeoutMilliseconds;
+    this.#notice = new WaitNotice(
+      options.notice,
+      () => {
+        const { host, port } = this.#address;
+        const where = isUnspecified(host) ? `port ${port} of this machine` : `${host}:${port}`;
+        const others = this.#membership.missing.filter((rank) => !options.ranks.includes(rank));
+        if (others.length === 0) return undefined; // but for those of this process itself, which may be slow
+        const state = this.#membership.nameMissing(`to join at ${where}`, others);
+        return { state, line: `waiting for ${state}; giving up in ${Math.ceil((until - performance.now()) / 1000)} s` };
+      },
+      (line) => this.#event("waiting", line),
+    );
   }
 
   /** Where it listens, or did. */
@@ -121,6 +149,7 @@ class HostedRendezvous implements ThreadedCoordinator {
       this.#address = await this.#listener.listen();
     } catch (error) {
       clearTimeout(this.#deadline);
+      this.#notice.stop();
       throw error;
     }
   }
@@ -156,12 +185,12 @@ class HostedRendezvous implements ThreadedCoordinator {
     this.#lose([rank], reason);
   }
 
-  async close(): Promise<void> {
-    if (this.#state === "joining")
-      this.#fail(
-        "rendezvous-failed",
-        `the rendezvous was closed before ${formatRanks(this.#membership.missing)} of ${this.#options.worldSize} had joined`,
-      );
+  async close(stopped?: string): Promise<void> {
+    if (this.#state === "joining") {
+      const before = `before ${formatRanks(this.#membership.missing)} of ${this.#options.worldSize} had joined`;
+      if (stopped === undefined) this.#fail("rendezvous-failed", `the rendezvous was closed ${before}`);
+      else this.#fail("rendezvous-stopped", `the run was stopped ${before}: ${stopped}`);
+    }
     this.#state = "closed";
     this.#strangers.flush();
     await this.#listener.stop(() => Promise.all([...this.#seats].map(({ connection }) => connection.close())));
@@ -265,6 +294,7 @@ class HostedRendezvous implements ThreadedCoordinator {
     if (this.#state !== "joining" || !this.#membership.complete) return;
     this.#state = "running";
     clearTimeout(this.#deadline);
+    this.#notice.stop();
     this.#numbers = this.#membership.processes();
     const roster = this.#membership.roster();
     this.#numbers.forEach(({ connection }, process) =>
@@ -282,9 +312,10 @@ class HostedRendezvous implements ThreadedCoordinator {
   }
 
   /** The world will not be complete. */
-  #fail(code: "rendezvous-timeout" | "rendezvous-failed", message: string): void {
+  #fail(code: IncompleteCode, message: string): void {
     this.#state = "closed";
     clearTimeout(this.#deadline);
+    this.#notice.stop();
     this.#settle.reject(new RendezvousError(code, message));
     this.#announce(announcementCodec.encode({ kind: "incomplete", code, message }));
   }
@@ -304,9 +335,10 @@ class HostedRendezvous implements ThreadedCoordinator {
     const reason = ending.how === "broken" ? ending.reason : undefined;
     this.#seats.delete(seat);
     if (this.#state === "joining") {
-      const why = reason ?? "it left again";
-      this.#membership.leave(seat, why);
-      this.#event("left", `${seat.name}: ${why}`);
+      // Who says goodbye was asked to end, and so is the run. Who is lost may be started again, and come in time.
+      if (reason === undefined) return void this.close(`${formatRanks(this.#membership.ranksOf(seat))} was asked to end`);
+      this.#membership.leave(seat, reason);
+      this.#event("left", `${seat.name}: ${reason}`);
     } else if (this.#state === "running") {
       this.#gone.deliver(this.#numbers.indexOf(seat));
       if (reason === undefined) this.#event("left", seat.name);

@@ -23,7 +23,7 @@ export class RendezvousError extends SkeinError {
   override name = "RendezvousError";
 
   constructor(
-    code: "rendezvous-timeout" | "rendezvous-failed" | "coordinator-lost" | "not-a-coordinator" | "control-message",
+    code: "rendezvous-timeout" | "rendezvous-failed" | "rendezvous-stopped" | "coordinator-lost" | "not-a-coordinator" | "control-message",
     message: string,
     options?: ErrorOptions,
   ) {

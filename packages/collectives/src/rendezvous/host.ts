@@ -43,6 +43,7 @@ export const hostRendezvous = async (options: RendezvousOptions): Promise<Coordi
         ready.reject(failureOf(news));
         break;
       case "note":
+      case "waiting":
         break; // a member's
       case "event":
         onEvent(news.event);
@@ -77,9 +78,9 @@ export const hostRendezvous = async (options: RendezvousOptions): Promise<Coordi
       checkLost(rank, options.worldSize);
       thread.tell({ type: "lost", rank, reason });
     },
-    close: () => {
+    close: (stopped) => {
       closed = true;
-      return thread.close();
+      return thread.close(stopped);
     },
   };
 };

@@ -9,6 +9,9 @@ import { failureOf, type RendezvousNews, RendezvousThread } from "./rendezvous-t
  * thread of its own, so this one may be busy: only when its event loop has not turned for the coordinator's `heartbeat.stuckMilliseconds`
  * are its ranks lost to the others.
  *
+ * With a `signal` it can be given up until all have joined: within a second, with a RendezvousError `rendezvous-stopped`; where this process had a place,
+ * all others end, too.
+ *
  * @throws JoinRefusedError when the coordinator will not have this process, PlaceTakenError when it has no place for it until the deadline; PeerIdentityError when one of both does not
  * prove who it is; RendezvousError when nobody answers, when ranks are missing at the deadline (it names them), or when the coordinator dies;
  * WireError when what answers is no coordinator of this version.
@@ -18,7 +21,7 @@ import { failureOf, type RendezvousNews, RendezvousThread } from "./rendezvous-t
  */
 export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
   checkJoinOptions(options);
-  const { onNote, ...rest } = options;
+  const { onNote, onWaiting, signal, ...rest } = options;
   const joined = Promise.withResolvers<Extract<RendezvousNews, { type: "joined" }>>();
   const loss = Promise.withResolvers<Loss>();
   const messages = new Mailbox<unknown>();
@@ -43,13 +46,19 @@ export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
       case "note":
         onNote?.(news.line);
         break;
+      case "waiting":
+        onWaiting?.(news.line);
+        break;
       case "listening":
       case "event":
         break; // a coordinator's
     }
   };
   const thread = new RendezvousThread({ role: "member", options: rest }, take);
-  const { roster, process } = await joined.promise;
+  const giveUp = (): void => thread.tell({ type: "give up" });
+  signal?.addEventListener("abort", giveUp);
+  if (signal?.aborted === true) giveUp();
+  const { roster, process } = await joined.promise.finally(() => signal?.removeEventListener("abort", giveUp));
   thread.release();
   return {
     roster,

@@ -20,12 +20,10 @@ import { joinBytes, joinCodec, refusalCodec, refusalError, ranksPerProcess, welc
 import { Mailbox } from "./mailbox.ts";
 import { checkLost, formatRanks } from "./ranks.ts";
 import type { RankAddress, Roster } from "./roster.ts";
+import { joined, Search, type SearchOptions } from "./search.ts";
+import { isUnspecified } from "./unspecified.ts";
 
-export interface JoinOptions {
-  /** Where the coordinator listens, or soon will. */
-  readonly address: RankAddress;
-  /** Ranks that are threads of this process. */
-  readonly ranks: readonly number[];
+export interface JoinOptions extends SearchOptions {
   /** Data listener of each of `ranks`. A host of 0.0.0.0 or :: becomes the address by which this machine reaches the coordinator. */
   readonly addresses: readonly RankAddress[];
   /** Default: the machine's name. */
@@ -95,29 +93,40 @@ export const openMember = async (options: JoinOptions, idleMilliseconds?: () => 
   const { security, lookMilliseconds, onNote } = options;
   const identity =
     security && new RenewableIdentity(security, { ...(lookMilliseconds !== undefined && { lookMilliseconds }), ...(onNote && { onNote }) });
+  const search = new Search(options, deadline);
   try {
-    const member = await seek(options, identity, deadline, idleMilliseconds);
+    const member = await seek(options, search, identity, idleMilliseconds);
     void member.ended.then(() => identity?.close());
     return member;
   } catch (error) {
     identity?.close();
     throw error;
+  } finally {
+    search.end();
   }
 };
 
 /** Try until there is a place, or it is too late. */
 const seek = async (
   options: JoinOptions,
+  search: Search,
   identity: RenewableIdentity | undefined,
-  deadline: number,
   idleMilliseconds: (() => number) | undefined,
 ): Promise<ThreadedMember> => {
+  const { deadline } = search;
   const { address, joinTimeoutMilliseconds = defaultJoinMilliseconds } = options;
   let refused: PlaceTakenError | undefined;
   for (let pause = firstPauseMilliseconds; ; pause = Math.min(2 * pause, longestPauseMilliseconds)) {
     try {
-      return await attempt(options, identity, Math.max(1, Math.min(answerMilliseconds, deadline - performance.now())), idleMilliseconds);
+      return await attempt(
+        options,
+        search,
+        identity,
+        Math.max(1, Math.min(answerMilliseconds, deadline - performance.now())),
+        idleMilliseconds,
+      );
     } catch (error) {
+      search.found((error as Error).message.split(/[;\n]/)[0]!);
       if (error instanceof PlaceTakenError) refused = error;
       else if (!(error instanceof PassingError)) throw error;
       // Spread, so that a thousand processes that were turned away do not come back together.
@@ -130,7 +139,7 @@ const seek = async (
           { cause: error },
         );
       }
-      await new Promise((resolve) => setTimeout(resolve, rest));
+      await Promise.race([new Promise((resolve) => setTimeout(resolve, rest)), search.givenUp]);
     }
   }
 };
@@ -161,18 +170,27 @@ const check = ({ ranks, addresses, hostName = hostname(), worldSize, job, build,
 
 const attempt = async (
   options: JoinOptions,
+  search: Search,
   identity: RenewableIdentity | undefined,
   timeoutMilliseconds: number,
   idleMilliseconds: (() => number) | undefined,
 ): Promise<ThreadedMember> => {
-  const socket = await dial(options.address, identity?.current(), timeoutMilliseconds);
+  const dialled = dial(options.address, identity?.current(), timeoutMilliseconds);
+  const socket = await Promise.race([dialled, search.givenUp]).catch((error: unknown) => {
+    dialled.then(
+      (late) => late.destroy(), // it was given up meanwhile
+      () => undefined,
+    );
+    throw error;
+  });
   const member = new JoinedMember(socket, options, idleMilliseconds);
   if (socket instanceof TLSSocket) identity?.guard(socket, (error) => member.distrust(error));
   try {
-    await member.join(timeoutMilliseconds);
+    await Promise.race([member.join(timeoutMilliseconds, () => search.found(joined)), search.givenUp]);
     return member;
   } catch (error) {
-    member.abandon();
+    if (options.signal?.aborted === true) await member.close();
+    else member.abandon();
     throw error;
   }
 };
@@ -223,7 +241,7 @@ class JoinedMember implements ThreadedMember {
   }
 
   /** Say hello and wait for the roster. */
-  async join(timeoutMilliseconds: number): Promise<void> {
+  async join(timeoutMilliseconds: number, welcomed: () => void): Promise<void> {
     this.#connection.send("hello", this.#handshake.hello());
     const late = setTimeout(
       () => this.#welcome.reject(new PassingError(`no answer to a hello within ${Math.round(timeoutMilliseconds)} ms`)),
@@ -234,6 +252,7 @@ class JoinedMember implements ThreadedMember {
     } finally {
       clearTimeout(late);
     }
+    welcomed();
     await this.#complete.promise;
     this.#connection.unref();
   }
@@ -356,7 +375,5 @@ class JoinedMember implements ThreadedMember {
     return new PassingError(`it ended the connection without an answer, as when one side speaks TLS and the other does not: ${reason}`);
   }
 }
-
-const isUnspecified = (host: string): boolean => host === "0.0.0.0" || host === "::";
 
 const localAddress = (socket: Socket): string => (socket.localAddress ?? "127.0.0.1").replace(/^::ffff:(?=\d+\.)/, "");

@@ -123,11 +123,15 @@ export class Membership<Process> {
     });
   }
 
-  /** Why the world is not complete after `timeoutMilliseconds`. */
-  describeMissing(timeoutMilliseconds: number): string {
-    const { missing } = this;
+  /** Which ranks are missing, what `verb` says of them, and what became of those that had joined. */
+  nameMissing(verb: string, missing: readonly number[] = this.missing): string {
     const gone = missing.filter((rank) => this.#left.has(rank)).map((rank) => `rank ${rank} had joined, but ${this.#left.get(rank)}`);
     const remarks = gone.length === 0 ? "" : ` (${gone.slice(0, 8).join("; ")}${gone.length > 8 ? "; …" : ""})`;
-    return `${formatRanks(missing)} of ${this.#world.worldSize} did not join within ${timeoutMilliseconds / 1000} s${remarks}; look at the output of those processes, or raise joinTimeoutMilliseconds (network.joinSeconds of a job) if they only start slowly`;
+    return `${formatRanks(missing)} of ${this.#world.worldSize} ${verb}${remarks}`;
+  }
+
+  /** Why the world is not complete after `timeoutMilliseconds`. */
+  describeMissing(timeoutMilliseconds: number): string {
+    return `${this.nameMissing(`did not join within ${timeoutMilliseconds / 1000} s`)}; look at the output of those processes, or raise joinTimeoutMilliseconds (network.joinSeconds of a job) if they only start slowly`;
   }
 }

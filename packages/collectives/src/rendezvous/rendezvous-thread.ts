@@ -10,14 +10,16 @@ import type { RankAddress, Roster } from "./roster.ts";
 /** What a thread of a rendezvous is started with. */
 export type RendezvousTask = { readonly beats: Int32Array } & (
   | { readonly role: "coordinator"; readonly options: Omit<RendezvousOptions, "onEvent"> }
-  | { readonly role: "member"; readonly options: Omit<JoinOptions, "onNote"> }
+  | { readonly role: "member"; readonly options: Omit<JoinOptions, "onNote" | "onWaiting" | "signal"> }
 );
 
 /** What it is told. */
 export type RendezvousOrder =
   | { readonly type: "relay"; readonly payload: Uint8Array; readonly process: number | undefined }
   | { readonly type: "lost"; readonly rank: number; readonly reason: string }
-  | { readonly type: "close" };
+  /** A member's: leave, unless all have joined meanwhile. */
+  | { readonly type: "give up" }
+  | { readonly type: "close"; readonly stopped?: string | undefined };
 
 /** What it tells. */
 export type RendezvousNews =
@@ -27,8 +29,9 @@ export type RendezvousNews =
   | { readonly type: "failed"; readonly error: PostedError }
   /** A coordinator's. */
   | { readonly type: "event"; readonly event: RendezvousEvent }
-  /** A member's: a line for people. */
+  /** A member's: a line for people, and one that says what it waits for. */
   | { readonly type: "note"; readonly line: string }
+  | { readonly type: "waiting"; readonly line: string }
   | { readonly type: "message"; readonly message: unknown }
   | { readonly type: "lost"; readonly loss: Loss }
   /** A process of the world has ended; at a member: the coordinator has. */
@@ -84,9 +87,9 @@ export class RendezvousThread {
   }
 
   /** Let it say goodbye, and end it. */
-  async close(): Promise<void> {
+  async close(stopped?: string): Promise<void> {
     this.#worker.ref();
-    this.tell({ type: "close" });
+    this.tell({ type: "close", stopped });
     await this.#closed.promise;
     await this.#worker.terminate();
   }

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { openCoordinator } from "./coordinator.ts";
 import { defaultHeartbeat } from "./liveness.ts";
-import { openMember } from "./member.ts";
+import { type JoinOptions, openMember } from "./member.ts";
 import { postedError } from "./posted-error.ts";
 import { pulseReader } from "./pulse.ts";
 import type { RendezvousNews, RendezvousOrder, RendezvousTask } from "./rendezvous-thread.ts";
@@ -23,7 +23,7 @@ const serveCoordinator = async ({ options }: Extract<RendezvousTask, { role: "co
   parentPort!.on("message", (order: RendezvousOrder) => {
     if (order.type === "relay") coordinator.relay(order.payload, order.process);
     else if (order.type === "lost") coordinator.reportLost(order.rank, order.reason);
-    else void coordinator.close().then(ended);
+    else if (order.type === "close") void coordinator.close(order.stopped).then(ended);
   });
   coordinator.onGone((process) => post({ type: "gone", process }));
   coordinator.onLost((loss) => post({ type: "lost", loss }));
@@ -35,11 +35,21 @@ const serveCoordinator = async ({ options }: Extract<RendezvousTask, { role: "co
 };
 
 const serveMember = async ({ options }: Extract<RendezvousTask, { role: "member" }>): Promise<void> => {
-  const member = await openMember({ ...options, onNote: (line) => post({ type: "note", line }) }, idle);
+  const givenUp = new AbortController();
+  const giveUp = ({ type }: RendezvousOrder): void => {
+    if (type === "give up") givenUp.abort();
+  };
+  parentPort!.on("message", giveUp);
+  const listeners: Pick<JoinOptions, "onNote" | "onWaiting"> = {
+    onNote: (line) => post({ type: "note", line }),
+    onWaiting: (line) => post({ type: "waiting", line }),
+  };
+  const member = await openMember({ ...options, ...listeners, signal: givenUp.signal }, idle);
+  parentPort!.off("message", giveUp);
   parentPort!.on("message", (order: RendezvousOrder) => {
     if (order.type === "relay") member.relay(order.payload);
     else if (order.type === "lost") member.reportLost(order.rank, order.reason);
-    else void member.close().then(ended);
+    else if (order.type === "close") void member.close().then(ended);
   });
   void member.ended.then(() => post({ type: "gone", process: member.process }));
   member.onLost((loss) => post({ type: "lost", loss }));

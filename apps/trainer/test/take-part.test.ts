@@ -1,0 +1,94 @@
+import { type Coordinator, hostRendezvous, newSecret } from "@skein/collectives/node";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { checkJob } from "../src/config.ts";
+import type { MemberMessage } from "../src/hosts/control-messages.ts";
+import { Interruption } from "../src/hosts/interruption.ts";
+import { worldOf } from "../src/members/job-world.ts";
+import type { MemberWorld } from "../src/members/member-world.ts";
+import { type MemberOptions, takePart } from "../src/members/take-part.ts";
+
+const job = checkJob(
+  {
+    name: "linking",
+    ranks: 2,
+    transport: "tcp",
+    batch: 4,
+    steps: 1,
+    data: { kind: "mnist" },
+    model: { kind: "mlp" },
+    optimizer: { kind: "sgd" },
+    learningRate: { peak: 0.1 },
+  },
+  { file: "job.yaml" },
+);
+const secret = newSecret();
+
+/** A process's part of a world whose links are never made. */
+const unreachable = (rank: number, closed: number[]): MemberWorld => ({
+  addresses: [{ host: "127.0.0.1", port: 7000 + rank }],
+  connect: () => new Promise(() => undefined),
+  connection: () => {
+    throw new Error("no rank begins without links");
+  },
+  watch: () => undefined,
+  reportLost: () => undefined,
+  close: async () => void closed.push(rank),
+});
+
+let coordinator: Coordinator;
+const said: MemberMessage[] = [];
+const closed: number[] = [];
+beforeEach(async () => {
+  coordinator = await hostRendezvous({ ...worldOf(job), secret });
+  coordinator.onMessage(({ message }) => said.push(message as MemberMessage));
+});
+afterEach(async () => {
+  await coordinator.close();
+  said.splice(0);
+  closed.splice(0);
+});
+
+const partOf = (rank: number, more: Partial<MemberOptions> = {}): ReturnType<typeof takePart> =>
+  takePart({
+    job,
+    ranks: [rank],
+    openWorld: () => Promise.resolve(unreachable(rank, closed)),
+    rendezvous: () => Promise.resolve({ address: coordinator.address, secret }),
+    ...more,
+  });
+
+test("while links are made, a process that is asked to end tells the host and leaves; the host's word ends the other", async () => {
+  const interruption = new Interruption();
+  const asked = partOf(1, { interruption });
+  const other = partOf(0);
+  await coordinator.ready;
+  await vi.waitFor(() => expect(interruption.endsAtOnce).toBe(true));
+  interruption.request();
+  await expect(asked).rejects.toMatchObject({
+    code: "interrupted",
+    message: "rank 1 was asked to end before ranks had begun; nothing was trained",
+  });
+  await vi.waitFor(() => expect(said).toContainEqual({ type: "interrupt" }));
+  coordinator.broadcast({ type: "end", ending: "stopped" });
+  expect(await other).toBe("stopped");
+  expect(closed).toEqual([1, 0]);
+});
+
+test("links that take long are told of where the process runs and to the host, by whom they are sought and where", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const over = new AbortController();
+    const lines: string[] = [];
+    const parts = [partOf(0, { signal: over.signal }), partOf(1, { signal: over.signal, onWaiting: (line) => lines.push(line) })];
+    for (const part of parts) part.catch(() => undefined);
+    while (lines.length === 0) await vi.advanceTimersByTimeAsync(500).then(() => new Promise(setImmediate));
+    const line = "rank 1: still linking with rank 0 at 127.0.0.1:7000; what is not reached within 60 s is named";
+    expect(lines).toEqual([line]);
+    while (!said.some((message) => message.type === "rank" && message.rank === 1)) await new Promise(setImmediate);
+    expect(said).toContainEqual({ type: "rank", rank: 1, message: { type: "remark", text: line } });
+    over.abort();
+    for (const part of parts) await expect(part).rejects.toMatchObject({ code: "interrupted" });
+  } finally {
+    vi.useRealTimers();
+  }
+});
