@@ -121,3 +121,13 @@ test("however many processes are told to stop, and whenever, all ranks end after
     { numRuns: 2000 },
   );
 });
+
+test("a run ends at once when it is asked to until somebody listens who lets a step end, and again where a listener says so", () => {
+  const interruption = new Interruption();
+  const told = [interruption.endsAtOnce];
+  for (const endsAtOnce of [true, false]) {
+    interruption.listen(() => undefined, { endsAtOnce });
+    told.push(interruption.endsAtOnce);
+  }
+  expect(told).toEqual([true, true, false]);
+});

@@ -100,13 +100,18 @@ describe("a loss", () => {
   });
 
   test("by silence, as of a stopped process, is told when the heartbeat says so", async () => {
-    const { coordinator, joining, join } = await host(2, {
+    const { coordinator, joining, join, events } = await host(2, {
       heartbeat: { intervalMilliseconds: 200, lossMilliseconds: 1000, stuckMilliseconds: 60_000 },
     });
     const child = startChild(opened, { join: joining([1]), after: "stay" });
     const member = await join([0]);
     await child.says(/(complete)/);
     await rest(1300); // longer than the loss time: pings alone keep them
+    const silences = (): string[] => events.filter(({ kind }) => kind === "silent").map(({ message }) => message);
+    child.kill("SIGSTOP");
+    await until(() => silences().at(-1)?.includes("rank 1 on here: nothing was heard from it for 0.3 s") === true);
+    child.kill("SIGCONT");
+    await until(() => silences().at(-1) === "rank 1 on here: it is heard again");
     const losses = Promise.all([coordinator, member].map(nextLoss));
     child.kill("SIGSTOP");
     for (const { ranks, reason } of await losses) {

@@ -2,7 +2,7 @@
 export class Interruption {
   private asked = false;
   private listener: (() => void) | undefined;
-  private ends = false;
+  private ends = true; // until somebody listens, nothing has begun
 
   get requested(): boolean {
     return this.asked;

@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { setTimeout } from "node:timers/promises";
 import { isLoopback, type JoinOptions, readTlsIdentity } from "@skein/collectives/node";
 import { coordinatorFiles } from "../certificates/certificate-folder.ts";
 import type { Ending } from "./control-messages.ts";
@@ -13,6 +14,9 @@ import { memberIdentity, openNetworkWorld } from "../members/network-world.ts";
 import { processHost } from "./process-host.ts";
 import type { RankHost } from "./rank-host.ts";
 import { type Address, discoverRank } from "./rank-discovery.ts";
+
+/** How long a process that is asked to end may take, before its ranks have begun: MPI cannot be called back from waiting for others. */
+const graceMilliseconds = 1000;
 
 /** The place of this process in a run whose processes a launcher has started, all by the same command. */
 export interface LaunchedPlace {
@@ -118,12 +122,14 @@ export const launchedHost = (place: LaunchedPlace): RankHost => {
       });
       return Promise.resolve({
         lost,
-        end: (atOnce) => {
-          if (atOnce) over.abort();
-          return part.then(
+        end: async (atOnce) => {
+          const ended = part.then(
             () => undefined,
             () => undefined,
           );
+          if (!atOnce) return ended;
+          over.abort();
+          await Promise.race([ended, setTimeout(graceMilliseconds, undefined, { ref: false })]);
         },
       });
     },
@@ -149,7 +155,9 @@ export const takeLaunchedPart = async (place: LaunchedPlace, say: (line: string)
   let cause: StopCause | undefined;
   const release = onInterrupt((signal) => {
     cause = signal;
+    const { endsAtOnce } = interruption;
     interruption.request();
+    if (endsAtOnce) void setTimeout(graceMilliseconds, undefined, { ref: false }).then(() => process.exit(exitCodeOfSignal(signal)));
   });
   try {
     return codeOf(await takePart({ ...memberOptions(place, undefined), interruption, hostRanks: [0], onWaiting: say }), cause);

@@ -40,8 +40,8 @@ export interface ProcessHostOptions {
 /** How long the launcher may take to see how a process ended, after the coordinator has lost it. */
 const exitMilliseconds = 500;
 
-/** What happens while processes join that people should see. */
-const told: ReadonlySet<string> = new Set(["waiting", "refused", "dropped", "certificates"]);
+/** What happens at the coordinator that people should see. */
+const told: ReadonlySet<string> = new Set(["waiting", "silent", "refused", "dropped", "certificates"]);
 
 const hostAt = async (options: RendezvousOptions): Promise<Coordinator> => {
   try {
@@ -149,8 +149,8 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
       interruption.listen(undefined);
       // Who has joined learns why the others will not; who has not is told by nobody.
       if (joined) tell({ type: "end", ending: stoppedAtOnce ? "stopped" : ending });
-      else await coordinator.close(interruption.requested ? "the host of the run was asked to end" : undefined);
-      await processes?.end(ending === "failed" && started.size === 0);
+      const closed = joined ? undefined : coordinator.close(interruption.requested ? "the host of the run was asked to end" : undefined);
+      await Promise.all([closed, processes?.end(ending === "failed" && started.size === 0)]);
       for (const { error } of failures.echoes) note(error.message.split("\n")[0]!);
       await coordinator.close();
       clearInterval(alive);

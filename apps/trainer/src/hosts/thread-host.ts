@@ -1,5 +1,6 @@
 import { createThreadWorld } from "@skein/collectives/node";
 import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels";
+import { RunError } from "../errors.ts";
 import { Failures } from "./failures.ts";
 import type { RankHost } from "./rank-host.ts";
 import { RankThreads, trainingRank } from "../members/rank-threads.ts";
@@ -11,6 +12,7 @@ export const threadHost: RankHost = {
     const { ranks } = assignment.job;
     const firstStep = assignment.resume?.step ?? 0;
     const module = await compileWasm(await detectBuild());
+    if (interruption.requested) throw new RunError("interrupted", "stopped before the first step; nothing was trained");
     const world = createThreadWorld({ worldSize: ranks, memory: createSharedMemory(), kernels: module });
     const stop = StopSignal.create(firstStep);
     interruption.listen(() => stop.decide(Math.max(stop.request(), firstStep + 1)));

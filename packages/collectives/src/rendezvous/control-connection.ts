@@ -18,6 +18,8 @@ export interface ConnectionOwner {
   frame(type: FrameType, payload: Uint8Array): void;
   /** What to tell a peer whose bytes cannot be read, before the connection ends. */
   farewell?(error: unknown): FrameType | undefined;
+  /** Called when nothing was heard for a third of the time after which the peer counts as lost, and when something is again. */
+  silent?(isSilent: boolean): void;
   /** Called once, last of all. */
   ended(ending: Ending): void;
 }
@@ -114,12 +116,16 @@ export class ControlConnection {
     const liveness = new Liveness(heartbeat, performance.now());
     this.#liveness = liveness;
     this.#stuckMilliseconds = heartbeat.stuckMilliseconds;
+    let wasSilent = false;
     this.#timer = setInterval(() => {
       const now = performance.now();
       const idle = idleMilliseconds();
       const what = liveness.look(now);
       if (what === "lost") this.break(`nothing was heard from it for ${(liveness.silence(now) / 1000).toFixed(1)} s`);
       else if (what === "ping" && !this.over) this.#write("ping", encodeIdle(idle));
+      const isSilent = liveness.silence(now) >= heartbeat.lossMilliseconds / 3;
+      if (isSilent !== wasSilent && what !== "lost" && !this.over) this.#owner.silent?.(isSilent);
+      wasSilent = isSilent;
     }, liveness.lookMilliseconds).unref();
   }
 

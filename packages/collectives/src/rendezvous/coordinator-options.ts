@@ -10,7 +10,7 @@ import { defaultNoticeTimes, type NoticeTimes } from "./wait-notice.ts";
 
 /** What happened at a coordinator, as one line for a log; it holds no secret. */
 export interface RendezvousEvent {
-  readonly kind: "waiting" | "joined" | "refused" | "dropped" | "left" | "complete" | "lost" | "certificates";
+  readonly kind: "waiting" | "silent" | "joined" | "refused" | "dropped" | "left" | "complete" | "lost" | "certificates";
   readonly message: string;
 }
 

@@ -72,6 +72,8 @@ const isOtherVersion = (error: unknown): boolean => error instanceof WireError &
 
 const nameOf = ({ ranks, hostName }: JoinRequest): string => `${formatRanks(ranks)} on ${hostName}`;
 
+const seconds = (milliseconds: number): string => `${Number((milliseconds / 1000).toFixed(1))} s`;
+
 /** One process at the other end of a connection. */
 interface Seat {
   readonly connection: ControlConnection;
@@ -243,6 +245,13 @@ class HostedRendezvous implements ThreadedCoordinator {
         if (seat === undefined) advance(applicant.take(type, payload));
         else if (type === "control" && this.#state === "running") this.#takeReport(seat, payload);
         else throw new RendezvousError("control-message", `a ${type} frame came where none is due`);
+      },
+      silent: (isSilent) => {
+        const { lossMilliseconds } = this.#options.heartbeat;
+        const what = isSilent
+          ? `nothing was heard from it for ${seconds(lossMilliseconds / 3)}, perhaps because its machine is stopped or cut off; it counts as lost after ${seconds(lossMilliseconds)}`
+          : "it is heard again";
+        if (seat !== undefined) this.#event("silent", `${seat.name}: ${what}`);
       },
       // In our version, so that its side sees what this one has seen.
       farewell: (error) => (isOtherVersion(error) ? "refuse" : undefined),
