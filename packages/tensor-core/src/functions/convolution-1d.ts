@@ -1,5 +1,6 @@
 import { ArgumentError, ShapeError } from "../errors.ts";
 import { excerpt } from "../excerpt.ts";
+import { requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
 import { formatShape } from "../shape.ts";
@@ -77,6 +78,7 @@ const checkShapes = (op: string, x: Tensor, w: Tensor, weight: string, fits: boo
  */
 export const conv1d = (x: Tensor, w: Tensor, options: Conv1dOptions = {}): Tensor => {
   checkOptions("conv1d(x, w)", options, conv1dNames);
+  requireOperands("conv1d", [x, w]);
   checkShapes("conv1d", x, w, "[width, C / groups, O]", w.shape[1]! * (options.groups ?? 1) === x.shape[2]);
   return asSequence(conv2d(asImage(x), asRow(w), onOneRow("conv1d", options)));
 };
@@ -91,6 +93,7 @@ export const conv1d = (x: Tensor, w: Tensor, options: Conv1dOptions = {}): Tenso
  */
 export const convTranspose1d = (x: Tensor, w: Tensor, options: ConvTranspose1dOptions = {}): Tensor => {
   checkOptions("convTranspose1d(x, w)", options, transposedNames);
+  requireOperands("convTranspose1d", [x, w]);
   checkShapes("convTranspose1d", x, w, "[width, O / groups, C]", w.shape[2] === x.shape[2]);
   const { outputPadding = 0, ...others } = options;
   requireWhole("convTranspose1d", "outputPadding", outputPadding, 0);

@@ -29,6 +29,7 @@ export const withBias = (
   product: (params: { readonly resultDtype?: "f32" }) => Tensor,
 ): Tensor => {
   if (bias === undefined) return product({});
+  requireOperands(op, [x, bias]);
   const y = product(x.dtype === "f16" ? { resultDtype: "f32" } : {});
   if (bias.rank !== 1 || bias.shape[0] !== y.shape.at(-1) || bias.dtype !== "f32")
     throw new ShapeError(

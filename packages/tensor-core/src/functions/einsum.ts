@@ -1,4 +1,5 @@
 import { ArgumentError, ShapeError } from "../errors.ts";
+import { requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { elementCount, formatSpec } from "../shape.ts";
 import { multiply } from "./elementwise.ts";
@@ -125,6 +126,7 @@ const cheapestPair = (terms: readonly Term[], sizes: ReadonlyMap<string, number>
 export const einsum = (expression: string, ...operands: readonly Tensor[]): Tensor => {
   if (typeof expression !== "string")
     throw new ArgumentError(`einsum: the first argument is no expression; write einsum("ij,jk->ik", a, b)`);
+  requireOperands("einsum", operands);
   const { inputs, output, sizes } = parseEinsum(expression, operands);
   for (const operand of operands)
     if (operand.dtype !== "f32")

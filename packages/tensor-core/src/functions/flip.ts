@@ -1,4 +1,4 @@
-import { emitOne } from "../graph/emit.ts";
+import { emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions } from "../options.ts";
 import { resolveDims } from "../shape.ts";
@@ -11,6 +11,7 @@ import { arange, subtract } from "./elementwise.ts";
  */
 export const flip = (x: Tensor, options: { readonly dims?: number | readonly number[] } = {}): Tensor => {
   const { dims } = checkOptions("flip(x)", options, { dims: true });
+  requireOperands("flip", [x]);
   return resolveDims(dims, x.rank, "flip").reduce((turned, dim) => {
     const size = x.shape[dim]!;
     if (size < 2) return turned;

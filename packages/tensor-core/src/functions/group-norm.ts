@@ -1,5 +1,5 @@
 import { ShapeError } from "../errors.ts";
-import { emit } from "../graph/emit.ts";
+import { emit, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions } from "../options.ts";
 import { elementCount, formatSpec } from "../shape.ts";
@@ -25,6 +25,7 @@ export interface GroupNormOptions {
  */
 export const groupNorm = (x: Tensor, gamma: Tensor, beta: Tensor, options: GroupNormOptions): Tensor => {
   const { groups, epsilon = 1e-5 } = checkOptions("groupNorm(x, gamma, beta)", options ?? {}, { groups: true, epsilon: true });
+  requireOperands("groupNorm", [x, gamma, beta]);
   const channels = x.shape.at(-1) ?? 0;
   if (x.dtype !== "f32" || x.rank < 2)
     throw new ShapeError("groupNorm", `takes f32 [N, ..., C], got ${formatSpec(x)}; cast it, or reshape it to 2 dimensions or more`);

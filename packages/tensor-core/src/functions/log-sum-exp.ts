@@ -1,4 +1,5 @@
 import { ShapeError } from "../errors.ts";
+import { requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions } from "../options.ts";
 import { formatSpec, resolveDims } from "../shape.ts";
@@ -17,6 +18,7 @@ import { reduceMax, type ReduceOptions, sum } from "./reduce.ts";
  */
 export const logSumExp = (x: Tensor, options: ReduceOptions = {}): Tensor => {
   const { dims, keepDims = false } = checkOptions("logSumExp(x)", options, { dims: true, keepDims: true });
+  requireOperands("logSumExp", [x]);
   if (x.dtype !== "f32") throw new ShapeError("logSumExp", `${formatSpec(x)} is not supported, it takes f32; cast the operand first`);
   const over = resolveDims(dims, x.rank, "logSumExp");
   const greatest = stopGradient(reduceMax(x, { dims: over, keepDims: true }));

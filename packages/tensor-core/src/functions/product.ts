@@ -1,4 +1,5 @@
 import { ShapeError } from "../errors.ts";
+import { requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions } from "../options.ts";
 import { formatSpec, resolveDims } from "../shape.ts";
@@ -37,6 +38,7 @@ const foldDim = (x: Tensor, along: number): Tensor => {
  */
 export const prod = (x: Tensor, options: ReduceOptions = {}): Tensor => {
   const { dims, keepDims = false } = checkOptions("prod(x)", options, { dims: true, keepDims: true });
+  requireOperands("prod", [x]);
   if (!["f32", "i32", "u32"].includes(x.dtype))
     throw new ShapeError("prod", `${formatSpec(x)} is not supported, it takes f32, i32 and u32; cast the operand first`);
   const over = resolveDims(dims, x.rank, "prod");

@@ -1,4 +1,5 @@
 import { ArgumentError } from "../errors.ts";
+import { requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions } from "../options.ts";
 import { formatSpec, resolveDim } from "../shape.ts";
@@ -11,6 +12,7 @@ import { concat, split } from "./movement.ts";
  * Cost: one read and one write of `x`.
  */
 export const roll = (x: Tensor, shift: number, options: { readonly dim: number }): Tensor => {
+  requireOperands("roll", [x]);
   if (options === undefined)
     throw new ArgumentError(`roll: no dimension was given for ${formatSpec(x)}; say which one: roll(x, ${shift}, { dim: 0 })`);
   const { dim } = checkOptions("roll(x, shift)", options, { dim: true });

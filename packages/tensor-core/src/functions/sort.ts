@@ -1,4 +1,5 @@
 import { ShapeError } from "../errors.ts";
+import { requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions } from "../options.ts";
 import { formatSpec, resolveDim } from "../shape.ts";
@@ -25,6 +26,7 @@ export interface SortOptions extends DimOption {
  */
 export const sort = (x: Tensor, options: SortOptions = {}): [values: Tensor, indices: Tensor] => {
   const { dim = -1, descending = false } = checkOptions("sort(x)", options, { dim: true, descending: true });
+  requireOperands("sort", [x]);
   const along = resolveDim(dim, x.rank, "sort");
   if (x.dtype !== "f32") throw new ShapeError("sort", `${formatSpec(x)} is not supported, it takes f32; cast the operand first`);
   const size = x.shape[along]!;

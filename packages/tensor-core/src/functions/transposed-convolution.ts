@@ -1,5 +1,5 @@
 import { ArgumentError, ShapeError } from "../errors.ts";
-import { emitOne } from "../graph/emit.ts";
+import { emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
 import { formatShape } from "../shape.ts";
@@ -55,11 +55,12 @@ const checkShapes = (x: Tensor, w: Tensor, groups: number): void => {
  * @param w of `x`'s dtype: [kernel height, kernel width, O / groups, C], the weight of the convolution that has C outputs, e.g. [4, 4, 16, 32].
  * @returns [N, H', W', O] with H' = (H − 1)·stride + (height − 1)·dilation + 1 − padding + outputPadding; with "same", H' = H·stride.
  * @throws ShapeError when ranks, channels, groups or the bias do not fit; ArgumentError for a stride, padding, dilation or outputPadding out of range.
- * @example convTranspose2d(x, w, { stride: 2, padding: [[1, 1], [1, 1]] }) // 4×4 kernels: [64, 7, 7, 32] to [64, 14, 14, 16]
+ * @example convTranspose2d(x, w, { stride: 2, padding: 1 }) // 4×4 kernels: [64, 7, 7, 32] to [64, 14, 14, 16]
  * Cost: 2·N·H·W·C·height·width·O/groups flops.
  */
 export const convTranspose2d = (x: Tensor, w: Tensor, options: ConvTranspose2dOptions = {}): Tensor => {
   checkOptions("convTranspose2d(x, w)", options, optionNames);
+  requireOperands(op, [x, w]);
   const groups = options.groups ?? 1;
   checkShapes(x, w, groups);
   const stride = resolvePair(options.stride ?? 1, "stride", op);

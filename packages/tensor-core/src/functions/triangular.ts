@@ -1,4 +1,5 @@
 import { ArgumentError, ShapeError } from "../errors.ts";
+import { requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions } from "../options.ts";
 import { formatSpec } from "../shape.ts";
@@ -11,6 +12,7 @@ export interface TriangleOptions {
 
 const triangle = (op: "tril" | "triu", x: Tensor, options: TriangleOptions): Tensor => {
   const { diagonal = 0 } = checkOptions(`${op}(x)`, options, { diagonal: true });
+  requireOperands(op, [x]);
   if (x.rank < 2) throw new ShapeError(op, `takes matrices [..., rows, columns], got ${formatSpec(x)}; reshape it to 2 dimensions or more`);
   if (!Number.isInteger(diagonal))
     throw new ArgumentError(
