@@ -2,7 +2,7 @@ import { ArgumentError } from "../errors.ts";
 import { excerpt } from "../excerpt.ts";
 import { emitOne } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { checkOptions } from "../options.ts";
+import { checkNumber, checkOptions } from "../options.ts";
 import { add, exp, greater, multiply, stopGradient, subtract, tanh, where } from "./elementwise.ts";
 
 /** `max(x, 0)`; the gradient at 0 is 0. */
@@ -22,14 +22,10 @@ export const silu = (x: Tensor): Tensor => emitOne("silu", [x]);
 /** `log(1 + e^x)` */
 export const softplus = (x: Tensor): Tensor => emitOne("softplus", [x]);
 
-const requireFinite = (name: string, value: number): void => {
-  if (!Number.isFinite(value)) throw new ArgumentError(`${name} is ${excerpt(value)}; use a finite number`);
-};
-
 /** `x` above 0, `slope · x` elsewhere; the gradient at 0 is the slope, as in PyTorch. Default: slope 0.01. */
 export const leakyRelu = (x: Tensor, options: { readonly slope?: number } = {}): Tensor => {
   const { slope = 0.01 } = checkOptions("leakyRelu(x)", options, { slope: true });
-  requireFinite("leakyRelu: slope", slope);
+  checkNumber("leakyRelu", "slope", slope, { from: -Infinity, usual: 0.01 });
   return where(greater(x, 0), x, multiply(x, slope));
 };
 
@@ -40,7 +36,7 @@ export const leakyRelu = (x: Tensor, options: { readonly slope?: number } = {}):
  */
 export const elu = (x: Tensor, options: { readonly alpha?: number } = {}): Tensor => {
   const { alpha = 1 } = checkOptions("elu(x)", options, { alpha: true });
-  requireFinite("elu: alpha", alpha);
+  checkNumber("elu", "alpha", alpha, { from: -Infinity, usual: 1 });
   const positive = greater(x, 0);
   const below = where(positive, 0, x);
   const grown = exp(below);

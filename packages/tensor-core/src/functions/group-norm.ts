@@ -1,7 +1,7 @@
 import { ShapeError } from "../errors.ts";
 import { emit, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { checkOptions } from "../options.ts";
+import { checkNumber, checkOptions } from "../options.ts";
 import { elementCount, formatSpec } from "../shape.ts";
 import { add, multiply, ones, zeros } from "./elementwise.ts";
 import { reshape, transpose } from "./movement.ts";
@@ -25,6 +25,7 @@ export interface GroupNormOptions {
  */
 export const groupNorm = (x: Tensor, gamma: Tensor, beta: Tensor, options: GroupNormOptions): Tensor => {
   const { groups, epsilon = 1e-5 } = checkOptions("groupNorm(x, gamma, beta)", options ?? {}, { groups: true, epsilon: true });
+  checkNumber("groupNorm", "epsilon", epsilon, { from: 0, usual: 1e-5 });
   requireOperands("groupNorm", [x, gamma, beta]);
   const channels = x.shape.at(-1) ?? 0;
   if (x.dtype !== "f32" || x.rank < 2)
