@@ -86,9 +86,14 @@ export class CpuExecutable implements Executable {
     const kernelNodes = graph.nodes.map((node) => kernelNodeOf(graph, node));
     const scratchBytes = kernelNodes.reduce((most, node) => Math.max(most, kernels[node.op]?.scratchBytes?.(node) ?? 0), 0);
     this.workspaceBytes = plan.workspaceBytes + scratchBytes;
-    this.bases[0] = this.allocate(plan.workspaceBytes);
-    this.scratch = this.allocate(scratchBytes);
-    this.steps = this.bind(kernelNodes);
+    try {
+      this.bases[0] = this.allocate(plan.workspaceBytes);
+      this.scratch = this.allocate(scratchBytes);
+      this.steps = this.bind(kernelNodes);
+    } catch (error) {
+      for (const address of this.allocations) parts.arena.release(address);
+      throw error;
+    }
   }
 
   private allocate(bytes: number): number {

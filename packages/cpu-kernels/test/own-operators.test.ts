@@ -1,4 +1,4 @@
-import { createCpuBackend, createSharedMemory, javascriptKernel } from "@skein/cpu-kernels";
+import { createCpuBackend, createSharedMemory, javascriptKernel, type Kernel } from "@skein/cpu-kernels";
 import {
   add,
   ArgumentError,
@@ -52,7 +52,8 @@ const runningMaxKernel = javascriptKernel({
   },
 });
 
-const open = (kernels = [mishKernel, runningMaxKernel]) => createCpuBackend({ memory: createSharedMemory(64 * 2 ** 20), kernels });
+const open = (kernels: readonly Kernel[] = [mishKernel, runningMaxKernel]) =>
+  createCpuBackend({ memory: createSharedMemory(64 * 2 ** 20), kernels });
 const numbers = async (results: Promise<readonly NdArray[]>): Promise<number[][]> =>
   (await results).map((each) => Array.from(each.toNumbers()));
 
@@ -188,6 +189,20 @@ describe("operators of one's own on the CPU", () => {
   ])("a kernel given %s is refused", async (_, kernels, message) => {
     await expect(open(kernels)).rejects.toThrow(ArgumentError);
     await expect(open(kernels)).rejects.toThrow(message);
+  });
+
+  test("a kernel that cannot be bound leaves no memory behind", async () => {
+    const failing: Kernel = {
+      op: runningMax.operator.name,
+      scratchBytes: () => 4096,
+      bind: () => {
+        throw new Error("no such export");
+      },
+    };
+    const backend = await open([failing]);
+    const attempt = evaluate((x: Tensor) => runningMax([add(x, 1)])[0], backend)(NdArray.from([1]));
+    await expect(attempt).rejects.toThrow("no such export");
+    expect(backend.arena.bytesInUse).toBe(0);
   });
 
   test("a kernel that answers later is refused, and the backend lives on", async () => {

@@ -150,6 +150,8 @@ describe("defineOperator", () => {
           [mish1 / 2, mish1 / 2].map((value) => expect.closeTo(value, 6) as number),
         );
         expect(opsOf(expandCompositions(each, all))).toContain("all-reduce");
+        expect(validateGraph(withOperators(each, [scaled]))).toBeUndefined();
+        expect(interpretWorld(withOperators(each, [scaled]), [[array(f32(1), 1)], [array(f32(1), 0)]])).toEqual(results);
       }
     }
   });

@@ -103,8 +103,10 @@ const completed = (definition: OperatorDefinition<Params, readonly unknown[]>): 
   const operator: Operator = {
     name,
     infer: (inputs, params) => {
-      if (infer !== undefined) return checkedSpecs(name, infer(inputs, params));
-      const graph = composed(inputs, params);
+      // Specs alone, as when a graph is checked later: a shape rule traces nothing.
+      const specs = inputs.map(({ dtype, shape }) => ({ dtype, shape }));
+      if (infer !== undefined) return checkedSpecs(name, infer(specs, params));
+      const graph = composed(specs, params);
       return graph.outputs.map((ref) => specOf(graph, ref));
     },
     cost:

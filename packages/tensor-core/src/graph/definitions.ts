@@ -17,7 +17,8 @@ export const definitionsOf = (graph: Graph): Definitions => (graph[definitionsKe
 /** A graph with these definitions beside those that it has; itself where there are none to add. */
 export const addDefinitions = (graph: Graph, added: Definitions): Graph => {
   if (added.operators.size === 0) return graph;
-  const operators = new Map(definitionsOf(graph).operators);
+  const known = definitionsOf(graph);
+  const operators = new Map(known.operators);
   for (const operator of added.operators.values()) addDefinition(operators, operator);
-  return { ...graph, [definitionsKey]: { operators, mesh: added.mesh } satisfies Definitions };
+  return { ...graph, [definitionsKey]: { operators, mesh: { ...known.mesh, ...added.mesh } } satisfies Definitions };
 };

@@ -1,8 +1,8 @@
+import { OperatorError } from "../errors.ts";
 import { type KernelNode, kernelNodeOf } from "../execution/kernel-node.ts";
 import { checkComposition, traceComposition } from "../graph/composition.ts";
 import { addDefinitions, definitionsOf } from "../graph/definitions.ts";
 import { composing } from "../graph/emit.ts";
-import { OperatorError } from "../errors.ts";
 import type { Graph, Node, ValueRef } from "../graph/graph.ts";
 import { isUsersOperator, type Operator } from "../graph/operator.ts";
 import { operatorOf, withMeshOf } from "../ops/lookup.ts";
