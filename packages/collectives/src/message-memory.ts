@@ -1,4 +1,4 @@
-import { ArgumentError } from "@skein/tensor-core";
+import { ArgumentError, type WasmMemory } from "@skein/tensor-core";
 
 /** Memory for messages that arrive and for what schedules need beside input and output. Belongs to one thread. */
 export interface MessageMemory {
@@ -23,7 +23,7 @@ export const sizeClass = (byteLength: number): number => {
  * Message memory in the world's WebAssembly memory, where sums can read it. Blocks are kept by size and taken again; pages are never given back.
  * Growing is atomic between threads, so every thread has a pool of its own without a lock.
  */
-export const wasmMessageMemory = (memory: WebAssembly.Memory): MessageMemory => {
+export const wasmMessageMemory = (memory: WasmMemory): MessageMemory => {
   const free = new Map<number, number[]>();
   let next = 0;
   let end = 0;

@@ -1,5 +1,5 @@
 import type { Worker } from "node:worker_threads";
-import { ArgumentError, SkeinError } from "@skein/tensor-core";
+import { ArgumentError, SkeinError, type WasmMemory, type WasmModule } from "@skein/tensor-core";
 import type { LossKind } from "./errors.ts";
 import type { Facts } from "./facts.ts";
 import type { CompanionInput, CompanionNews, CompanionOrder } from "./process-companion.ts";
@@ -17,9 +17,9 @@ export interface ProcessWorldOptions
   /** Ranks that are threads of this process. */
   readonly ranks: readonly number[];
   /** The shared memory in which all regions of all requests of this process lie. */
-  readonly memory: WebAssembly.Memory;
+  readonly memory: WasmMemory;
   /** Module with the reductions (see `requiredExports`); "none" says that plain loops will do. */
-  readonly kernels: WebAssembly.Module | "none";
+  readonly kernels: WasmModule | "none";
   /** How long a rank waits for a peer before the world fails. Default: 60 s. */
   readonly timeoutMilliseconds?: number;
   /** What algorithms are chosen by; hosts are taken from the roster. */

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { Worker } from "node:worker_threads";
-import { ArgumentError } from "@skein/tensor-core";
+import { ArgumentError, type WasmMemory, type WasmModule } from "@skein/tensor-core";
 import { startThread } from "./start-thread.ts";
 import { Control, controlBytes, type Preference, type WorldConnection } from "./threads/control.ts";
 import { checkKernels } from "./wasm-arithmetic.ts";
@@ -8,9 +8,9 @@ import { checkKernels } from "./wasm-arithmetic.ts";
 export interface ThreadWorldOptions {
   readonly worldSize: number;
   /** The shared memory in which all regions of all requests lie. */
-  readonly memory: WebAssembly.Memory;
+  readonly memory: WasmMemory;
   /** Module with the reductions (see `requiredExports`), as @skein/cpu-kernels builds it; "none" says that plain loops will do. */
-  readonly kernels: WebAssembly.Module | "none";
+  readonly kernels: WasmModule | "none";
   /** How long a rank waits for a peer before the group fails. Default 60 s: an epoch's evaluation on one rank fits into it. */
   readonly timeoutMilliseconds?: number;
   /** How often a rank looks for its peer's message before it sleeps. Default: 5000 (some 10 µs) where every rank has a core, else 0. */

@@ -1,4 +1,4 @@
-import { ArgumentError, bytesPerElement, type DType, type Reduction } from "@skein/tensor-core";
+import { ArgumentError, bytesPerElement, type DType, type Reduction, type WasmMemory, type WasmModule } from "@skein/tensor-core";
 import { type Arithmetic, reducible } from "./arithmetic.ts";
 import { wasmMessageMemory } from "./message-memory.ts";
 
@@ -24,7 +24,7 @@ export const requiredExports: readonly string[] = [
 ];
 
 /** Check a kernel module at the door. */
-export const checkKernels = (module: WebAssembly.Module): void => {
+export const checkKernels = (module: WasmModule): void => {
   const present = new Set(WebAssembly.Module.exports(module).map((entry) => entry.name));
   const missing = requiredExports.filter((name) => !present.has(name));
   if (missing.length > 0)
@@ -38,7 +38,7 @@ export const checkKernels = (module: WebAssembly.Module): void => {
 const blockBytes = 16_384;
 
 /** Reductions on a shared WebAssembly memory; all arrays must lie in it. */
-export const wasmArithmetic = (module: WebAssembly.Module, memory: WebAssembly.Memory): Arithmetic => {
+export const wasmArithmetic = (module: WasmModule, memory: WasmMemory): Arithmetic => {
   const exports = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as Exports;
 
   const messages = wasmMessageMemory(memory);

@@ -1,3 +1,4 @@
+import type { WasmMemory } from "@skein/tensor-core";
 import { OutOfMemoryError } from "./errors.ts";
 
 const pageBytes = 65536;
@@ -15,7 +16,7 @@ interface Block {
 export const alignUp = (bytes: number): number => Math.max(alignment, Math.ceil(bytes / alignment) * alignment);
 
 /** The one memory of all ranks of a process. Page 0 stays unused, so that no address is 0. */
-export const createSharedMemory = (maximumBytes: number = 65536 * pageBytes): WebAssembly.Memory =>
+export const createSharedMemory = (maximumBytes: number = 65536 * pageBytes): WasmMemory =>
   new WebAssembly.Memory({ initial: 1, maximum: Math.floor(maximumBytes / pageBytes), shared: true });
 
 /**
@@ -23,7 +24,7 @@ export const createSharedMemory = (maximumBytes: number = 65536 * pageBytes): We
  * atomic between threads, so arenas need no lock.
  */
 export class Arena {
-  readonly memory: WebAssembly.Memory;
+  readonly memory: WasmMemory;
   /** Sorted by address; neighbours are merged. */
   private free: Block[] = [];
   private readonly used = new Map<number, number>();
@@ -31,7 +32,7 @@ export class Arena {
   private inUse = 0;
   private peak = 0;
 
-  constructor(memory: WebAssembly.Memory) {
+  constructor(memory: WasmMemory) {
     this.memory = memory;
   }
 

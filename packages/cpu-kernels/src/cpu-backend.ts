@@ -3,6 +3,7 @@ import {
   type Backend,
   byteLength,
   type CompileOptions,
+  elementCount,
   type Executable,
   type Graph,
   hostArrayType,
@@ -16,6 +17,8 @@ import {
   expandCompositions,
   kernelTable,
   lacksKernel,
+  type WasmMemory,
+  type WasmModule,
   widenHalf,
 } from "@skein/tensor-core";
 import { Arena, createSharedMemory } from "./arena.ts";
@@ -27,9 +30,9 @@ import { compileWasm, detectBuild, instantiateWasm, type WasmBuild } from "./was
 
 export interface CpuBackendOptions {
   /** Shared by all ranks of the process. Default: a new one. */
-  readonly memory?: WebAssembly.Memory;
+  readonly memory?: WasmMemory;
   /** A compiled build, as posted to a worker. Default: compile the one that the host runs best. */
-  readonly module?: WebAssembly.Module;
+  readonly module?: WasmModule;
   /** Force a build; for tests and comparisons. */
   readonly build?: WasmBuild;
   /** Kernels for operators of the user's (`defineOperator`); without one, a backend runs an operator's composition. Default: none. */
@@ -39,7 +42,7 @@ export interface CpuBackendOptions {
 /** A CPU backend also tells what it holds. */
 export interface CpuBackend extends Backend {
   readonly arena: Arena;
-  readonly memory: WebAssembly.Memory;
+  readonly memory: WasmMemory;
 }
 
 /** Carried out by the executable itself. */

@@ -1,3 +1,4 @@
+import type { WasmMemory, WasmModule } from "@skein/tensor-core";
 import { relaxedSimd, simd, threads } from "wasm-feature-detect";
 import { HostError } from "./errors.ts";
 import type { WasmExports } from "./kernel.ts";
@@ -22,11 +23,11 @@ export const detectBuild = async (): Promise<WasmBuild> => {
 };
 
 /** Compile a build. The module can be posted to workers, which saves them the compilation. */
-export const compileWasm = async (build: WasmBuild): Promise<WebAssembly.Module> => {
+export const compileWasm = async (build: WasmBuild): Promise<WasmModule> => {
   const { wasmBase64 } = await sources[build]();
   return WebAssembly.compile(Uint8Array.from(atob(wasmBase64), (character) => character.charCodeAt(0)));
 };
 
 /** One instance per thread; all instances of a process share `memory`. */
-export const instantiateWasm = (module: WebAssembly.Module, memory: WebAssembly.Memory): WasmExports =>
+export const instantiateWasm = (module: WasmModule, memory: WasmMemory): WasmExports =>
   new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as WasmExports;

@@ -2,11 +2,12 @@ import { AdapterError, DeviceLostError, DeviceMemoryError } from "./errors.ts";
 import { InvariantError, type SkeinError } from "@skein/tensor-core";
 import { brakes } from "./event-loop-brake.ts";
 import type { DeviceFacts, SubgroupMatrixShape } from "./kernel.ts";
+import type { Gpu, GpuAdapter, GpuDevice } from "./platform-types.ts";
 
 export interface DeviceOptions {
   /** `navigator.gpu` of a page or worker, or what `openNodeGpu` returns. */
-  readonly gpu: GPU;
-  readonly powerPreference?: GPUPowerPreference;
+  readonly gpu: Gpu;
+  readonly powerPreference?: "high-performance" | "low-power";
 }
 
 /** What our kernels use when it is there. Everything has a way without it. */
@@ -70,14 +71,14 @@ const factsOf = (adapter: GPUAdapter, device: GPUDevice): DeviceFacts => {
 
 /** A device, what it can do, and whether it is still well. */
 export class Device {
-  readonly gpu: GPUDevice;
+  readonly gpu: GpuDevice;
   readonly facts: DeviceFacts;
   // Dawn in Node: an instance that is collected while one of its promises is open aborts the process, so it lives as long as the device.
-  readonly instance: GPU;
+  readonly instance: Gpu;
   private failure: SkeinError | undefined;
   private closed = false;
 
-  constructor(instance: GPU, adapter: GPUAdapter, gpu: GPUDevice) {
+  constructor(instance: Gpu, adapter: GpuAdapter, gpu: GpuDevice) {
     this.instance = instance;
     this.gpu = gpu;
     this.facts = factsOf(adapter, gpu);

@@ -5,6 +5,7 @@ import { type ChoiceStore, storeKey } from "./autotune/choice-store.ts";
 import { parseMatmulModel } from "./autotune/matmul-model.ts";
 import { AdapterError, WebGpuNotInstalledError } from "./errors.ts";
 import { brakes, EventLoopBrake } from "./event-loop-brake.ts";
+import type { Gpu } from "./platform-types.ts";
 
 /** The command that installs what opens WebGPU in Node, in the versions of our `peerDependencies`. */
 export const installWebGpu = 'npm install "webgpu@^0.6.2"';
@@ -26,7 +27,7 @@ const explainImport = (error: unknown): AdapterError => {
  * @param flags of Dawn: `backend=vulkan`, `adapter=llvmpipe`, `enable-dawn-features=…`.
  * @throws WebGpuNotInstalledError with the install command; AdapterError where the package does not start.
  */
-export const openNodeGpu = async (flags: readonly string[] = []): Promise<GPU> => {
+export const openNodeGpu = async (flags: readonly string[] = []): Promise<Gpu> => {
   let dawn: { create(flags: string[]): GPU; globals: object };
   try {
     dawn = (await import("webgpu")) as never;

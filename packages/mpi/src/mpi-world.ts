@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import type { Worker } from "node:worker_threads";
 import { checkKernels, Control, controlBytes, type Facts, type LossKind, type Preference, type WorldConnection } from "@skein/collectives";
 import { hasOwnCore, type RankAddress, spinsOnOwnCore, startThread } from "@skein/collectives/node";
-import { ArgumentError, InvariantError, SkeinError } from "@skein/tensor-core";
+import { ArgumentError, InvariantError, SkeinError, type WasmMemory, type WasmModule } from "@skein/tensor-core";
 import { type CompanionInput, type CompanionNews, threadsOfRank } from "./companion.ts";
 import { MpiError } from "./errors.ts";
 import type { LoadOptions } from "./load-addon.ts";
@@ -15,9 +15,9 @@ export interface MpiWorldOptions
   readonly rank?: number;
   readonly worldSize?: number;
   /** The shared memory in which all regions of all requests of this process lie. */
-  readonly memory: WebAssembly.Memory;
+  readonly memory: WasmMemory;
   /** Module with the reductions (see `requiredExports`); "none" says that plain loops will do. */
-  readonly kernels: WebAssembly.Module | "none";
+  readonly kernels: WasmModule | "none";
   /** How long a rank waits for a peer before the world fails. Default: 60 s. */
   readonly timeoutMilliseconds?: number;
   /** What algorithms are chosen by; hosts are MPI's. */

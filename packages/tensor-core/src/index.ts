@@ -66,6 +66,7 @@ export { type ArrayTree, type CompiledFunction, evaluate, jit, type JitOptions }
 export { NdArray } from "./nd-array.ts";
 export type { NestedNumbers } from "./nested-numbers.ts";
 export { operators } from "./ops/table.ts";
+export type { WasmMemory, WasmModule } from "./platform-types.ts";
 export { interpretRanks, interpretWorld } from "./reference/interpret.ts";
 export { referenceBackend } from "./reference/reference-backend.ts";
 export {

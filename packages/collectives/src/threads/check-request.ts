@@ -1,21 +1,21 @@
-import { ArgumentError, bytesPerElement, checkRowCounts, type CollectiveRequest, readRowCounts } from "@skein/tensor-core";
+import { ArgumentError, bytesPerElement, checkRowCounts, type CollectiveRequest, readRowCounts, type WasmMemory } from "@skein/tensor-core";
 import { reducible } from "../arithmetic.ts";
 import { kinds, laneCount } from "./control.ts";
 
 interface Group {
   readonly rank: number;
   readonly worldSize: number;
-  readonly memory: WebAssembly.Memory;
+  readonly memory: WasmMemory;
 }
 
 /** Buffers that were found to be looks at a memory: one that grows, in whichever thread, gets another buffer over the same bytes. */
-const looks = new WeakMap<ArrayBufferLike, WebAssembly.Memory>();
+const looks = new WeakMap<ArrayBufferLike, WasmMemory>();
 
 /**
  * Whether a region, of a byte or more, lies in a memory. Where two threads grow a memory at once, one of them may hold two buffers of one length, so neither
  * identity nor length tells: a bit of the region is flipped, looked for in the memory, and put back, once for each buffer.
  */
-const liesIn = (region: Uint8Array, memory: WebAssembly.Memory): boolean => {
+const liesIn = (region: Uint8Array, memory: WasmMemory): boolean => {
   if (region.buffer === memory.buffer || looks.get(region.buffer) === memory) return true;
   if (!(region.buffer instanceof SharedArrayBuffer) || region.byteOffset >= memory.buffer.byteLength) return false;
   const same = new Uint8Array(memory.buffer);

@@ -1,4 +1,4 @@
-import type { CollectiveKind, ErrorKind } from "@skein/tensor-core";
+import type { CollectiveKind, ErrorKind, WasmMemory, WasmModule } from "@skein/tensor-core";
 import {
   CollectiveError,
   type CollectivePlace,
@@ -95,8 +95,8 @@ export type Preference = Pick<Situation, "hosts" | "link" | "order">;
 /** What a thread needs to take part: shared memory and numbers, so it can be posted to a worker. */
 export interface WorldConnection {
   readonly control: SharedArrayBuffer;
-  readonly memory: WebAssembly.Memory;
-  readonly kernels: WebAssembly.Module | "none";
+  readonly memory: WasmMemory;
+  readonly kernels: WasmModule | "none";
   readonly rank: number;
   readonly worldSize: number;
   /** Ranks that are threads of this process, this one among them. */

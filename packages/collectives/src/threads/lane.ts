@@ -1,4 +1,4 @@
-import { type CollectiveRequest, dtypes, type Reduction } from "@skein/tensor-core";
+import { type CollectiveRequest, dtypes, type Reduction, type WasmMemory } from "@skein/tensor-core";
 import { type Control, kindOf, laneWord, queueLength, requestWord } from "./control.ts";
 
 const reductions: readonly Reduction[] = ["sum", "max", "min"];
@@ -32,11 +32,11 @@ const covers = (done: number, sequence: number): boolean => ((done - sequence) |
 export class Lane {
   readonly index: number;
   private readonly control: Control;
-  private readonly memory: WebAssembly.Memory;
+  private readonly memory: WasmMemory;
   private readonly base: number;
   private readonly floats: Float64Array;
 
-  constructor(control: Control, memory: WebAssembly.Memory, index: number) {
+  constructor(control: Control, memory: WasmMemory, index: number) {
     this.index = index;
     this.control = control;
     this.memory = memory;

@@ -1,4 +1,4 @@
-import { InvariantError } from "@skein/tensor-core";
+import { InvariantError, type WasmMemory } from "@skein/tensor-core";
 import { type Control, mailWord, slotCount } from "../threads/control.ts";
 import { type Eventually, Later, type Loan, type Transport } from "./transport.ts";
 
@@ -10,12 +10,12 @@ export class ThreadTransport implements Transport {
   readonly rank: number;
   readonly worldSize: number;
   private readonly control: Control;
-  private readonly memory: WebAssembly.Memory;
+  private readonly memory: WasmMemory;
   private readonly lane: number;
   /** Messages of each peer that this thread has borrowed and not released; all zero between requests. */
   private readonly borrowed: Int32Array;
 
-  constructor(control: Control, memory: WebAssembly.Memory, lane = 0) {
+  constructor(control: Control, memory: WasmMemory, lane = 0) {
     this.rank = control.rank;
     this.worldSize = control.worldSize;
     this.control = control;

@@ -1,3 +1,4 @@
+import type { WasmMemory } from "@skein/tensor-core";
 import { wasmBase64 } from "../generated/wire.ts";
 import { type MessageMemory, wasmMessageMemory } from "../message-memory.ts";
 
@@ -16,7 +17,7 @@ interface WireExports {
 
 /** Memory that checksums and codec read and write in place; bytes from elsewhere are copied into it piece by piece. */
 export interface WireHome {
-  readonly memory: WebAssembly.Memory;
+  readonly memory: WasmMemory;
   /** Hands out parts of `memory` to this thread. */
   readonly messages: MessageMemory;
 }

@@ -18,8 +18,14 @@ export const storeKey = (adapter: string): string => {
   return `matmul-${plain}-${hash.toString(16).padStart(8, "0")}`;
 };
 
+/** What of `localStorage` is used, written out: `Storage` is a type of pages only. */
+export interface TextStorage {
+  getItem(key: string): string | null;
+  setItem(key: string, text: string): void;
+}
+
 /** A store in `localStorage` of a page, or anything like it. */
-export const webChoiceStore = (storage: Pick<Storage, "getItem" | "setItem">): ChoiceStore => ({
+export const webChoiceStore = (storage: TextStorage): ChoiceStore => ({
   load: async (adapter) => {
     const text = storage.getItem(storeKey(adapter));
     return text === null ? undefined : parseMatmulModel(JSON.parse(text));
