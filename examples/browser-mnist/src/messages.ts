@@ -3,9 +3,22 @@
 export const modelNames = ["cnn", "mlp"] as const;
 export type ModelName = (typeof modelNames)[number];
 
+/** What of a gradient travels between ranks: all of it, or its largest entries, while the others wait for their turn. */
+export const compressionNames = ["none", "top-k"] as const;
+export type CompressionName = (typeof compressionNames)[number];
+
+/** Backends that an address may ask for; `best` is a GPU where there is one, else WebAssembly. */
+export const backendWishes = ["best", "webgpu", "cpu"] as const;
+export type BackendWish = (typeof backendWishes)[number];
+
 export interface Settings {
   readonly model: ModelName;
+  /** Samples of a step, of all ranks together. */
   readonly batchSize: number;
+  /** Workers that train together, each on its part of every batch. */
+  readonly ranks: 1 | 2;
+  /** Where there are two. */
+  readonly compression: CompressionName;
   readonly seed: number;
 }
 
@@ -24,11 +37,13 @@ export interface Readings {
 
 export type Command =
   /** Sent once and first. `digits` is the URL of the folder with the IDX files. */
-  | { readonly type: "open"; readonly backend: "best" | "cpu"; readonly digits: string }
+  | { readonly type: "open"; readonly backend: BackendWish; readonly digits: string }
   /** New parameters; training stands still. */
   | { readonly type: "reset"; readonly settings: Settings }
   | { readonly type: "train" }
   | { readonly type: "pause" }
+  /** What is in a drawn digit? 28 × 28 bytes, as MNIST has them. */
+  | { readonly type: "read"; readonly pixels: Uint8Array<ArrayBuffer> }
   | { readonly type: "save" };
 
 export type Report =
@@ -39,6 +54,8 @@ export type Report =
       readonly device: string;
       /** Why it is not a GPU that trains; absent when it is. */
       readonly notice?: string;
+      /** Why two ranks cannot train together here; absent when they can. */
+      readonly oneRankOnly?: string;
       readonly trainCount: number;
       readonly testCount: number;
       readonly shown: ShownDigits;
@@ -51,9 +68,13 @@ export type Report =
       readonly losses: Float32Array;
       readonly stepsPerSecond: number;
       readonly bytesInUse: number;
+      /** What a rank has sent to the other, per step; 0 where there is none. */
+      readonly bytesSentPerStep: number;
     }
   /** `accuracy` on the test digits, 0…1, after `step` steps. */
   | { readonly type: "evaluated"; readonly step: number; readonly accuracy: number; readonly readings: Readings }
+  /** What a model sees in the drawn digit: a probability for each class. */
+  | { readonly type: "read"; readonly probabilities: Float32Array }
   /** A reset or a pause is done. */
   | { readonly type: "standstill"; readonly step: number }
   /** Training goes on if it did before. */

@@ -10,9 +10,11 @@ test.skipIf(findChromium() === undefined)(
     try {
       const page = await browser.newPage();
       const errors = watchErrors(page);
-      await page.goto(`${served.url}?batch=16`);
+      await page.goto(`${served.url}?backend=webgpu&batch=16`);
       await expectTraining(page, "cnn", 40);
       await page.getByLabel("Model").selectOption("dense");
+      await waitForStatus(page, /^Reset begins anew/);
+      await page.getByRole("button", { name: "Reset" }).click();
       await waitForStatus(page, /^Ready$/);
       expect(await text(page, "step")).toBe("0");
       expect(await text(page, "parameters")).toBe("203,530");

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { findChromium, openChromium, type ServedPage, servePage, watchErrors } from "@skein/browser";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Browser, expectTraining, text, waitForStatus } from "./training-page.ts";
+import { type Browser, drawSeven, expectTraining, numberIn, text, waitForStatus, waitForSteps } from "./training-page.ts";
 
 describe.skipIf(findChromium() === undefined)("the page in Chromium", () => {
   let served: ServedPage;
@@ -15,11 +15,12 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium", () => {
   });
 
   // The convolutional network takes a minute to learn something on a processor: that is in `page.full.test.ts`.
-  test("trains on WebGPU where there is an adapter", async () => {
+  test("trains on WebGPU where the address asks for it and there is an adapter, software or not", async () => {
     const page = await browser.newPage();
     const errors = watchErrors(page);
-    await page.goto(`${served.url}?model=mlp&batch=32`);
+    await page.goto(`${served.url}?model=none`); // which starts no worker
     const hasAdapter = await page.evaluate(async () => (await navigator.gpu?.requestAdapter()) !== null);
+    await page.goto(`${served.url}?model=mlp&batch=32${hasAdapter ? "&backend=webgpu" : ""}`);
     await expectTraining(page, "mlp", 60);
     expect(await text(page, "backend")).toBe(hasAdapter ? "WebGPU" : "WebAssembly");
     expect(await text(page, "device")).not.toBe("");
@@ -58,8 +59,82 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium", () => {
     await page.close();
   });
 
-  test("says what is missing where neither backend runs: a page that is not cross-origin isolated", async () => {
+  test("never chooses by itself an adapter that is software, and reads a drawn digit between its steps", async () => {
     const page = await browser.newPage();
+    const errors = watchErrors(page);
+    await page.goto(`${served.url}?model=mlp&batch=64`);
+    await waitForStatus(page, /^Ready$/);
+    const software = await page.evaluate(async () => {
+      const info = (await navigator.gpu?.requestAdapter())?.info;
+      return (
+        info === undefined ||
+        info.isFallbackAdapter ||
+        /llvmpipe|swiftshader/i.test(`${info.architecture} ${info.device} ${info.description}`)
+      );
+    });
+    expect(await text(page, "backend")).toBe(software ? "WebAssembly" : "WebGPU");
+    await page.getByRole("button", { name: "Start" }).click();
+    await waitForSteps(page, 60);
+    await drawSeven(page);
+    await page
+      .locator("#drawing-answer")
+      .filter({ hasText: /reads a 7/ })
+      .waitFor();
+    expect(await page.locator("#answers .best").innerText()).toMatch(/^7\s+\d+ %$/);
+    await page.getByRole("button", { name: "Clear" }).click();
+    expect(await text(page, "drawing-answer")).toMatch(/^Draw a digit/);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  test("other settings wait for Reset once training has begun, and the focus stays on the choice", async () => {
+    const page = await browser.newPage();
+    await page.goto(`${served.url}?backend=cpu&model=mlp&batch=32`);
+    await waitForStatus(page, /^Ready$/);
+    await page.getByLabel("Batch").focus();
+    await page.keyboard.press("ArrowDown");
+    await waitForStatus(page, /^Ready$/);
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe("batch");
+    await page.getByRole("button", { name: "Start" }).click();
+    await waitForSteps(page, 10);
+    await page.getByLabel("Batch").focus();
+    await page.keyboard.press("ArrowDown");
+    await waitForStatus(page, /^Reset begins anew/);
+    await waitForSteps(page, (await numberIn(page, "step")) + 10);
+    await page.keyboard.press("ArrowUp");
+    await waitForStatus(page, /^Training$/);
+    await page.keyboard.press("ArrowDown");
+    await page.getByRole("button", { name: "Reset" }).click();
+    await waitForStatus(page, /^Ready$/);
+    expect([await text(page, "step"), await page.evaluate(() => document.activeElement?.id)]).toEqual(["0", "reset"]);
+    await page.close();
+  });
+
+  test("two workers train together, and send as much less as is asked for", async () => {
+    const page = await browser.newPage();
+    const errors = watchErrors(page);
+    const sent: number[] = [];
+    for (const compression of ["none", "top-k"]) {
+      await page.goto(`${served.url}?backend=cpu&model=mlp&batch=32&ranks=2&compression=${compression}`);
+      await waitForStatus(page, /^Ready$/);
+      await page.getByRole("button", { name: "Start" }).click();
+      await waitForSteps(page, 60);
+      await page.getByRole("button", { name: "Pause" }).click();
+      await waitForStatus(page, /^Paused/);
+      sent.push(await numberIn(page, "sent"));
+      expect(await numberIn(page, "accuracy")).toBeGreaterThan(40);
+    }
+    // Between two ranks a sum takes 4 bytes per parameter, each way; of the largest 1 % each takes 8 bytes.
+    const kibibytes = (4 * 203_530) / 1024;
+    expect(Math.abs(sent[0]! - kibibytes)).toBeLessThan(0.1);
+    expect(Math.abs(sent[1]! - 0.02 * kibibytes)).toBeLessThan(0.1);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  test("trains on one thread where the page is not cross-origin isolated, and says why not on two", async () => {
+    const page = await browser.newPage();
+    const errors = watchErrors(page);
     await page.route(
       ({ pathname }) => pathname === "/",
       async (route) => {
@@ -68,10 +143,14 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium", () => {
         await route.fulfill({ response, headers });
       },
     );
-    await page.goto(`${served.url}?backend=cpu`);
-    await waitForStatus(page, /^Stopped$/);
-    expect(await page.locator("#notice").innerText()).toMatch(/WebAssembly threads are missing here: .* COOP\/COEP/);
-    expect(await page.getByRole("button", { name: "Start" }).isDisabled()).toBe(true);
+    await page.goto(`${served.url}?backend=cpu&model=mlp&ranks=2`);
+    await waitForStatus(page, /^Ready$/);
+    expect(await text(page, "device")).toContain("one thread, since the page is not cross-origin isolated");
+    expect(await page.locator("#notice").innerText()).toMatch(/One rank trains: .* no COOP and COEP headers\.$/);
+    expect(await page.getByLabel("Ranks").isDisabled()).toBe(true);
+    await page.getByRole("button", { name: "Start" }).click();
+    await waitForSteps(page, 20);
+    expect(errors).toEqual([]);
     await page.close();
   });
 

@@ -25,6 +25,23 @@ export const waitForStatus = async (page: Page, status: RegExp): Promise<void> =
   if (!status.test(await text(page, "status"))) throw new Error(await text(page, "notice"));
 };
 
+/** Draw as a hand does, with the mouse. */
+export const drawSeven = async (page: Page): Promise<void> => {
+  await page.locator("#drawing").scrollIntoViewIfNeeded();
+  const { x, y, width, height } = (await page.locator("#drawing").boundingBox())!;
+  const corners = [
+    [0.3, 0.25],
+    [0.7, 0.25],
+    [0.62, 0.45],
+    [0.45, 0.85],
+  ] as const;
+  for (const [i, [across, down]] of corners.entries()) {
+    await page.mouse.move(x + across * width, y + down * height, { steps: 4 });
+    if (i === 0) await page.mouse.down();
+  }
+  await page.mouse.up();
+};
+
 type ModelName = "cnn" | "mlp";
 
 const parameterShapes = {

@@ -76,7 +76,7 @@ export const prepareForCpu = (source: Graph, collectiveOrder?: readonly number[]
  * Make the WebAssembly backend of one rank: kernels from the fastest build that the host runs, arrays in an arena of
  * the shared memory.
  *
- * @throws HostError where WebAssembly threads are missing.
+ * @throws HostError where WebAssembly has no shared memory. A page that is not cross-origin isolated has it, for one thread.
  * @example const backend = await createCpuBackend();
  */
 export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise<CpuBackend> => {

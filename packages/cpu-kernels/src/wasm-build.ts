@@ -1,5 +1,5 @@
 import type { WasmMemory, WasmModule } from "@skein/tensor-core";
-import { relaxedSimd, simd, threads } from "wasm-feature-detect";
+import { relaxedSimd, simd } from "wasm-feature-detect";
 import { HostError } from "./errors.ts";
 import type { WasmExports } from "./kernel.ts";
 
@@ -12,11 +12,24 @@ const sources: { readonly [build in WasmBuild]: () => Promise<{ wasmBase64: stri
   scalar: () => import("./generated/scalar.ts"),
 };
 
-/** The fastest build that this host runs. */
+/** The kernels are built for shared memory. A page that is not cross-origin isolated may have some as well: it may only not share it with another thread. */
+const hasSharedMemory = (): boolean => {
+  try {
+    return new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true }).buffer.byteLength > 0;
+  } catch {
+    return false;
+  }
+};
+
+/**
+ * The fastest build that this host runs.
+ *
+ * @throws HostError where WebAssembly has no shared memory.
+ */
 export const detectBuild = async (): Promise<WasmBuild> => {
-  if (!(await threads()))
+  if (!hasSharedMemory())
     throw new HostError(
-      "WebAssembly threads are missing here: in a browser, serve the page with COOP/COEP headers (cross-origin isolation); in Node, use 22.18 or later",
+      "WebAssembly has no shared memory here: in a browser, use a newer one, or serve the page with COOP/COEP headers (cross-origin isolation); in Node, use 22.18 or later",
     );
   if (await relaxedSimd()) return "relaxed";
   return (await simd()) ? "simd" : "scalar";

@@ -1,9 +1,10 @@
-import { modelNames, type Settings } from "../messages.ts";
+import { backendWishes, type BackendWish, compressionNames, modelNames, type Settings } from "../messages.ts";
 
 export const batchSizes = [16, 32, 64, 128, 256] as const;
+export const rankCounts = [1, 2] as const;
 
 export interface Address {
-  readonly backend: "best" | "cpu";
+  readonly backend: BackendWish;
   readonly settings: Settings;
 }
 
@@ -15,7 +16,7 @@ const oneOf = <T extends string | number>(name: string, value: string | null, ch
 };
 
 /**
- * What the address asks for: `?backend=cpu&model=mlp&batch=128&seed=7`. Defaults: the best backend, cnn, 64, 1.
+ * What the address asks for: `?backend=cpu&model=mlp&batch=128&ranks=2&compression=top-k&seed=7`. Defaults: the best backend, cnn, 64, 1, none, 1.
  *
  * @throws RangeError for a value that is not offered.
  */
@@ -25,10 +26,12 @@ export const readAddress = (search: string): Address => {
   if (!Number.isInteger(seed) || seed < 0 || seed >= 2 ** 32)
     throw new RangeError(`the address says seed=${query.get("seed")}, but it must be a whole number from 0 to 4294967295`);
   return {
-    backend: oneOf("backend", query.get("backend"), ["best", "cpu"], "best"),
+    backend: oneOf("backend", query.get("backend"), backendWishes, "best"),
     settings: {
       model: oneOf("model", query.get("model"), modelNames, "cnn"),
       batchSize: oneOf("batch", query.get("batch"), batchSizes, 64),
+      ranks: oneOf("ranks", query.get("ranks"), rankCounts, 1),
+      compression: oneOf("compression", query.get("compression"), compressionNames, "none"),
       seed,
     },
   };

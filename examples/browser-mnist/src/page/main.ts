@@ -1,17 +1,32 @@
-import { type Command, modelNames, type ModelName, type Report, type Settings } from "../messages.ts";
-import { batchSizes, readAddress } from "./address.ts";
+import {
+  type Command,
+  type CompressionName,
+  compressionNames,
+  modelNames,
+  type ModelName,
+  type Report,
+  type Settings,
+} from "../messages.ts";
+import { batchSizes, rankCounts, readAddress } from "./address.ts";
 import { DigitGrid } from "./digit-grid.ts";
+import { DrawPad } from "./draw-pad.ts";
 import { findElement } from "./find-element.ts";
 import { ProgressView } from "./progress-view.ts";
 import { saveFile } from "./save-file.ts";
 
 const modelTitles: Readonly<Record<ModelName, string>> = { cnn: "convolutional", mlp: "dense" };
+const compressionTitles: Readonly<Record<CompressionName, string>> = { none: "none", "top-k": "largest 1 %" };
 
 const toggle = findElement("toggle", HTMLButtonElement);
 const reset = findElement("reset", HTMLButtonElement);
 const download = findElement("download", HTMLButtonElement);
 const model = findElement("model", HTMLSelectElement);
 const batch = findElement("batch", HTMLSelectElement);
+const ranks = findElement("ranks", HTMLSelectElement);
+const compression = findElement("compression", HTMLSelectElement);
+/** What a training begins with. */
+const choices = [model, batch, ranks, compression];
+const controls = [toggle, reset, download, ...choices];
 const status = findElement("status", HTMLElement);
 const notice = findElement("notice", HTMLElement);
 
@@ -19,8 +34,12 @@ const start = (): void => {
   const address = readAddress(location.search);
   for (const name of modelNames) model.add(new Option(modelTitles[name], name));
   for (const size of batchSizes) batch.add(new Option(String(size)));
+  for (const count of rankCounts) ranks.add(new Option(String(count)));
+  for (const name of compressionNames) compression.add(new Option(compressionTitles[name], name));
   model.value = address.settings.model;
   batch.value = String(address.settings.batchSize);
+  ranks.value = String(address.settings.ranks);
+  compression.value = address.settings.compression;
 
   const view = new ProgressView();
   const worker = new Worker(new URL("../worker/worker.ts", import.meta.url), { type: "module" });
@@ -29,20 +48,47 @@ const start = (): void => {
   let grid: DigitGrid | undefined;
   let settings: Settings = address.settings;
   let training = false;
+  let step = 0;
+  let oneRankOnly: string | undefined;
+  /** What had the focus when the controls were switched off, which takes it away. */
+  let focused: Element | null = null;
+  const pad = new DrawPad((pixels) => tell({ type: "read", pixels }));
 
   const showState = (text: string): void => {
     status.textContent = text;
     toggle.textContent = training ? "Pause" : "Start";
   };
   const enable = (on: boolean): void => {
-    for (const control of [toggle, reset, download, model, batch]) control.disabled = !on;
+    if (!on && document.activeElement !== document.body) focused = document.activeElement;
+    for (const control of controls) control.disabled = !on;
+    ranks.disabled ||= oneRankOnly !== undefined;
+    compression.disabled ||= ranks.value === "1";
+    if (on && document.activeElement === document.body && focused instanceof HTMLElement) focused.focus();
   };
+  const chosen = (): Settings => ({
+    ...address.settings,
+    model: model.value as ModelName,
+    batchSize: Number(batch.value),
+    ranks: ranks.value === "2" ? 2 : 1,
+    compression: compression.value as CompressionName,
+  });
   const begin = (): void => {
     training = false;
-    settings = { ...address.settings, model: model.value as ModelName, batchSize: Number(batch.value) };
+    step = 0;
+    settings = chosen();
+    reset.classList.remove("primary");
+    pad.rest();
     enable(false);
     showState("Preparing the model…");
     tell({ type: "reset", settings });
+  };
+  /** Other settings are for another training. One that has begun is not thrown away before somebody says so. */
+  const choose = (): void => {
+    if (step === 0 && !training) return begin();
+    const differ = JSON.stringify(chosen()) !== JSON.stringify(settings);
+    reset.classList.toggle("primary", differ);
+    compression.disabled = ranks.value === "1";
+    showState(differ ? "Reset begins anew with these settings" : training ? "Training" : `Paused after ${step} steps`);
   };
 
   const receive = (report: Report): void => {
@@ -55,19 +101,28 @@ const start = (): void => {
         notice.textContent = report.notice ?? "";
         findElement("data-note", HTMLElement).textContent =
           `${report.trainCount.toLocaleString("en")} digits to learn from and ${report.testCount.toLocaleString("en")} to test with, from MNIST (LeCun, Cortes and Burges).`;
+        oneRankOnly = report.oneRankOnly;
+        if (oneRankOnly !== undefined) {
+          if (ranks.value === "2") notice.textContent = [report.notice, `One rank trains: ${oneRankOnly}.`].join(" ");
+          ranks.value = "1";
+          ranks.parentElement!.title = `One rank: ${oneRankOnly}.`;
+        }
         grid = new DigitGrid(findElement("digits", HTMLOListElement), report.shown);
         return begin();
       }
       case "reset":
         return view.clear(report.parameterCount);
       case "steps":
+        step = report.step;
         return view.showSteps(report, settings.batchSize);
       case "evaluated": {
         view.showAccuracy(report.step, report.accuracy);
         const right = grid!.show(report.readings);
         findElement("digits-summary", HTMLElement).textContent = `${right} of ${report.readings.classes.length} read right`;
-        return;
+        return pad.refresh();
       }
+      case "read":
+        return pad.show(report.probabilities);
       case "standstill":
         enable(true);
         return showState(report.step === 0 ? "Ready" : `Paused after ${report.step} steps`);
@@ -100,15 +155,14 @@ const start = (): void => {
     tell({ type: "save" });
   });
   reset.addEventListener("click", begin);
-  model.addEventListener("change", begin);
-  batch.addEventListener("change", begin);
+  for (const choice of choices) choice.addEventListener("change", choose);
 
   tell({ type: "open", backend: address.backend, digits: new URL("digits/", document.baseURI).href });
 };
 
 /** Nothing goes on from here; the page says why and how to begin again. */
 const fail = (message: string): void => {
-  for (const control of [toggle, reset, download, model, batch]) control.disabled = true;
+  for (const control of controls) control.disabled = true;
   notice.hidden = false;
   notice.classList.add("failed");
   notice.textContent = `Training stopped: ${message}. Reload the page to begin again.`;

@@ -1,5 +1,6 @@
 import type { Report } from "../messages.ts";
 import { findElement } from "./find-element.ts";
+import { leadingDigit } from "./leading-digit.ts";
 import { LineChart } from "./line-chart.ts";
 import { smoothing } from "./smoothing.ts";
 import { ThinnedSeries } from "./thinned-series.ts";
@@ -26,7 +27,7 @@ export class ProgressView {
     ],
     scale: "logarithmic",
     format: (value) => String(Number(value.toPrecision(1))),
-    range: (least, greatest) => [0.8 * least, 1.25 * greatest],
+    range: (least, greatest) => [leadingDigit(0.8 * least), 1.25 * greatest],
   });
   private readonly accuracyChart = new LineChart(this.accuracyPlace, {
     lines: [{ label: "test accuracy", colour: "--right", width: 2, dots: true }],
@@ -47,12 +48,12 @@ export class ProgressView {
     this.smooth = smoothing(lossDecay);
     this.lossChart.show([], [], []);
     this.accuracyChart.show([], []);
-    for (const id of ["loss", "accuracy", "steps-per-second", "samples-per-second", "memory"]) setText(id, "–");
+    for (const id of ["loss", "accuracy", "steps-per-second", "samples-per-second", "sent", "memory"]) setText(id, "–");
     setText("step", "0");
     setText("parameters", parameterCount.toLocaleString("en"));
   }
 
-  showSteps({ step, losses, stepsPerSecond, bytesInUse }: StepsReport, batchSize: number): void {
+  showSteps({ step, losses, stepsPerSecond, bytesInUse, bytesSentPerStep }: StepsReport, batchSize: number): void {
     let smoothedLoss = 0;
     losses.forEach((loss, i) => {
       const at = step - losses.length + i + 1;
@@ -67,6 +68,7 @@ export class ProgressView {
     setText("loss", smoothedLoss.toFixed(4));
     setText("steps-per-second", stepsPerSecond.toFixed(stepsPerSecond < 10 ? 2 : 0));
     setText("samples-per-second", Math.round(stepsPerSecond * batchSize).toLocaleString("en"));
+    setText("sent", bytesSentPerStep === 0 ? "–" : `${(bytesSentPerStep / 1024).toFixed(1)} KiB`);
     setText("memory", `${(bytesInUse / 2 ** 20).toFixed(1)} MiB`);
     findElement("memory", HTMLElement).title = `${bytesInUse.toLocaleString("en")} bytes`;
   }

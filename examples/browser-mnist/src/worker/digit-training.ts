@@ -1,10 +1,11 @@
-import { evaluationBatches, gatherBatch, type Records, takeRecords, trainingBatches } from "@skein/data";
+import { evaluationBatches, gatherBatch, mnistClasses, type Records, takeRecords, trainingBatches } from "@skein/data";
+import { type Aggregator, exchange, identityCompressor, initExchange, topKCompressor, withErrorFeedback } from "@skein/compressors";
 import { cnn, type LabelledBatch, mlp, type Model } from "@skein/models";
 import {
   adam,
   applyUpdates,
-  argmax,
   type Backend,
+  type Communicator,
   type DeviceArray,
   elementCount,
   flattenTree,
@@ -12,23 +13,32 @@ import {
   leafPaths,
   type NdArray,
   randomKey,
-  reduceMax,
   softmax,
   type Tensor,
   valueAndGradWithAux,
   writeSafetensors,
 } from "@skein/tensor-core";
-import type { ModelName, Readings, Settings } from "../messages.ts";
+import type { CompressionName, ModelName, Readings, Settings } from "../messages.ts";
 
 const models: Readonly<Record<ModelName, () => Model>> = { cnn: () => cnn(), mlp: () => mlp({ sizes: [784, 256, 10] }) };
 
+/** Of 100 entries of a gradient the largest one travels at once, the others when they have grown. */
+const compressors: Readonly<Record<CompressionName, () => Aggregator<unknown>>> = {
+  none: () => identityCompressor() as Aggregator<unknown>,
+  "top-k": () => withErrorFeedback(topKCompressor({ density: 0.01 })) as Aggregator<unknown>,
+};
+
+/** The mesh axis along which ranks share each batch. */
+const axis = "data";
+
 type Digits = Readonly<Record<"inputs" | "labels", NdArray>>;
 
-/** Everything that a step moves: parameters, the model's own state, the optimizer's. */
+/** Everything that a step moves: parameters, the model's own state, the optimizer's, and what compressors have not sent yet. */
 interface Run {
   readonly params: unknown;
   readonly state: unknown;
   readonly optim: unknown;
+  readonly residuals: unknown;
 }
 
 /** Test digits that are read at once. */
@@ -39,9 +49,17 @@ export interface DigitRecords {
   readonly test: Records;
 }
 
+export interface TrainingPlace {
+  readonly backend: Backend;
+  readonly records: DigitRecords;
+  readonly settings: Settings;
+  /** Where two ranks train: what this one reaches the other by. */
+  readonly communicator?: Communicator;
+}
+
 /**
- * One training of a digit reader on a backend: Adam on cross-entropy. Its arrays are the current `Run` and nothing else; each step is
- * given the last one's memory.
+ * One training of a digit reader on a backend: Adam on cross-entropy, on the mean of all ranks' gradients. Its arrays are the current `Run` and nothing
+ * else; each step is given the last one's memory.
  */
 export class DigitTraining {
   /** Steps done. */
@@ -51,22 +69,30 @@ export class DigitTraining {
   private readonly backend: Backend;
   private readonly records: DigitRecords;
   private readonly settings: Settings;
+  private readonly communicator: Communicator | undefined;
   private readonly compiled;
 
-  private constructor(backend: Backend, records: DigitRecords, settings: Settings) {
+  private constructor({ backend, records, settings, communicator }: TrainingPlace) {
     this.backend = backend;
     this.records = records;
     this.settings = settings;
+    this.communicator = communicator;
     const { batchSize, seed } = settings;
-    this.batches = trainingBatches(records.train.count, { batchSize, seed, rank: 0, worldSize: 1 });
-    this.compiled = compileSteps(models[settings.model](), backend);
+    const { rank = 0, worldSize = 1 } = communicator ?? {};
+    this.batches = trainingBatches(records.train.count, { batchSize, seed, rank, worldSize });
+    this.compiled = compileSteps(settings, backend, communicator);
   }
 
-  /** First parameters, from the settings' seed. */
-  static async begin(backend: Backend, records: DigitRecords, settings: Settings): Promise<DigitTraining> {
-    const training = new DigitTraining(backend, records, settings);
-    training.run = await training.compiled.init(randomKey(settings.seed));
+  /** First parameters, from the settings' seed: the same on every rank. */
+  static async begin(place: TrainingPlace): Promise<DigitTraining> {
+    const training = new DigitTraining(place);
+    training.run = await training.compiled.init(randomKey(place.settings.seed));
     return training;
+  }
+
+  /** What this rank has sent to the others. */
+  get bytesSent(): number {
+    return this.communicator?.bytesSent() ?? 0;
   }
 
   get parameterCount(): number {
@@ -96,17 +122,27 @@ export class DigitTraining {
 
   /** What the model reads in the first `count` test digits. */
   async read(count: number): Promise<Readings> {
-    const { params, state } = this.run!;
-    const { fields } = takeRecords(this.records.test, count);
-    const inputs = gatherBatch(
-      { count, fields },
-      Array.from({ length: count }, (_, i) => i),
-    )["inputs"]!;
-    const { classes, confidences } = await this.compiled.read(params, state, inputs);
+    const probabilities = await this.probabilities(takeRecords(this.records.test, count));
+    const perDigit = Array.from({ length: count }, (_, i) => probabilities.subarray(i * mnistClasses, (i + 1) * mnistClasses));
+    const confidences = perDigit.map((classes) => Math.max(...classes));
     return {
-      classes: Int32Array.from((await this.take(classes)).toNumbers()),
-      confidences: Float32Array.from((await this.take(confidences)).toNumbers()),
+      classes: Int32Array.from(perDigit.map((classes, i) => classes.indexOf(confidences[i]!))),
+      confidences: Float32Array.from(confidences),
     };
+  }
+
+  /** The probability of each class for one picture of 28 × 28 bytes. */
+  async readPicture(pixels: Uint8Array): Promise<Float32Array> {
+    const field = this.records.test.fields["inputs"]!;
+    return this.probabilities({ count: 1, fields: { inputs: { ...field, bytes: pixels, offsetBytes: 0 } } });
+  }
+
+  /** [pictures, classes], one after another. */
+  private async probabilities({ count, fields }: Records): Promise<Float32Array> {
+    const { params, state } = this.run!;
+    const first = Array.from({ length: count }, (_, i) => i);
+    const inputs = gatherBatch({ count, fields: { inputs: fields["inputs"]! } }, first)["inputs"]!;
+    return Float32Array.from((await this.take(await this.compiled.read(params, state, inputs))).toNumbers());
   }
 
   /** The parameters as a safetensors file, under their paths: `conv1.weight`. */
@@ -139,24 +175,27 @@ export class DigitTraining {
   }
 }
 
-const compileSteps = (model: Model, backend: Backend) => {
+const compileSteps = (settings: Settings, backend: Backend, communicator: Communicator | undefined) => {
+  const model = models[settings.model]();
   const optimizer = adam({ learningRate: 1e-3 });
+  const compressor = compressors[settings.compression]();
+  const alone = communicator === undefined;
   const init = (key: Tensor): Run => {
     const { params, state } = model.init(key);
-    return { params, state, optim: optimizer.init(params) };
+    return { params, state, optim: optimizer.init(params), residuals: alone ? [] : initExchange(params, { compressor }) };
   };
-  const train = ({ params, state, optim }: Run, batch: LabelledBatch): { run: Run; loss: Tensor } => {
+  const train = ({ params, state, optim, residuals }: Run, batch: LabelledBatch): { run: Run; loss: Tensor } => {
     const [loss, nextState, gradients] = valueAndGradWithAux(model.loss)(params, state, batch, { train: true });
-    const [updates, nextOptim] = optimizer.update(gradients, optim as never, { params });
-    return { run: { params: applyUpdates(params, updates), state: nextState, optim: nextOptim }, loss };
+    const [mean, nextResiduals] = alone ? [gradients, residuals] : exchange(gradients, residuals as unknown[], { axis, compressor });
+    const [updates, nextOptim] = optimizer.update(mean, optim as never, { params });
+    return { run: { params: applyUpdates(params, updates), state: nextState, optim: nextOptim, residuals: nextResiduals }, loss };
   };
-  const read = (params: unknown, state: unknown, images: Tensor): { classes: Tensor; confidences: Tensor } => {
-    const [logits] = model.apply(params, state, images, { train: false });
-    return { classes: argmax(logits, { dim: -1 }), confidences: reduceMax(softmax(logits), { dims: -1 }) };
-  };
+  const read = (params: unknown, state: unknown, images: Tensor): Tensor =>
+    softmax(model.apply(params, state, images, { train: false })[0]);
   return {
     init: jit(init, backend),
-    train: jit(train, backend, { donate: [0] }), // the old state's memory becomes the new state's
+    // The old state's memory becomes the new state's.
+    train: jit(train, backend, { donate: [0], ...(communicator && { communicators: { [axis]: communicator } }) }),
     evaluate: jit(model.evaluate, backend),
     read: jit(read, backend),
   };

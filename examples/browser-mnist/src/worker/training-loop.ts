@@ -25,6 +25,8 @@ const handleMessages = (): Promise<void> => {
 
 export interface TrainingLoopOptions {
   readonly training: DigitTraining;
+  /** Told before each step: another rank does the same one. */
+  readonly onStep?: () => void;
   /** How many test digits are read at each evaluation. */
   readonly shownCount: number;
   readonly bytesInUse: () => number;
@@ -41,6 +43,8 @@ export class TrainingLoop {
   /** Losses that were not yet reported. */
   private losses: number[] = [];
   private lastReport = 0;
+  /** A picture that the page wants to have read. */
+  private picture: Uint8Array | undefined;
 
   constructor(options: TrainingLoopOptions) {
     this.options = options;
@@ -71,6 +75,18 @@ export class TrainingLoop {
     report({ type: "evaluated", step: training.stepCount, accuracy, readings: await training.read(shownCount) });
   }
 
+  /** Read a picture: between two steps while training goes on, which gives the state away. The newest one counts. */
+  async read(pixels: Uint8Array): Promise<void> {
+    this.picture = pixels;
+    if (!this.isRunning) await this.readPicture();
+  }
+
+  private async readPicture(): Promise<void> {
+    const pixels = this.picture!;
+    this.picture = undefined;
+    this.options.report({ type: "read", probabilities: await this.options.training.readPicture(pixels) });
+  }
+
   private async run(): Promise<void> {
     let begin = performance.now();
     let steps = 0;
@@ -78,6 +94,7 @@ export class TrainingLoop {
     this.rate.resume(begin);
     this.lastReport = begin;
     while (!this.paused) {
+      this.options.onStep?.();
       const { loss } = await this.options.training.step();
       this.inFlight.push(loss);
       steps++;
@@ -93,8 +110,14 @@ export class TrainingLoop {
         this.rate.resume(begin);
       }
       await handleMessages();
+      if (this.picture !== undefined) {
+        await this.settle();
+        await this.readPicture();
+        this.rate.resume(performance.now());
+      }
     }
     await this.settle();
+    if (this.picture !== undefined) await this.readPicture();
   }
 
   private async takeLoss(): Promise<void> {
@@ -118,6 +141,7 @@ export class TrainingLoop {
       losses: Float32Array.from(this.losses),
       stepsPerSecond: this.rate.stepsPerSecond,
       bytesInUse: bytesInUse(),
+      bytesSentPerStep: training.stepCount === 0 ? 0 : training.bytesSent / training.stepCount,
     });
     this.losses = [];
   }

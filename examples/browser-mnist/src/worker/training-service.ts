@@ -1,8 +1,9 @@
 import { fetchMnist } from "@skein/data";
 import { ArgumentError } from "@skein/tensor-core";
-import type { Command, Report, Settings } from "../messages.ts";
+import type { BackendWish, Command, Report, Settings } from "../messages.ts";
 import { type DigitRecords, DigitTraining } from "./digit-training.ts";
 import { type OpenedBackend, openBackend } from "./open-backend.ts";
+import { SecondRank } from "./second-rank.ts";
 import { TrainingLoop } from "./training-loop.ts";
 
 /** Test digits that the page shows. */
@@ -12,6 +13,7 @@ const shownCount = 60;
 export class TrainingService {
   private readonly report: (message: Report, transfer?: Transferable[]) => void;
   private ready: { readonly opened: OpenedBackend; readonly records: DigitRecords } | undefined;
+  private second: SecondRank | undefined;
   private current: { readonly training: DigitTraining; readonly loop: TrainingLoop } | undefined;
 
   constructor(report: (message: Report, transfer?: Transferable[]) => void) {
@@ -28,12 +30,14 @@ export class TrainingService {
         return this.train();
       case "pause":
         return this.pause();
+      case "read":
+        return this.expect(this.current, "reset").loop.read(command.pixels);
       case "save":
         return this.save();
     }
   }
 
-  private async open(backend: "best" | "cpu", digits: string): Promise<void> {
+  private async open(backend: BackendWish, digits: string): Promise<void> {
     const [opened, records] = await Promise.all([openBackend(backend), fetchMnist(digits)]);
     this.ready = { opened, records };
     const { inputs, labels } = records.test.fields;
@@ -42,6 +46,7 @@ export class TrainingService {
       backend: opened.kind,
       device: opened.device,
       ...(opened.notice !== undefined && { notice: opened.notice }),
+      ...("missing" in opened.shared && { oneRankOnly: opened.shared.missing }),
       trainCount: records.train.count,
       testCount: records.test.count,
       shown: { pixels: inputs!.bytes.slice(0, shownCount * 784), labels: labels!.bytes.slice(0, shownCount) },
@@ -52,8 +57,15 @@ export class TrainingService {
     const { opened, records } = this.expect(this.ready, "open");
     await this.current?.loop.pause();
     this.current?.training.release();
-    const training = await DigitTraining.begin(opened.backend, records, settings);
-    const loop = new TrainingLoop({ training, shownCount, bytesInUse: opened.bytesInUse, report: this.report });
+    const { backend, bytesInUse, shared } = opened;
+    const place = { backend, records, settings };
+    const twoRanks = settings.ranks === 2;
+    if (twoRanks && "missing" in shared) throw new ArgumentError(`two ranks cannot train here: ${shared.missing}`);
+    if (twoRanks && !("missing" in shared)) this.second ??= new SecondRank(shared, records, (message) => this.fail(new Error(message)));
+    const communicator = twoRanks ? await this.second!.begin(settings) : undefined;
+    const training = await DigitTraining.begin({ ...place, ...(communicator && { communicator }) });
+    const onStep = twoRanks ? (): void => this.second!.step() : undefined;
+    const loop = new TrainingLoop({ training, shownCount, bytesInUse, report: this.report, ...(onStep && { onStep }) });
     this.current = { training, loop };
     this.report({ type: "reset", parameterCount: training.parameterCount });
     await loop.evaluate();
