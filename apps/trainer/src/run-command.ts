@@ -42,8 +42,7 @@ const execute = async (run: Pick<JobRun, "job" | "host" | "maxRestarts" | "outpu
     if (summary !== undefined) {
       for (const line of options.json === true ? [JSON.stringify(summary)] : formatSummary(summary)) print(line);
       if (traceFault !== undefined) throw traceFault;
-      if (options.json !== true)
-        for (const line of nextSteps(output, prepared.totalSteps, options.trace)) progress.note(line);
+      if (options.json !== true) for (const line of nextSteps(output, prepared.totalSteps, options.trace)) progress.note(line);
       return exitCodes.ok;
     }
     process.stderr.write(

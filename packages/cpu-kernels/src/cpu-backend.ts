@@ -13,7 +13,6 @@ import {
   planMemory,
   spanned,
   UnsupportedError,
-  elementCount,
   expandCompositions,
   kernelTable,
   lacksKernel,
