@@ -21,9 +21,13 @@ interface Setting {
 
 // Each pair of a compiler with a resolution and with a host, and of a resolution with a host, once; all products would take half a minute.
 const settings: readonly Setting[] = [
+  { compiler: "typescript-5.7", resolution: "nodenext", host: "node" },
+  { compiler: "typescript-5.7", resolution: "bundler", host: "page" },
+  { compiler: "typescript-5.9", resolution: "bundler", host: "node" },
+  { compiler: "typescript-5.9", resolution: "nodenext", host: "worker" },
   { compiler: "typescript", resolution: "nodenext", host: "node with dom" },
-  { compiler: "typescript", resolution: "bundler", host: "page" },
-  { compiler: "typescript-7", resolution: "node16", host: "node with dom" },
+  { compiler: "typescript", resolution: "bundler", host: "worker" },
+  { compiler: "typescript-7", resolution: "node16", host: "node" },
   { compiler: "typescript-7", resolution: "bundler", host: "page" },
 ];
 

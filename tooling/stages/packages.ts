@@ -118,7 +118,7 @@ const installChecks = async (packed: readonly Packed[], scratch: string): Promis
     { cwd: project },
   );
   if (installed.status !== "passed") return [installed];
-  const checks = [installed, ...(await typeChecks(packed, project))];
+  const checks = [installed];
   for (const specifier of packed.flatMap(({ manifest }) => doors(manifest))) {
     const program = `const names = Object.keys(await import(${JSON.stringify(specifier)})); if (names.length === 0) throw new Error("it exports nothing");`;
     checks.push(
@@ -137,48 +137,6 @@ const installChecks = async (packed: readonly Packed[], scratch: string): Promis
     ...(await bundleChecks(project)),
     ...(await bundledServerChecks(project)),
   ];
-};
-
-interface TypeSettings {
-  readonly name: string;
-  readonly lib: readonly string[];
-  readonly types: readonly string[];
-  /** Whether doors that need Node are opened, too. */
-  readonly node: boolean;
-}
-
-/** What those who import us have set; not one of them has `skipLibCheck`, so that a name which their `lib` lacks is an error. */
-const consumers: readonly TypeSettings[] = [
-  { name: "Node without lib dom", lib: ["es2024"], types: ["node"], node: true },
-  { name: "a web worker", lib: ["es2024", "webworker"], types: [], node: false },
-];
-
-/** Check all declarations in the installed tarballs under each of the settings. */
-const typeChecks = async (packed: readonly Packed[], project: string): Promise<Check[]> => {
-  const specifiers = packed.flatMap(({ manifest }) => doors(manifest));
-  const checks: Check[] = [];
-  for (const [index, { name, lib, types, node }] of consumers.entries()) {
-    const [program, settings] = [`doors-${index}.ts`, `tsconfig.${index}.json`];
-    const opened = specifiers.filter((specifier) => node || !specifier.endsWith("/node"));
-    writeFileSync(
-      join(project, program),
-      opened.map((specifier, i) => `export * as door${i} from ${JSON.stringify(specifier)};\n`).join(""),
-    );
-    const compilerOptions = {
-      noEmit: true,
-      strict: true,
-      exactOptionalPropertyTypes: true,
-      skipLibCheck: false,
-      target: "es2023",
-      module: "nodenext",
-      lib,
-      types,
-      typeRoots: [join(repository, "node_modules/@types")],
-    };
-    writeFileSync(join(project, settings), JSON.stringify({ compilerOptions, files: [program] }));
-    checks.push(await commandCheck(`types from the tarballs, for ${name}`, ["tsc", "--project", settings], { cwd: project }));
-  }
-  return checks;
 };
 
 /** Pack every public package and look at the tarball as the registry and a consumer would. Needs a build before it. */

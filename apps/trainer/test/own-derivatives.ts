@@ -24,7 +24,7 @@ const roundStraightThrough = customGradient(
 );
 
 /** A model with an operator and a derivative of its own, and with dropout: what is hardest to carry to another thread. */
-export default (): Model<{ readonly first: Tensor; readonly second: Tensor; readonly shift: Tensor }, object> =>
+export const ownDerivatives = (): Model<{ readonly first: Tensor; readonly second: Tensor; readonly shift: Tensor }, object> =>
   labelledModel({
     init: (key) => {
       const [a, b] = splitKey(key, 2);

@@ -7,7 +7,7 @@ import { NdArray } from "@skein/tensor-core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type DataSet, train, type TrainJob } from "../src/index.ts";
 import { checkpointBytes } from "./cli.ts";
-import ownDerivatives from "./own-derivatives.ts";
+import { ownDerivatives } from "./own-derivatives.ts";
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-program-"))));
@@ -76,7 +76,7 @@ test("a model with a derivative, an operator and dropout of its own gives the bi
   const mean = { ...job, compression: undefined };
   await train({ ...mean, data, model: ownDerivatives() }, { output: join(folder, "object") });
   const file = new URL("./own-derivatives.ts", import.meta.url);
-  await train({ ...mean, data, model: { kind: "module", file } }, { output: join(folder, "module") });
+  await train({ ...mean, data, model: { kind: "module", file, export: "ownDerivatives" } }, { output: join(folder, "module") });
   expect(checkpointBytes(join(folder, "object"), 12)).toEqual(checkpointBytes(join(folder, "module"), 12));
 });
 

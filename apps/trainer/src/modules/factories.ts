@@ -11,8 +11,7 @@ import type { DataSet, Task } from "./task.ts";
 export type ModelFactory<Options extends object = Readonly<Record<string, unknown>>> = (
   task: Task,
   options: Options,
-  // biome-ignore lint: a model of any parameters and state
-) => Model<any, any> | Promise<Model<any, any>>;
+) => Model | Promise<Model>;
 
 /** What the module of `data: { kind: module, file }` exports: loads the samples. Called once in each process, which must all get the same ones. */
 export type DataFactory<Options extends object = Readonly<Record<string, unknown>>> = (options: Options) => DataSet | Promise<DataSet>;
