@@ -305,14 +305,16 @@ const placePaths = [
 ] as const;
 
 /** The same job with absolute paths: those in a file are seen from its folder, those on the command line from the working folder. */
-const anchored = (job: Job, file: string, overrides: readonly Override[]): Job =>
-  placePaths.reduce((whole, path) => {
-    const [part, key] = path;
-    const place = valueAt(whole, path);
-    if (typeof place !== "string") return whole;
+const anchored = (job: Job, file: string, overrides: readonly Override[]): Job => {
+  const absolute = structuredClone(job);
+  for (const path of placePaths) {
+    const place = valueAt(absolute, path);
+    if (typeof place !== "string") continue;
     const told = overrides.some((override) => startsWith(path, override.path));
-    return { ...whole, [part]: { ...whole[part], [key]: resolve(told ? "." : dirname(file), place) } };
-  }, job);
+    Object.assign(absolute[path[0]], { [path[1]]: resolve(told ? "." : dirname(file), place) });
+  }
+  return absolute;
+};
 
 /** A key of a job and the path that it says, seen from the folder of the file. */
 export interface RelativePath {

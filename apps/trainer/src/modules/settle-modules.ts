@@ -6,12 +6,10 @@ const keys = ["data", "model"] as const;
 
 /** The same job with the digest of each module that it names: what a run is made of, wherever it lies. @throws ModuleError. */
 export const settleModules = async (job: Job): Promise<Job> => {
-  let settled = job;
+  const settled = structuredClone(job);
   for (const key of keys) {
     const part = job[key];
-    if (part.kind !== "module") continue;
-    const { digest } = await loadModule(key, part);
-    settled = { ...settled, [key]: { ...part, digest } };
+    if (part.kind === "module") Object.assign(settled[key], { digest: (await loadModule(key, part)).digest });
   }
   return settled;
 };
