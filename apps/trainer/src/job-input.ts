@@ -9,7 +9,7 @@ type Loose<T> = T extends readonly unknown[]
       ? Partial<T>
       : T;
 
-/** A module, which a program may name by its URL too: `new URL("./my-model.ts", import.meta.url)`. */
+/** A module, which a program may name by its URL too, that of a file beside it. */
 type ModuleInput = Partial<Omit<ModuleJob, "kind" | "file">> & { readonly kind: "module"; readonly file: string | URL };
 
 export type DataInput = Loose<Exclude<DataJob, ModuleJob | ProgramJob>> | ModuleInput;
