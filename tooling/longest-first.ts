@@ -20,6 +20,9 @@ export const longest: readonly string[] = [
   "apps/trainer/test/mpi.test.ts",
   "packages/gpu-kernels/test/browser-conformance.test.ts",
   "apps/trainer/test/attacks/attacks.test.ts",
+  "apps/trainer/test/overlap.test.ts",
+  "apps/trainer/test/train.test.ts",
+  "apps/trainer/test/own-things.test.ts",
 ];
 
 const placeOf = ({ moduleId }: TestSpecification): number => {
