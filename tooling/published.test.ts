@@ -28,7 +28,7 @@ test.each(folders)("%s says on its page where it comes from, what it is about an
   expect(keywords).toEqual([...new Set(keywords)].toSorted());
   // A command is run for what it does; whatever else we publish does nothing until it is called.
   const commands = Object.values((manifest["bin"] ?? {}) as Record<string, string>);
-  expect(manifest["sideEffects"]).toEqual(commands.length === 0 ? false : commands);
+  expect(manifest["sideEffects"]).toEqual(commands.length === 0 ? false : expect.arrayContaining(commands));
 });
 
 test.each(folders)("the README of %s has no relative link that leaves the package: the registry's page would break it", (folder) => {
