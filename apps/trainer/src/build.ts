@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { mnistClasses, splitText, takeRecords, textRecords } from "@skein/data";
+import { mnistClasses, splitRecords, splitText, takeRecords, textRecords } from "@skein/data";
 import { loadFashionMnist, loadIdx, loadMnist, loadMobyDick, loadText } from "@skein/data/node";
 import { cnn, gpt, mlp, type Model, resnet18 } from "@skein/models";
 import {
@@ -62,13 +62,20 @@ const ofAProgram = (key: "data" | "model"): never => {
   ]);
 };
 
+/** The end of the training samples in place of the test samples. */
+const validated = (data: DataSet, fraction: number): Pick<DataSet, "train" | "test"> => {
+  const { train, valid } = splitRecords(data.train, fraction);
+  return { train, test: valid };
+};
+
 /** Load the samples into shared memory. @param given loaded already, by a program. @throws DataError, ModuleError when they are missing, truncated or altered. */
 export const buildData = async (job: DataJob, given?: DataSet): Promise<DataSet> => {
   const data = given ?? (await loadData(job));
+  const { train, test } = job.validationFraction === undefined ? data : validated(data, job.validationFraction);
   return {
     ...data,
-    train: takeRecords(data.train, job.trainSamples ?? data.train.count),
-    test: takeRecords(data.test, job.testSamples ?? data.test.count),
+    train: takeRecords(train, job.trainSamples ?? train.count),
+    test: takeRecords(test, job.testSamples ?? test.count),
   };
 };
 

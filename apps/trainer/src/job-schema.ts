@@ -9,7 +9,16 @@ const fraction = z.number().gt(0).lt(1);
 
 const limits = (
   what: string,
-): { readonly trainSamples: z.ZodOptional<typeof count>; readonly testSamples: z.ZodOptional<typeof count> } => ({
+): {
+  readonly validationFraction: z.ZodOptional<typeof fraction>;
+  readonly trainSamples: z.ZodOptional<typeof count>;
+  readonly testSamples: z.ZodOptional<typeof count>;
+} => ({
+  validationFraction: fraction
+    .optional()
+    .describe(
+      `Hold back this part of the training ${what}, the last of them, and judge by it: to seek settings without a look at the test ${what}, which then take no part. Default: judge by the test ${what}.`,
+    ),
   trainSamples: count.optional().describe(`Use the first so many training ${what} only. Default: all.`),
   testSamples: count.optional().describe(`Use the first so many held-out ${what} only. Default: all.`),
 });

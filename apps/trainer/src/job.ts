@@ -67,6 +67,8 @@ export interface EmulatedLink {
 }
 
 interface Limits {
+  /** Part of the training samples, their last, by which a run is judged in place of the test samples. */
+  readonly validationFraction?: number | undefined;
   readonly trainSamples?: number | undefined;
   readonly testSamples?: number | undefined;
 }

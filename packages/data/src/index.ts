@@ -14,6 +14,7 @@ export {
   makeRecords,
   type Records,
   sampleBytes,
+  splitRecords,
   takeRecords,
   viewBatch,
   writeBatch,

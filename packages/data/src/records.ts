@@ -1,4 +1,4 @@
-import { bytesPerElement, type DType, elementCount, hostArrayType, NdArray, type Shape } from "@skein/tensor-core";
+import { ArgumentError, bytesPerElement, type DType, elementCount, hostArrayType, NdArray, type Shape } from "@skein/tensor-core";
 import { DataError } from "./errors.ts";
 
 /** One field of every sample: sample i lies at byte `offsetBytes + i · strideBytes` of `bytes`. */
@@ -43,6 +43,25 @@ export const takeRecords = (records: Records, count: number): Records => ({
   count: Math.min(count, records.count),
   fields: records.fields,
 });
+
+/**
+ * Cut samples in a training part and a validation part, the last `validFraction` of them, rounded down but one at least. A cut, not a draw: neighbours
+ * in a file are often alike, and every run cuts in the same place. Both parts are views of the same memory.
+ *
+ * @param validFraction in (0, 1).
+ * @throws DataError when fewer than two samples leave one part empty.
+ */
+export const splitRecords = (records: Records, validFraction: number): { readonly train: Records; readonly valid: Records } => {
+  if (!(validFraction > 0 && validFraction < 1))
+    throw new ArgumentError(`a validation fraction of ${validFraction} leaves one part empty; use a number between 0 and 1, such as 0.1`);
+  if (records.count < 2)
+    throw new DataError(`${records.count} samples cannot be cut in a training part and a validation part; give two samples at least`);
+  const cut = records.count - Math.max(1, Math.floor(records.count * validFraction));
+  const fieldsFrom = Object.entries(records.fields).map(
+    ([name, field]) => [name, { ...field, offsetBytes: field.offsetBytes + cut * field.strideBytes }] as const,
+  );
+  return { train: takeRecords(records, cut), valid: { count: records.count - cut, fields: Object.fromEntries(fieldsFrom) } };
+};
 
 /** Bytes that a batch of `size` samples takes in each field, in field order. */
 export const batchLayout = (records: Records, size: number): { readonly offsets: readonly number[]; readonly totalBytes: number } => {
