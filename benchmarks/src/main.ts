@@ -5,12 +5,13 @@ import { parseArgs } from "node:util";
 import { benchAllReduce } from "./all-reduce/bench-all-reduce.ts";
 import { browserProblems, coreProblems, gpuProblems, problems } from "./problems/table.ts";
 import { convergence } from "./convergence/convergence.ts";
+import { search } from "./convergence/search.ts";
 import { formatPage, machine } from "./report/page.ts";
 import type { Plot } from "./report/plot.ts";
 import { writePlots } from "./report/write-plots.ts";
 import type { Row } from "./report/row.ts";
 import { formatTable, shortfalls } from "./report/table.ts";
-import { runStudy } from "./studies/study.ts";
+import { runStudy } from "./studies/run-study.ts";
 import { slowLinks } from "./slow-links/slow-links.ts";
 import { benchInChromium } from "./suites/browser.ts";
 import { benchCodec } from "./suites/codec.ts";
@@ -58,6 +59,7 @@ const suites: Readonly<Record<string, Suite>> = Object.fromEntries([
 
 /** Many training runs each, for hours: only when named, with options of their own. */
 const studies: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
+  search: (args) => runStudy(search, args),
   convergence: (args) => runStudy(convergence, args),
   "slow-links": (args) => runStudy(slowLinks, args),
 };

@@ -1,12 +1,15 @@
 import type { Study } from "../studies/study.ts";
 import { convergencePage } from "./page.ts";
-import { type ConvergenceRun, planConvergence } from "./plan.ts";
+import { type ConvergenceRun, convergenceName, leastSeeds, planConvergence, searchName } from "./plan.ts";
 
 /** Whether training with compressed gradients ends where dense training does. */
 export const convergence: Study<ConvergenceRun> = {
-  name: "convergence",
+  name: convergenceName,
   title: "Convergence with compressed gradients",
   about: "Train each model with each compression, and set held-out accuracy or bits per byte beside dense training.",
+  seeds: leastSeeds,
+  takes: 1,
+  after: [searchName],
   plan: planConvergence,
   page: convergencePage,
 };

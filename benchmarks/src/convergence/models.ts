@@ -5,6 +5,8 @@ export interface ModelJob {
   readonly name: string;
   readonly title: string;
   readonly job: JobFile;
+  /** Of a run, on four cores; only to say beforehand how long a study takes. */
+  readonly expectedSeconds: number;
   /** Laid over the job to see only whether it runs. */
   readonly quick: JobFile;
 }
@@ -15,6 +17,7 @@ const common: JobFile = { name: "convergence", ranks: 4, backend: "cpu", transpo
 export const models: readonly ModelJob[] = [
   {
     name: "mnist-cnn",
+    expectedSeconds: 70,
     title: "MNIST, a convolutional network, 2 epochs",
     job: {
       ...common,
@@ -29,6 +32,7 @@ export const models: readonly ModelJob[] = [
   },
   {
     name: "fashion-resnet",
+    expectedSeconds: 90,
     title: "Fashion-MNIST, 30,000 images, ResNet-18 of 8 to 64 channels, 5 epochs",
     job: {
       ...common,
@@ -44,6 +48,7 @@ export const models: readonly ModelJob[] = [
   },
   {
     name: "moby-dick-gpt",
+    expectedSeconds: 30,
     title: "Moby-Dick by bytes, a GPT of 2 layers and 64 features, 2000 steps",
     job: {
       ...common,

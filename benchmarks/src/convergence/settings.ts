@@ -1,4 +1,5 @@
 import type { JobFile } from "../studies/job-file.ts";
+import type { ModelJob } from "./models.ts";
 
 /** A way to compress gradients, as job files name it, and what is expected of it. */
 export interface Setting {
@@ -6,7 +7,7 @@ export interface Setting {
   readonly compression: JobFile;
   /** Options that one model adds, by its name. */
   readonly compressionOf?: Readonly<Record<string, JobFile>>;
-  /** Laid over every model's job. */
+  /** Laid over every model's job. Learning rates, here and below, are the middle of those that are tried (`search-plan.ts`). */
   readonly job?: JobFile;
   /** Laid over the job of one model, by its name, on top. */
   readonly jobOf?: Readonly<Record<string, JobFile>>;
@@ -256,3 +257,6 @@ export const settings: readonly Setting[] = [
     why: "EF21-SGDM: momentum before the compression, against the noise of small batches",
   },
 ];
+
+/** The settings that are made for a model, dense first. */
+export const settingsOf = ({ name }: ModelJob): Setting[] => settings.filter(({ leavesOut = [] }) => !leavesOut.includes(name));

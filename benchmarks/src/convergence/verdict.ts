@@ -6,8 +6,8 @@ export interface Quality {
   readonly unit: "%" | "bits";
   /** Mean over the seeds. */
   readonly mean: number;
-  /** Greatest less smallest. */
-  readonly range: number;
+  readonly least: number;
+  readonly greatest: number;
   readonly seeds: number;
 }
 
@@ -22,21 +22,37 @@ export const qualityOf = (outcomes: readonly (Outcome | undefined)[]): Quality |
   return {
     unit: done[0]!.testAccuracy === undefined ? "bits" : "%",
     mean: values.reduce((sum, value) => sum + value, 0) / values.length,
-    range: Math.max(...values) - Math.min(...values),
+    least: Math.min(...values),
+    greatest: Math.max(...values),
     seeds: values.length,
   };
 };
 
+/**
+ * Whether a claim may rest on a method: it `holds` where even its worst seed is within the margin, `fails` where its mean is not, and is `undecided`
+ * between these, or with fewer seeds than a claim needs.
+ */
+export type Standing = "holds" | "undecided" | "fails";
+
 export interface Verdict {
-  /** How much worse than the dense run, in its unit; below zero is better. */
+  /** How much worse than the mean of the dense runs, in its unit; below zero is better. Mean, best and worst of its seeds. */
   readonly worseBy: number;
+  readonly best: number;
+  readonly worst: number;
   readonly margin: number;
-  readonly holds: boolean;
+  readonly standing: Standing;
 }
 
-/** Set a method beside its dense run. Accuracy counts upwards, bits downwards. */
-export const compareQuality = (quality: Quality, dense: Quality, margin: Margin): Verdict => {
-  const worseBy = quality.unit === "%" ? dense.mean - quality.mean : quality.mean - dense.mean;
-  const allowed = quality.unit === "%" ? margin.points : margin.bits;
-  return { worseBy, margin: allowed, holds: worseBy <= allowed };
+/** What is added to a margin so that one met exactly is met: seeds' means have the errors of sums. */
+const rounding = 1e-9;
+
+/** Set a method beside its dense runs. Accuracy counts upwards, bits downwards. @param needed seeds, of both, for a claim. */
+export const compareQuality = (quality: Quality, dense: Quality, margin: Margin, needed: number): Verdict => {
+  const isPercent = quality.unit === "%";
+  const worseThan = (value: number): number => (isPercent ? dense.mean - value : value - dense.mean);
+  const [best, worst] = [quality.least, quality.greatest].map(worseThan).toSorted((a, b) => a - b) as [number, number];
+  const [worseBy, allowed] = [worseThan(quality.mean), isPercent ? margin.points : margin.bits];
+  const decided = worst <= allowed + rounding && Math.min(quality.seeds, dense.seeds) >= needed;
+  const standing = worseBy > allowed + rounding ? "fails" : decided ? "holds" : "undecided";
+  return { worseBy, best, worst, margin: allowed, standing };
 };

@@ -1,5 +1,6 @@
 import { fitLink } from "@skein/collectives";
 import { type LogAxis, logAxis } from "./log-axis.ts";
+import { escapeText as escape, roundPixel as round } from "./svg.ts";
 
 export interface PlotPoint {
   readonly bytes: number;
@@ -31,9 +32,6 @@ const curveSteps = 96;
 // Told apart by hue and lightness, also by most who see fewer hues; the marks tell those apart that share a hue.
 const colours = ["#1b6ca8", "#d1495b", "#2e933c", "#7d4e9e", "#e08e0b", "#0f8b8d", "#8c564b", "#4a4a4a", "#c2549d", "#7a8b00", "#5b7fd6"];
 const marks = ["circle", "square", "diamond", "triangle"] as const;
-
-const escape = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-const round = (pixel: number): number => Math.round(pixel * 10) / 10;
 
 /** 4096 → "4 KiB". */
 export const formatBytes = (bytes: number): string =>

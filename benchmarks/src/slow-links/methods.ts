@@ -3,6 +3,9 @@ import type { JobFile } from "../studies/job-file.ts";
 /** A way to exchange gradients: when, in which messages, how compressed; as job files say it. */
 export interface Method {
   readonly name: string;
+  /** The setting of the convergence study whose compression, optimizer and learning rate it takes. Default: dense. */
+  readonly setting?: string;
+  /** When and in which messages: nothing that a setting says. */
   readonly job: JobFile;
   /** First steps that count in no median, where a plan is still sought in them. */
   readonly warmUpSteps?: number;
@@ -16,27 +19,27 @@ export const baseline = "bsp";
 const oneBucket: JobFile = { kind: "fixed-size", bytes: 2 ** 30 };
 /** Several buckets even of small models. */
 const buckets: JobFile = { kind: "fixed-size", bytes: 2 ** 19 };
-/** Compressors at the settings of the convergence study, by name. */
-const compressions: readonly (readonly [name: string, compression: JobFile, job?: JobFile])[] = [
-  ["top-k", { kind: "top-k", density: 0.01 }],
-  ["random-k", { kind: "random-k", density: 0.01 }],
-  ["threshold", { kind: "threshold", threshold: 0.001, capacity: 0.01 }],
-  ["gaussian-k", { kind: "gaussian-k", density: 0.01 }],
-  ["ms-top-k", { kind: "ms-top-k", density: 0.01 }],
-  ["dgc", { kind: "dgc", density: 0.01 }, { optimizer: { kind: "sgd" } }],
-  ["ef21", { kind: "ef21", density: 0.01 }],
-  ["g-top-k", { kind: "g-top-k", density: 0.01 }],
-  ["hierarchical-top-k", { kind: "hierarchical-top-k", density: 0.01, ranksPerHost: 2 }],
-  ["ok-top-k", { kind: "ok-top-k", density: 0.01 }],
-  ["majority-vote", { kind: "majority-vote" }],
-  ["scaled-sign", { kind: "scaled-sign", perTensor: true }],
-  ["one-bit", { kind: "one-bit" }],
-  ["qsgd", { kind: "qsgd" }],
-  ["tern-grad", { kind: "tern-grad" }],
-  ["eight-bit", { kind: "eight-bit" }],
-  ["agoq", { kind: "agoq" }],
-  ["power-sgd", { kind: "power-sgd", rank: 4 }],
-  ["acp-sgd", { kind: "acp-sgd", rank: 4 }],
+/** Settings of the convergence study, by name: options, optimizer and learning rate come from there. */
+const compressed: readonly string[] = [
+  "top-k",
+  "random-k",
+  "threshold",
+  "gaussian-k",
+  "ms-top-k",
+  "dgc",
+  "ef21",
+  "g-top-k",
+  "hierarchical-top-k",
+  "ok-top-k",
+  "majority-vote",
+  "scaled-sign",
+  "one-bit",
+  "qsgd",
+  "tern-grad",
+  "eight-bit",
+  "agoq",
+  "power-sgd",
+  "acp-sgd",
 ];
 
 /** Those that are looked at with other numbers of ranks than four, too. */
@@ -61,21 +64,16 @@ export const methods: readonly Method[] = [
       overlap: "wait-free",
       buckets: { kind: "per-tensor" },
       priorities: "forward",
-      compression: { kind: "identity", chunkBytes: 2 ** 18 },
+      compression: { kind: "identity", chunkBytes: 2 ** 18 }, // pieces of the same dense gradients
     },
   },
-  ...compressions.flatMap(([name, compression, job]): Method[] => [
-    {
-      name: `bsp-${name}`,
-      job: { ...job, overlap: "none", buckets: oneBucket, compression },
-      ...(!ofAllSizes.has(name) && { ranks: [4] }),
-    },
-    {
-      name: `wait-free-${name}`,
-      job: { ...job, overlap: "wait-free", buckets, compression },
-      ...(!ofAllSizes.has(name) && { ranks: [4] }),
-    },
-  ]),
-  { name: "wait-free-lags", job: { overlap: "wait-free", buckets: { kind: "per-tensor" }, compression: { kind: "lags" } }, ranks: [4] },
-  { name: "dear-agoq", job: { overlap: "dear", buckets, compression: { kind: "agoq" } } },
+  ...compressed.flatMap((setting): Method[] => {
+    const ranks = ofAllSizes.has(setting) ? {} : { ranks: [4] };
+    return [
+      { name: `bsp-${setting}`, setting, job: { overlap: "none", buckets: oneBucket }, ...ranks },
+      { name: `wait-free-${setting}`, setting, job: { overlap: "wait-free", buckets }, ...ranks },
+    ];
+  }),
+  { name: "wait-free-lags", setting: "lags", job: { overlap: "wait-free", buckets: { kind: "per-tensor" } }, ranks: [4] },
+  { name: "dear-agoq", setting: "agoq", job: { overlap: "dear", buckets } },
 ];

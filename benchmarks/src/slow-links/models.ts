@@ -7,6 +7,8 @@ export interface SpeedModel {
   /** Samples per step and rank. */
   readonly batchPerRank: number;
   readonly job: JobFile;
+  /** The model of the convergence study that it is a wider one of: its settings are taken, and how they did there. */
+  readonly validatedAs: string;
 }
 
 const digits: JobFile = { kind: "mnist", trainSamples: 4096, testSamples: 200 };
@@ -15,35 +17,32 @@ const digits: JobFile = { kind: "mnist", trainSamples: 4096, testSamples: 200 };
 export const speedModels: readonly SpeedModel[] = [
   {
     name: "resnet",
+    validatedAs: "fashion-resnet",
     title: "ResNet-18 of 16 to 128 channels",
     batchPerRank: 16,
     job: {
       data: digits,
       model: { kind: "resnet18", channels: [16, 32, 64, 128] },
-      optimizer: { kind: "momentum" },
-      learningRate: { peak: 0.01 },
     },
   },
   {
     name: "gpt",
+    validatedAs: "moby-dick-gpt",
     title: "GPT of 4 layers and 128 features, windows of 128 bytes",
     batchPerRank: 2,
     job: {
       data: { kind: "moby-dick", window: 128, testSamples: 32 },
       model: { kind: "gpt", layers: 4, heads: 4, width: 128 },
-      optimizer: { kind: "adamw" },
-      learningRate: { peak: 0.0005 },
     },
   },
   {
     name: "cnn",
+    validatedAs: "mnist-cnn",
     title: "a CNN of 32 and 64 channels, 128 hidden",
     batchPerRank: 16,
     job: {
       data: digits,
       model: { kind: "cnn" },
-      optimizer: { kind: "momentum" },
-      learningRate: { peak: 0.01 },
     },
   },
 ];

@@ -1,7 +1,10 @@
+import { median } from "@skein/measuring";
 import { alignColumns } from "../report/align-columns.ts";
+import type { RangePlot } from "../report/range-plot.ts";
 import type { Outcome } from "../studies/outcome.ts";
+import type { Draw } from "../studies/study.ts";
 import { type Ordering, orderings } from "./orderings.ts";
-import type { SlowLinksRun } from "./plan.ts";
+import { isClaimed, type SlowLinksRun } from "./plan.ts";
 
 /** Closer than this, or than what both medians waver by, is no difference. */
 const leastDifference = 0.03;
@@ -9,46 +12,108 @@ const leastDifference = 0.03;
 type Verdict = "holds" | "even" | "does not";
 
 interface Comparison {
-  readonly run: SlowLinksRun;
+  /** Whether a claim may rest on it: both methods train as well as dense training does. */
+  readonly counts: boolean;
   /** How many times as fast the method is that should be faster. */
   readonly ratio: number;
   readonly verdict: Verdict;
 }
 
-const compare = (run: SlowLinksRun, faster: Outcome | undefined, slower: Outcome | undefined): Comparison | undefined => {
+const compare = (pair: readonly SlowLinksRun[], faster: Outcome | undefined, slower: Outcome | undefined): Comparison | undefined => {
   if (faster?.kind !== "done" || slower?.kind !== "done") return undefined;
   const [quick, slow] = [faster.stepSeconds, slower.stepSeconds];
   const ratio = slow.median / quick.median;
   const wavering = Math.max(leastDifference, quick.mad / quick.median + slow.mad / slow.median);
-  return { run, ratio, verdict: ratio > 1 + wavering ? "holds" : ratio < 1 / (1 + wavering) ? "does not" : "even" };
+  return {
+    counts: pair.every(isClaimed),
+    ratio,
+    verdict: ratio > 1 + wavering ? "holds" : ratio < 1 / (1 + wavering) ? "does not" : "even",
+  };
 };
 
 const marks: Readonly<Record<Verdict, string>> = { holds: "", even: " =", "does not": " ✗" };
 
-/** What the papers say of each pair of methods, beside what was measured: a column per network and number of ranks, in it a ratio per model. */
-export const orderingsTable = (runs: readonly SlowLinksRun[], outcomeOf: (run: SlowLinksRun) => Outcome | undefined): string => {
-  const places = [...Map.groupBy(runs, ({ network, ranks }) => `${network.title}, ${ranks} ranks`)];
+/** An ordering, what was measured of it at each place, and all of that which counts. */
+interface Measured {
+  readonly ordering: Ordering;
+  readonly places: readonly (readonly Comparison[])[];
+  readonly counted: readonly Comparison[];
+}
+
+type OutcomeOf = (run: SlowLinksRun) => Outcome | undefined;
+
+const placesOf = (runs: readonly SlowLinksRun[]): Map<string, SlowLinksRun[]> =>
+  Map.groupBy(runs, ({ network, ranks }) => `${network.title}, ${ranks} ranks`);
+
+/** Every ordering of which anything was measured. */
+const measure = (runs: readonly SlowLinksRun[], outcomeOf: OutcomeOf): Measured[] => {
   const comparisonsOf = ({ faster, slower }: Ordering, own: readonly SlowLinksRun[]): Comparison[] =>
     own
       .filter(({ method }) => method.name === faster)
       .flatMap((run) => {
         const other = own.find(({ method, model }) => method.name === slower && model === run.model);
-        return (other && compare(run, outcomeOf(run), outcomeOf(other))) ?? [];
+        return (other && compare([run, other], outcomeOf(run), outcomeOf(other))) ?? [];
       });
-  const rows = orderings.flatMap((ordering) => {
-    const cells = places.map(([, own]) => comparisonsOf(ordering, own));
-    const all = cells.flat();
-    if (all.length === 0) return [];
-    const count = (wanted: Verdict): number => all.filter(({ verdict }) => verdict === wanted).length;
-    return [
-      [
-        ordering.claim,
-        `${ordering.faster} / ${ordering.slower}`,
-        ...cells.map((own) => own.map(({ ratio, verdict }) => `${ratio.toFixed(2)}${marks[verdict]}`).join(", ") || "–"),
-        `${count("holds")} / ${count("even")} / ${count("does not")}`,
-        ordering.source,
-      ],
-    ];
+  return orderings.flatMap((ordering) => {
+    const places = [...placesOf(runs).values()].map((own) => comparisonsOf(ordering, own));
+    const all = places.flat();
+    return all.length === 0 ? [] : [{ ordering, places, counted: all.filter(({ counts }) => counts) }];
   });
-  return alignColumns([["claim", "methods", ...places.map(([title]) => title), "holds / even / does not", "source"], ...rows]);
+};
+
+const countOf = (comparisons: readonly Comparison[], wanted: Verdict): number =>
+  comparisons.filter(({ verdict }) => verdict === wanted).length;
+
+const tableOf = (measured: readonly Measured[], titles: readonly string[]): string => {
+  const rows = measured.map(({ ordering, places, counted }) => [
+    ordering.claim,
+    `${ordering.faster} / ${ordering.slower}`,
+    ...places.map(
+      (own) => own.map(({ ratio, verdict, counts }) => `${ratio.toFixed(2)}${marks[verdict]}${counts ? "" : "°"}`).join(", ") || "–",
+    ),
+    (["holds", "even", "does not"] as const).map((wanted) => countOf(counted, wanted)).join(" / "),
+    ordering.source,
+  ]);
+  return alignColumns([["claim", "methods", ...titles, "holds / even / does not", "source"], ...rows]);
+};
+
+const sentencesOf = (measured: readonly Measured[]): readonly [string, string, string] => {
+  const counted = measured.flatMap((one) => one.counted);
+  const numLeftOut = measured.flatMap(({ places }) => places.flat()).length - counted.length;
+  const judged = measured.filter((one) => one.counted.length > 0);
+  const against = judged.filter((one) => countOf(one.counted, "does not") > countOf(one.counted, "holds"));
+  const firm = judged.filter((one) => countOf(one.counted, "does not") === 0 && countOf(one.counted, "holds") > 0);
+  const names = (some: readonly Measured[]): string => some.map(({ ordering }) => ordering.claim).join("; ") || "none";
+  return [
+    `Of ${counted.length} comparisons ${countOf(counted, "holds")} hold, ${countOf(counted, "even")} are even and ${countOf(counted, "does not")} go the other way; ${numLeftOut} more are left out, since a method in them does not hold its margin.`,
+    `Claims that hold somewhere and are contradicted nowhere: ${names(firm)}.`,
+    `Claims that are contradicted more often than they hold: ${names(against)}.`,
+  ];
+};
+
+const plotOf = (measured: readonly Measured[]): RangePlot => ({
+  name: "orderings",
+  title: "What the papers say, beside what was measured",
+  axis: "how many times as fast the first method is as the second",
+  scale: "log",
+  reference: 1,
+  legend: "marks: medians over networks, ranks and models, lines: least to greatest; filled where at least one comparison counts",
+  rows: measured.map(({ ordering, places, counted }) => {
+    const ratios = (counted.length > 0 ? counted : places.flat()).map(({ ratio }) => ratio);
+    return {
+      label: `${ordering.faster} / ${ordering.slower}`,
+      value: median(ratios),
+      low: Math.min(...ratios),
+      high: Math.max(...ratios),
+      solid: counted.length > 0,
+      note: `${countOf(counted, "holds")} of ${counted.length} hold`,
+    };
+  }),
+});
+
+/** What the papers say of each pair of methods, beside what was measured: a column per network and number of ranks, in it a ratio per model. */
+export const orderingsSection = (runs: readonly SlowLinksRun[], outcomeOf: OutcomeOf, draw: Draw): string => {
+  const measured = measure(runs, outcomeOf);
+  if (measured.length === 0) return "No pair was run yet.";
+  return [draw(plotOf(measured)), sentencesOf(measured).join("\n"), tableOf(measured, [...placesOf(runs).keys()])].join("\n\n");
 };

@@ -1,19 +1,39 @@
 import { alignColumns } from "../report/align-columns.ts";
 import type { Outcome } from "../studies/outcome.ts";
-import type { ResultOf } from "../studies/study.ts";
+import type { RangePlot, RangeRow } from "../report/range-plot.ts";
+import type { Draw, ResultOf } from "../studies/study.ts";
 import { baseline } from "./methods.ts";
-import { orderingsTable } from "./orderings-page.ts";
-import type { SlowLinksRun } from "./plan.ts";
+import { orderingsSection } from "./orderings-page.ts";
+import { isClaimed, type SlowLinksRun } from "./plan.ts";
+import { slowLinksSentences } from "./sentences.ts";
 
-const header = ["method", "ms per step", "samples/s", `beside ${baseline}`, "exposed ms", "KiB per step", "note"];
+const header = ["method", "ms per step", "samples/s", `beside ${baseline}`, "exposed ms", "KiB per step", "convergence", "note"];
 
 const milliseconds = (seconds: number): string => (seconds >= 1 ? (1000 * seconds).toFixed(0) : (1000 * seconds).toPrecision(3));
 
-const cells = ({ name, method }: SlowLinksRun, outcome: Outcome | undefined, base: Outcome | undefined): string[] => {
+const labelOf = ({ name, method }: SlowLinksRun): string => {
   const seed = /\/(seed-\d+)$/.exec(name)?.[1];
-  const label = seed === undefined ? method.name : `${method.name}, ${seed}`;
+  return seed === undefined ? method.name : `${method.name}, ${seed}`;
+};
+
+const standings: Readonly<Record<SlowLinksRun["standing"], string>> = {
+  dense: "dense",
+  holds: "holds",
+  undecided: "undecided",
+  fails: "**fails**",
+  "not run": "not validated",
+};
+
+/** The trainer's own words, shortened: a method that needs the whole gradient before its first update. */
+const noteOf = ({ job }: SlowLinksRun): string =>
+  job["overlap"] === "dear" && job["clipNorm"] !== undefined
+    ? "clips by the norm of all gradients: nothing is hidden behind the forward pass"
+    : "";
+
+const cells = (run: SlowLinksRun, outcome: Outcome | undefined, base: Outcome | undefined): string[] => {
+  const [label, standing] = [labelOf(run), standings[run.standing]];
   if (outcome?.kind !== "done")
-    return [label, "–", "–", "–", "–", "–", outcome === undefined ? "not run" : `${outcome.kind}: ${outcome.reason}`];
+    return [label, "–", "–", "–", "–", "–", standing, outcome === undefined ? "not run" : `${outcome.kind}: ${outcome.reason}`];
   const { stepSeconds, exposedSeconds, batch, bytesSentPerStep } = outcome;
   return [
     label,
@@ -22,19 +42,60 @@ const cells = ({ name, method }: SlowLinksRun, outcome: Outcome | undefined, bas
     base?.kind === "done" ? `${(base.stepSeconds.median / stepSeconds.median).toFixed(2)}×` : "–",
     exposedSeconds === undefined ? "–" : milliseconds(exposedSeconds.median),
     (bytesSentPerStep / 1024).toFixed(1),
-    "",
+    standing,
+    noteOf(run),
   ];
 };
 
+type OutcomeOf = (run: SlowLinksRun) => Outcome | undefined;
+
+const plotOf = (title: string, own: readonly SlowLinksRun[], outcomeOf: OutcomeOf, base: Outcome | undefined): RangePlot | undefined => {
+  if (base?.kind !== "done") return undefined;
+  const rows = own.flatMap((run): RangeRow[] => {
+    const outcome = outcomeOf(run);
+    if (outcome?.kind !== "done") return [];
+    const { stepSeconds, bytesSentPerStep } = outcome;
+    const times = (seconds: number): number => base.stepSeconds.median / seconds;
+    // A spread as large as the median would reach down to no time at all: a tenth is far enough for a line.
+    const least = Math.max(stepSeconds.median - stepSeconds.mad, stepSeconds.median / 10);
+    return [
+      {
+        label: labelOf(run),
+        value: times(stepSeconds.median),
+        low: times(stepSeconds.median + stepSeconds.mad),
+        high: times(least),
+        solid: isClaimed(run),
+        note: `${milliseconds(stepSeconds.median)} ms, ${(bytesSentPerStep / 1024).toFixed(0)} KiB${isClaimed(run) ? "" : `, ${run.standing}`}`,
+      },
+    ];
+  });
+  const { network, ranks, model } = own[0]!;
+  return {
+    name: `${network.name}-${ranks}-${model.name}`,
+    title,
+    axis: `steps per second beside ${baseline}`,
+    scale: "log",
+    reference: 1,
+    legend:
+      "marks: medians, lines: what they waver by; filled: dense, or holds its margin in the convergence study; hollow: no claim rests on it",
+    rows,
+  };
+};
+
 /** A table per network, number of ranks and model. */
-export const slowLinksPage = (runs: readonly SlowLinksRun[], resultOf: ResultOf): string => {
-  const outcomeOf = (run: SlowLinksRun): Outcome | undefined => resultOf(run)?.outcome;
+export const slowLinksPage = (runs: readonly SlowLinksRun[], resultOf: ResultOf, draw: Draw): string => {
+  // Asked for once each: a result is found by the hash of its job.
+  const outcomes = new Map(runs.map((run) => [run, resultOf(run)?.outcome]));
+  const outcomeOf: OutcomeOf = (run) => outcomes.get(run);
   const groups = [...Map.groupBy(runs, ({ network, ranks, model }) => `${network.title}, ${ranks} ranks: ${model.title}`)].filter(
     ([, own]) => own.some((run) => outcomeOf(run) !== undefined), // a table of dashes says nothing
   );
-  const table = (own: readonly SlowLinksRun[]): string => {
-    const base = own.find(({ method }) => method.name === baseline);
-    return alignColumns([header, ...own.map((run) => cells(run, outcomeOf(run), base && outcomeOf(base)))]);
+  const section = ([title, own]: (typeof groups)[number]): string => {
+    const baseRun = own.find(({ method }) => method.name === baseline);
+    const base = baseRun && outcomeOf(baseRun);
+    const plot = plotOf(title, own, outcomeOf, base);
+    const before = plot === undefined ? [] : [draw(plot), slowLinksSentences(own, outcomeOf, base).join("\n")];
+    return [`## ${title}`, ...before, alignColumns([header, ...own.map((run) => cells(run, outcomeOf(run), base))])].join("\n\n");
   };
   const bad = runs.flatMap((run) => {
     const outcome = outcomeOf(run);
@@ -49,14 +110,19 @@ ${header[3]} is how many times as fast as \`${baseline}\`, which sends all gradi
 (steps) after a warm-up. One run of a job can differ from the next by far more; where a run was
 made more than once (n counts the steps of all), they are the median of the medians of its runs, ± half of what lies between those where that is more. Exposed is the
 part of a step in which rank 0 waited for a collective instead of computing, slower ranks included. KiB per step are what one rank sends.
+Compression, optimizer, learning rate and clipping of each method are those that the convergence study validated on a narrower model of the same kind; its first
+steps, in which some methods send more, are left out. The column convergence says how the method did there: no claim and no sentence of this page rests on a
+method that does not hold its margin.
 
-${groups.length === 0 ? "Nothing was run yet.\n" : groups.map(([title, own]) => `## ${title}\n\n${table(own)}\n`).join("\n")}
+${groups.length === 0 ? "Nothing was run yet." : groups.map(section).join("\n\n")}
+
 ## What the papers say
 
 How many times as fast the first method is as the second, for ${[...new Set(runs.map(({ model }) => model.name))].join(", ")} in this order. An ordering holds where the first is faster by more than 3 % and by more than both medians
-waver (the sum of their median absolute deviations); = stands where neither is faster by so much, ✗ where the second is.
+waver (the sum of their median absolute deviations); = stands where neither is faster by so much, ✗ where the second is. ° marks a comparison in which a
+method does not hold its margin in the convergence study; it is not counted.
 
-${orderingsTable(runs, outcomeOf)}
+${orderingsSection(runs, outcomeOf, draw)}
 
 ## What fell short
 

@@ -1,8 +1,10 @@
-import { layJobs } from "../studies/job-file.ts";
+import { type JobFile, layJobs } from "../studies/job-file.ts";
 import type { Run } from "../studies/run.ts";
+import type { PlanOptions } from "../studies/study.ts";
 import { type EmulatedNetwork, linkFileOf, networkJob, networks } from "./links.ts";
 import { type Method, methods } from "./methods.ts";
 import { type SpeedModel, speedModels } from "./models.ts";
+import { type Validated, validatedBy } from "./validated.ts";
 
 /** A model trained for a few steps by a method over an emulated network. */
 export interface SlowLinksRun extends Run {
@@ -10,7 +12,12 @@ export interface SlowLinksRun extends Run {
   readonly ranks: number;
   readonly model: SpeedModel;
   readonly method: Method;
+  /** How the method's setting did in the convergence study: a claim rests only on what is dense or holds. */
+  readonly standing: Validated["standing"];
 }
+
+/** Whether its speed is worth anything: it trains as well as dense training does. */
+export const isClaimed = ({ standing }: SlowLinksRun): boolean => standing === "dense" || standing === "holds";
 
 const defaultWarmUp = 5;
 
@@ -22,39 +29,51 @@ const stepsOf = (
   quick ? { steps: 4, warmUpSteps: 1 } : { steps: warmUpSteps + countedSteps, warmUpSteps };
 
 /** Every network, number of ranks, model and method. */
-export const planSlowLinks = ({ quick, seeds }: { readonly quick: boolean; readonly seeds: readonly number[] }): SlowLinksRun[] =>
-  networks.flatMap((network) =>
+export const planSlowLinks = (options: PlanOptions): SlowLinksRun[] => {
+  const { quick, seeds } = options;
+  const validated = validatedBy(options);
+  const jobOf = (network: EmulatedNetwork, ranks: number, model: SpeedModel, method: Method, setting: JobFile): JobFile =>
+    layJobs(
+      {
+        name: "slow-links",
+        ranks,
+        backend: "cpu",
+        batch: model.batchPerRank * ranks,
+        steps: stepsOf(method, network, quick).steps,
+        evaluation: { batch: 4 * ranks },
+      },
+      model.job,
+      setting,
+      networkJob(network),
+      method.job,
+    );
+  return networks.flatMap((network) =>
     network.ranks.flatMap((ranks) =>
       speedModels.flatMap((model) =>
         methods
           .filter((method) => method.ranks?.includes(ranks) ?? true)
-          .flatMap((method) =>
-            seeds.map(
+          .flatMap((method) => {
+            const { job: setting, lacks, standing } = validated(model.validatedAs, method.setting ?? "identity");
+            const job = jobOf(network, ranks, model, method, setting);
+            const prefix = `${network.name}/${ranks}-ranks/${model.name}`;
+            return seeds.map(
               (seed): SlowLinksRun => ({
-                name: `${network.name}/${ranks}-ranks/${model.name}/${method.name}${seeds.length > 1 ? `/seed-${seed}` : ""}`,
-                job: layJobs(
-                  {
-                    name: "slow-links",
-                    seed,
-                    ranks,
-                    backend: "cpu",
-                    batch: model.batchPerRank * ranks,
-                    steps: stepsOf(method, network, quick).steps,
-                  },
-                  { evaluation: { batch: 4 * ranks }, ...model.job },
-                  networkJob(network),
-                  method.job,
-                ),
+                name: `${prefix}/${method.name}${seeds.length > 1 ? `/seed-${seed}` : ""}`,
+                job: layJobs(job, { seed }),
                 files: { "links.json": linkFileOf(network, ranks) },
                 warmUpSteps: stepsOf(method, network, quick).warmUpSteps,
                 minutes: quick ? 2 : 10,
+                expected: { seconds: quick ? 5 : network.expectedSeconds * (ranks > 4 ? 2 : 1), prefix },
+                ...(lacks !== undefined && { lacks }),
                 network,
                 ranks,
                 model,
                 method,
+                standing,
               }),
-            ),
-          ),
+            );
+          }),
       ),
     ),
   );
+};

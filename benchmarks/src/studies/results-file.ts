@@ -13,6 +13,10 @@ export interface Result {
   /** When it ended, in ISO 8601, and on what. */
   readonly at: string;
   readonly machine: string;
+  /** Of the job: what weights and order of samples follow from. */
+  readonly seed: number;
+  /** Commit of the code that ran, with `-dirty` where files outside of docs differed from it. */
+  readonly commit: string;
   /** Of the whole process. */
   readonly seconds: number;
   readonly job: Run["job"];

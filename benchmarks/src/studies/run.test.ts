@@ -1,7 +1,13 @@
 import { expect, test } from "vitest";
 import { definitionOf, isMeant, type Run } from "./run.ts";
 
-const run: Run = { name: "mnist-cnn/top-k-0.1%/seed-1", job: { seed: 1 }, warmUpSteps: 5, minutes: 3 };
+const run: Run = {
+  name: "mnist-cnn/top-k-0.1%/seed-1",
+  job: { seed: 1 },
+  warmUpSteps: 5,
+  minutes: 3,
+  expected: { seconds: 9, prefix: "mnist-cnn" },
+};
 
 test.each([
   ["mnist-cnn", true],

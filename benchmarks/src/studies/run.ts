@@ -12,6 +12,10 @@ export interface Run {
   readonly warmUpSteps: number;
   /** After so long it is given up. */
   readonly minutes: number;
+  /** About how long it takes, and what the names of runs that take as long begin with: theirs is believed once they were made. */
+  readonly expected: { readonly seconds: number; readonly prefix: string };
+  /** Why it cannot be made yet, and what to do first. */
+  readonly lacks?: string | undefined;
 }
 
 /** Tells runs of one name apart whose definitions differ, so that an old result does not stand for a new job. */

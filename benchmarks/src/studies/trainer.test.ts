@@ -8,6 +8,7 @@ const run: Run = {
   files: { "links.json": "{}" },
   warmUpSteps: 1,
   minutes: 1,
+  expected: { seconds: 1, prefix: "a" },
 };
 
 /** A trainer that does what `body` says; it gets its arguments as `args`. */

@@ -1,0 +1,48 @@
+import type { Outcome } from "../studies/outcome.ts";
+import type { ResultOf } from "../studies/study.ts";
+import type { ModelJob } from "./models.ts";
+import { type ConvergenceRun, leastSeeds } from "./plan.ts";
+import type { Setting } from "./settings.ts";
+import { compareQuality, type Quality, qualityOf, type Standing, type Verdict } from "./verdict.ts";
+
+/** A setting on a model: all its seeds. */
+export interface Entry {
+  readonly model: ModelJob;
+  readonly setting: Setting;
+  readonly outcomes: readonly (Outcome | undefined)[];
+  /** Whether others are set beside it. */
+  readonly isDense: boolean;
+  readonly quality: Quality | undefined;
+  /** None for dense runs, and while it or its dense runs have no figure. */
+  readonly verdict: Verdict | undefined;
+  /** What may be said of it; `not run` while seeds are missing. */
+  readonly standing: Standing | "dense" | "not run";
+}
+
+const besideOf = (run: ConvergenceRun, runs: readonly ConvergenceRun[]): ConvergenceRun[] => {
+  const named = (name: string): ConvergenceRun[] => runs.filter(({ model, setting }) => model === run.model && setting.name === name);
+  const beside = named(run.setting.beside);
+  return beside.length > 0 ? beside : named("identity"); // a model whose own optimizer is that one
+};
+
+/** The entries of a plan, in its order. */
+export const entriesOf = (runs: readonly ConvergenceRun[], resultOf: ResultOf): Entry[] => {
+  const outcomesOf = (some: readonly ConvergenceRun[]): (Outcome | undefined)[] => some.map((run) => resultOf(run)?.outcome);
+  return [...Map.groupBy(runs, ({ model, setting }) => `${model.name}/${setting.name}`).values()].map((own): Entry => {
+    const { model, setting } = own[0]!;
+    const outcomes = outcomesOf(own);
+    const [quality, dense] = [qualityOf(outcomes), qualityOf(outcomesOf(besideOf(own[0]!, runs)))];
+    const isDense = setting.beside === setting.name;
+    const verdict = isDense ? undefined : quality && dense && compareQuality(quality, dense, setting.margin, leastSeeds);
+    const isBad = outcomes.some((outcome) => outcome !== undefined && outcome.kind !== "done");
+    return {
+      model,
+      setting,
+      outcomes,
+      isDense,
+      quality,
+      verdict,
+      standing: isBad ? "fails" : isDense ? "dense" : (verdict?.standing ?? "not run"),
+    };
+  });
+};

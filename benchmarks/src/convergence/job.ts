@@ -1,0 +1,15 @@
+import { layJobs, type JobFile } from "../studies/job-file.ts";
+import type { ModelJob } from "./models.ts";
+import type { Setting } from "./settings.ts";
+
+const scaled = (job: JobFile, factor: number): JobFile => {
+  const { peak, final } = job["learningRate"] as { readonly peak: number; readonly final?: number };
+  const times = (rate: number): number => Number((rate * factor).toPrecision(3));
+  return layJobs(job, { learningRate: { peak: times(peak), ...(final !== undefined && { final: times(final) }) } });
+};
+
+/** The job of a model with a setting, its learning rate `factor` times the middle of what is sought. */
+export const settingJob = (model: ModelJob, setting: Setting, factor: number): JobFile =>
+  layJobs(scaled(layJobs(model.job, setting.job ?? {}, setting.jobOf?.[model.name] ?? {}), factor), {
+    compression: { ...setting.compression, ...setting.compressionOf?.[model.name] },
+  });

@@ -1,0 +1,48 @@
+import { type JobFile, layJobs } from "../studies/job-file.ts";
+import type { Run } from "../studies/run.ts";
+import type { PlanOptions } from "../studies/study.ts";
+import { settingJob } from "./job.ts";
+import { type ModelJob, models } from "./models.ts";
+import { type Setting, settingsOf } from "./settings.ts";
+
+/** A model trained with a setting at one learning rate, judged by samples held back from training. */
+export interface SearchRun extends Run {
+  readonly model: ModelJob;
+  readonly setting: Setting;
+  /** Learning rate beside the middle of what is sought. */
+  readonly factor: number;
+}
+
+/**
+ * What is tried for every setting of every model, dense ones included: the same number of learning rates, around a middle that depends on model and
+ * optimizer alone. Threes: with halves, three tries would not reach far enough for methods that want another rate than dense training.
+ */
+export const factors: readonly number[] = [1 / 3, 1, 3];
+/** With --quick only whether the runs run. */
+const quickFactors: readonly number[] = [1];
+/** Part of the training samples by which a try is judged. The test samples take no part in the search. */
+export const validationFraction = 0.1;
+/** None of those that a setting is judged with afterwards. */
+const seed = 101;
+
+const validated = (job: JobFile): JobFile => layJobs(job, { seed, data: { ...(job["data"] as JobFile), validationFraction } });
+
+/** The tries of a setting on a model. */
+export const triesOf = (model: ModelJob, setting: Setting, quick: boolean): SearchRun[] =>
+  (quick ? quickFactors : factors).map((factor) => {
+    const job = validated(layJobs(settingJob(model, setting, factor), quick ? model.quick : {}));
+    return {
+      name: `${model.name}/${setting.name}/rate-${(job["learningRate"] as { readonly peak: number }).peak}`,
+      job,
+      warmUpSteps: 5,
+      minutes: quick ? 3 : 30,
+      expected: { seconds: quick ? 10 : model.expectedSeconds, prefix: model.name },
+      model,
+      setting,
+      factor,
+    };
+  });
+
+/** Every try of every setting on every model that it is made for. */
+export const planSearch = ({ quick }: Pick<PlanOptions, "quick">): SearchRun[] =>
+  models.flatMap((model) => settingsOf(model).flatMap((setting) => triesOf(model, setting, quick)));

@@ -1,0 +1,16 @@
+import type { Study } from "../studies/study.ts";
+import { searchName } from "./plan.ts";
+import { searchPage } from "./search-page.ts";
+import { planSearch, type SearchRun } from "./search-plan.ts";
+
+/** Which learning rate each setting of the other studies is used with. */
+export const search: Study<SearchRun> = {
+  name: searchName,
+  title: "Learning rates, sought on validation samples",
+  about: "Train each model with each compression at each of a few learning rates, and judge by samples held back from training.",
+  seeds: 1,
+  takes: 1,
+  mostSeeds: 1,
+  plan: planSearch,
+  page: searchPage,
+};

@@ -1,0 +1,117 @@
+import { logAxis } from "./log-axis.ts";
+import { escapeText, roundPixel } from "./svg.ts";
+
+/** A row of a plot: a value between the least and the greatest that were seen. */
+export interface RangeRow {
+  readonly label: string;
+  readonly value: number;
+  readonly low: number;
+  readonly high: number;
+  /** Filled where a claim may rest on it, hollow where none does. */
+  readonly solid: boolean;
+  /** A stroke across the row: what is allowed. */
+  readonly limit?: number | undefined;
+  /** At the right end of the row. */
+  readonly note: string;
+}
+
+/** Values of many things below each other, each with its range, on one axis. */
+export interface RangePlot {
+  /** Part of the file's name. */
+  readonly name: string;
+  readonly title: string;
+  /** What the axis measures. */
+  readonly axis: string;
+  readonly scale: "linear" | "log";
+  /** Where a line stands from top to bottom: what all are set beside. */
+  readonly reference: number;
+  /** What is to the right of this is drawn at the edge, with its number. Default: all is within. */
+  readonly most?: number | undefined;
+  /** What filled and hollow marks mean, and strokes across. */
+  readonly legend: string;
+  readonly rows: readonly RangeRow[];
+}
+
+const width = 1120;
+const left = 250;
+const right = 900;
+const rowHeight = 20;
+const top = 92;
+
+interface Axis {
+  at(value: number): number;
+  readonly ticks: readonly number[];
+}
+
+/** A step of 1, 2 or 5 times a power of ten that cuts the range in four to ten parts. */
+const stepOf = (range: number): number => {
+  const power = 10 ** Math.floor(Math.log10(range / 4));
+  return [5, 2, 1].map((multiple) => multiple * power).find((step) => range / step >= 4) ?? power;
+};
+
+const linearAxis = (from: number, to: number): Axis => {
+  const step = stepOf(to - from);
+  const first = Math.ceil(from / step);
+  const ticks = Array.from({ length: Math.floor(to / step) - first + 1 }, (_, i) => (first + i) * step);
+  return { at: (value) => left + ((right - left) * (value - from)) / (to - from), ticks };
+};
+
+const axisOf = ({ scale, rows, reference, most = Number.POSITIVE_INFINITY }: RangePlot): Axis => {
+  const all = rows.flatMap(({ low, high, value, limit }) => [low, high, value, limit ?? value]).concat(reference);
+  const [from, to] = [Math.min(...all), Math.min(most, Math.max(...all))];
+  if (scale === "log") return logAxis({ from: from / 1.1, to: to * 1.1, pixels: [left, right], base: 2 });
+  const room = to > from ? (to - from) / 20 : 1;
+  return linearAxis(from - room, to + room);
+};
+
+const rowSvg = (row: RangeRow, y: number, { at }: Axis, most: number): string => {
+  const colour = row.solid ? "#1b6ca8" : "#d1495b";
+  const x = (value: number): number => roundPixel(at(Math.min(value, most)));
+  const beyond = row.value > most;
+  const mark = beyond
+    ? `<path d="M${x(most)} ${y - 5}l8 5l-8 5z" fill="${colour}"/>`
+    : `<circle cx="${x(row.value)}" cy="${y}" r="4.5" fill="${row.solid ? colour : "#ffffff"}" stroke="${colour}" stroke-width="1.5"/>`;
+  const limit =
+    row.limit === undefined || row.limit > most
+      ? ""
+      : `<path d="M${x(row.limit)} ${y - 7}v14" stroke="#222222" stroke-width="1.5" class="limit"/>`;
+  return [
+    `<text x="${left - 10}" y="${y + 4}" text-anchor="end">${escapeText(row.label)}</text>`,
+    `<path d="M${x(row.low)} ${y}H${x(row.high)}" stroke="${colour}" stroke-width="2"/>`,
+    limit,
+    mark,
+    `<text x="${right + 14}" y="${y + 4}" fill="#666666">${escapeText(row.note)}</text>`,
+  ].join("");
+};
+
+/**
+ * Draw rows of values with their ranges as an SVG of its own.
+ *
+ * @throws Error for a plot without a row, and for values that its axis cannot show.
+ */
+export const formatRangePlot = (plot: RangePlot): string => {
+  const { rows, title, axis, reference, legend, most = Number.POSITIVE_INFINITY } = plot;
+  if (rows.length === 0) throw new Error(`the plot "${plot.name}" has no row; draw one where something was measured`);
+  const scale = axisOf(plot);
+  const bottom = top + rows.length * rowHeight;
+  const height = bottom + 52;
+  const tick = (value: number): string => `${Number(value.toPrecision(3))}`;
+  return `${[
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="sans-serif" font-size="13" fill="#222222">`,
+    `<title>${escapeText(title)}</title>`,
+    `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
+    `<text x="20" y="30" font-size="17">${escapeText(title)}</text>`,
+    `<text x="20" y="54" fill="#666666">${escapeText(legend)}</text>`,
+    ...scale.ticks.flatMap((value) => {
+      const x = roundPixel(scale.at(value));
+      return [
+        `<path d="M${x} ${top - 8}V${bottom}" stroke="#dddddd"/>`,
+        `<text x="${x}" y="${bottom + 18}" text-anchor="middle">${tick(value)}</text>`,
+      ];
+    }),
+    `<path d="M${roundPixel(scale.at(reference))} ${top - 8}V${bottom}" stroke="#444444" class="reference"/>`,
+    ...rows.map((row, index) => rowSvg(row, top + index * rowHeight + rowHeight / 2, scale, most)),
+    `<text x="${(left + right) / 2}" y="${height - 12}" text-anchor="middle">${escapeText(axis)}</text>`,
+    "</svg>",
+  ].join("\n")}\n`;
+};

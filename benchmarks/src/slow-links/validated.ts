@@ -1,0 +1,47 @@
+import { type Entry, entriesOf } from "../convergence/entries.ts";
+import { models } from "../convergence/models.ts";
+import { chosenJob, convergenceName, leastSeeds, planConvergence } from "../convergence/plan.ts";
+import { settings } from "../convergence/settings.ts";
+import type { JobFile } from "../studies/job-file.ts";
+import { resultOf } from "../studies/results-file.ts";
+import type { PlanOptions } from "../studies/study.ts";
+
+/** What convergence says of a setting on a model. */
+export interface Validated {
+  /** Optimizer, learning rate, clipping and compression, as they were validated there; without the first steps in which it sends more. */
+  readonly job: JobFile;
+  readonly lacks: string | undefined;
+  readonly standing: Entry["standing"];
+}
+
+/** The part of a job that a setting is: the rest is the model's, its data's, and how gradients travel. */
+export const settingKeys = ["optimizer", "learningRate", "clipNorm", "compression"] as const;
+
+/** A compression after its warm-up: a few steps would otherwise time nothing but that. */
+export const steady = ({ warmupSteps: _, densityWarmup: __, ...compression }: JobFile): JobFile => compression;
+
+/** Asks for the settings that the convergence study judges, and how it judged them. @throws Error for a model or setting that it does not have. */
+export const validatedBy = ({
+  quick,
+  resultsOf,
+}: Pick<PlanOptions, "quick" | "resultsOf">): ((modelName: string, settingName: string) => Validated) => {
+  const seeds = Array.from({ length: quick ? 1 : leastSeeds }, (_, index) => index + 1);
+  const results = resultsOf(convergenceName);
+  const entries = entriesOf(planConvergence({ quick, seeds, resultsOf }), (run) => resultOf(results, run));
+  const make = (modelName: string, settingName: string): Validated => {
+    const [model, setting] = [models.find(({ name }) => name === modelName), settings.find(({ name }) => name === settingName)];
+    const entry = entries.find((one) => one.model === model && one.setting === setting);
+    if (model === undefined || setting === undefined || entry === undefined)
+      throw new Error(`convergence has no ${modelName}/${settingName}; name a model and a setting of benchmarks/src/convergence`);
+    const { job, lacks } = chosenJob(model, setting, { quick, resultsOf });
+    const own = Object.fromEntries(settingKeys.flatMap((key) => (job[key] === undefined ? [] : [[key, job[key]]])));
+    return { job: { ...own, compression: steady(job["compression"] as JobFile) }, lacks, standing: entry.standing };
+  };
+  const made = new Map<string, Validated>();
+  return (modelName, settingName) => {
+    const key = `${modelName}/${settingName}`;
+    const validated = made.get(key) ?? make(modelName, settingName);
+    made.set(key, validated);
+    return validated;
+  };
+};

@@ -1,0 +1,138 @@
+import { machine } from "../report/page.ts";
+import { commitOfCode } from "./commit.ts";
+import { estimateSeconds, formatDuration } from "./estimate.ts";
+import { addResult, appendResult, readResults, type Result, resultOf, type Results, stands, takesOf } from "./results-file.ts";
+import { definitionOf, isMeant, type Run } from "./run.ts";
+import { commandOf, parseStudyOptions, resultsPath, type StudyOptions, usageOf } from "./study-options.ts";
+import type { Study } from "./study.ts";
+import { complaintOf, Interrupted, train } from "./trainer.ts";
+import { writeStudyPage } from "./write-study-page.ts";
+
+/** A line of progress. */
+const said = ({ outcome }: Result): string => {
+  if (outcome.kind !== "done") return `${outcome.kind}: ${outcome.reason}`;
+  const { testAccuracy, bitsPerByte, stepSeconds } = outcome;
+  const held = testAccuracy === undefined ? `${bitsPerByte!.toFixed(4)} bits per byte` : `${(100 * testAccuracy).toFixed(2)} % right`;
+  return `${held}, ${(1000 * stepSeconds.median).toFixed(1)} ms per step`;
+};
+
+interface DueRun<Planned> {
+  readonly run: Planned;
+  readonly take: number;
+}
+
+/** Runs that have no result yet. All once before any is made again: what disturbs the machine for a while then disturbs one take of each. */
+const dueOf = <Planned extends Run>(meant: readonly Planned[], results: Results, { takes, again }: StudyOptions): DueRun<Planned>[] => {
+  const standing = (run: Planned): number => (again ? 0 : takesOf(results, run).filter(stands).length);
+  return Array.from({ length: takes }, (_, take) => meant.filter((run) => standing(run) <= take).map((run) => ({ run, take }))).flat();
+};
+
+const list = (meant: readonly Run[], results: Results, due: readonly DueRun<Run>[]): void => {
+  for (const run of meant) {
+    const result = resultOf(results, run);
+    console.log(`${run.name}  ${result === undefined ? (run.lacks ?? "–") : said(result)}`);
+  }
+  console.log(
+    `${due.length} runs to make, about ${formatDuration(
+      estimateSeconds(
+        due.map(({ run }) => run),
+        results,
+      ),
+    )}`,
+  );
+};
+
+const check = async (meant: readonly Run[]): Promise<number> => {
+  let numRefused = 0;
+  for (const run of meant) {
+    const complaint = await complaintOf(run);
+    if (complaint !== undefined) numRefused++;
+    console.log(`${run.name}  ${complaint ?? "valid"}`);
+  }
+  return numRefused === 0 ? 0 : 1;
+};
+
+const make = async (run: Run, take: number, commit: string): Promise<Result> => {
+  const began = performance.now();
+  const outcome = await train(run);
+  return {
+    name: run.name,
+    definition: definitionOf(run),
+    ...(take > 0 && { take }),
+    at: new Date().toISOString(),
+    machine: machine(),
+    seed: run.job["seed"] as number,
+    commit,
+    seconds: (performance.now() - began) / 1000,
+    job: run.job,
+    outcome,
+  };
+};
+
+/** A study of the command line. @returns the exit code. */
+export const runStudy = async <Planned extends Run>(study: Study<Planned>, args: readonly string[]): Promise<number> => {
+  const options = parseStudyOptions(study as Study<Run>, args);
+  if (typeof options === "string") {
+    console.error(options);
+    return 2;
+  }
+  if (options.help) {
+    console.log(usageOf(study as Study<Run>));
+    return 0;
+  }
+  const { quick, seeds, only, takes } = options;
+  const path = options.results ?? resultsPath(study.name, quick);
+  const page = options.page ?? (quick ? undefined : `docs/benchmarks/${new Date().toISOString().slice(0, 10)}-${study.name}.md`);
+  const found = new Map<string, Results>();
+  const resultsOf = (other: string): Results => {
+    const read = found.get(other) ?? readResults(resultsPath(other, quick));
+    found.set(other, read);
+    return read;
+  };
+  const runs = study.plan({ quick, seeds, resultsOf });
+  const meant = runs.filter((run) => isMeant(run, only));
+  if (meant.length === 0) {
+    console.error(`--only ${only.join(",")}: no run is meant by it; --list prints the names of all`);
+    return 2;
+  }
+  const results = readResults(path);
+  const due = dueOf(meant, results, options);
+  if (options.list) {
+    list(meant, results, due);
+    return 0;
+  }
+  if (options.check) return check(meant);
+  const lacking = due.filter(({ run }) => run.lacks !== undefined);
+  if (lacking.length > 0) {
+    console.error(`${lacking.length} of ${due.length} runs cannot be made yet; ${lacking[0]!.run.name}: ${lacking[0]!.run.lacks}`);
+    return 2;
+  }
+  const numMeant = meant.length * takes;
+  if (due.length < numMeant) process.stderr.write(`${numMeant - due.length} of ${numMeant} runs have a result in ${path}\n`);
+  const estimate = formatDuration(
+    estimateSeconds(
+      due.map(({ run }) => run),
+      results,
+    ),
+  );
+  process.stderr.write(`${due.length} runs to make, about ${estimate}, one after the other; results go to ${path}\n`);
+  const commit = commitOfCode();
+  const command = commandOf(study as Study<Run>, options);
+  const write = (): void => void (page === undefined || writeStudyPage(study, page, command, runs, results));
+  try {
+    for (const [index, { run, take }] of due.entries()) {
+      process.stderr.write(`${index + 1}/${due.length} ${run.name} …\n`);
+      const result = await make(run, take, commit);
+      appendResult(path, result);
+      addResult(results, result);
+      process.stderr.write(`  ${said(result)} (${result.seconds.toFixed(0)} s)\n`);
+      write(); // after each run, so that an interrupted study leaves a page of what there is
+    }
+  } catch (error) {
+    if (!(error instanceof Interrupted)) throw error;
+    process.stderr.write(`interrupted; the same command goes on, with what is in ${path}\n`);
+    return 130;
+  }
+  write();
+  return 0;
+};
