@@ -28,7 +28,7 @@ const frugalSentence = (entries: readonly Entry[]): string => {
   return `Of those that hold, ${setting.name} sends least: ${timesLess(best).toFixed(1)} times less than dense training, and ends ${amount(
     Math.abs(verdict!.worseBy),
     quality!,
-  )} ${verdict!.worseBy > 0 ? "worse" : "better"} on the mean.`;
+  )} ${verdict!.worseBy > 0 ? "worse" : "better"} on the mean (${amount(verdict!.margin, quality!)} are allowed).`;
 };
 
 const noiseSentence = (entries: readonly Entry[]): string => {

@@ -55,6 +55,6 @@ test("what lies beyond the most that is shown is an arrow at the edge, and does 
 });
 
 test("one value alone has an axis around it; none at all is refused", () => {
-  expect(circles(formatRangePlot({ ...plot, rows: [row(0)] }))).toEqual([575]);
+  expect(circles(formatRangePlot({ ...plot, rows: [row(0)] }))).toEqual([595]);
   expect(() => formatRangePlot({ ...plot, rows: [] })).toThrow('the plot "p" has no row');
 });

@@ -33,7 +33,7 @@ export interface RangePlot {
 }
 
 const width = 1120;
-const left = 250;
+const left = 290;
 const right = 900;
 const rowHeight = 20;
 const top = 92;
@@ -59,7 +59,10 @@ const linearAxis = (from: number, to: number): Axis => {
 const axisOf = ({ scale, rows, reference, most = Number.POSITIVE_INFINITY }: RangePlot): Axis => {
   const all = rows.flatMap(({ low, high, value, limit }) => [low, high, value, limit ?? value]).concat(reference);
   const [from, to] = [Math.min(...all), Math.min(most, Math.max(...all))];
-  if (scale === "log") return logAxis({ from: from / 1.1, to: to * 1.1, pixels: [left, right], base: 2 });
+  if (scale === "log") {
+    const base = to / from > 8 ? 2 : Math.SQRT2; // a few lines at least
+    return logAxis({ from: from / 1.1, to: to * 1.1, pixels: [left, right], base });
+  }
   const room = to > from ? (to - from) / 20 : 1;
   return linearAxis(from - room, to + room);
 };

@@ -77,12 +77,16 @@ const tableOf = (measured: readonly Measured[], titles: readonly string[]): stri
   return alignColumns([["claim", "methods", ...titles, "holds / even / does not", "source"], ...rows]);
 };
 
+/** How many comparisons bear a claim out: those that hold, and even ones where it claims no more. */
+const numFor = ({ ordering, counted }: Measured): number =>
+  countOf(counted, "holds") + (ordering.orEven === true ? countOf(counted, "even") : 0);
+
 const sentencesOf = (measured: readonly Measured[]): readonly [string, string, string] => {
   const counted = measured.flatMap((one) => one.counted);
   const numLeftOut = measured.flatMap(({ places }) => places.flat()).length - counted.length;
   const judged = measured.filter((one) => one.counted.length > 0);
-  const against = judged.filter((one) => countOf(one.counted, "does not") > countOf(one.counted, "holds"));
-  const firm = judged.filter((one) => countOf(one.counted, "does not") === 0 && countOf(one.counted, "holds") > 0);
+  const against = judged.filter((one) => countOf(one.counted, "does not") > numFor(one));
+  const firm = judged.filter((one) => countOf(one.counted, "does not") === 0 && numFor(one) > 0);
   const names = (some: readonly Measured[]): string => some.map(({ ordering }) => ordering.claim).join("; ") || "none";
   return [
     `Of ${counted.length} comparisons ${countOf(counted, "holds")} hold, ${countOf(counted, "even")} are even and ${countOf(counted, "does not")} go the other way; ${numLeftOut} more are left out, since a method in them does not hold its margin.`,
