@@ -4,9 +4,12 @@ import { median, type Summary, summarize } from "@skein/measuring";
 import type { Plot } from "../report/plot.ts";
 import { makeRow, type Row } from "../report/row.ts";
 import { complaintOf, type Failure } from "./complaint.ts";
+import { type Conditions, readReport } from "./conditions.ts";
 import { type Contestant, findContestants, peerVersions } from "./contestants.ts";
+import { names } from "./names.ts";
+import { noteOf } from "./note.ts";
 import { pairings } from "./pairings.ts";
-import { formatSizes, type Measurement, quickSizes, sizes } from "./problem.ts";
+import { formatSizes, quickSizes, sizes } from "./problem.ts";
 
 const run = promisify(execFile);
 const rounds = 3;
@@ -15,17 +18,15 @@ const longestMilliseconds = 300_000;
 
 type Runnable = Extract<Contestant, { command: readonly string[] }>;
 
-const measure = async ({ command, environment }: Runnable, words: readonly string[]): Promise<Measurement[]> => {
+/** What it prints. */
+const measure = async ({ command, environment }: Runnable, words: readonly string[]): Promise<string> => {
   const [program, ...args] = command;
   const { stdout } = await run(program!, [...args, ...words], {
     maxBuffer: 2 ** 26,
     timeout: longestMilliseconds,
     env: { ...process.env, ...environment },
   });
-  return stdout
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Measurement);
+  return stdout;
 };
 
 const label = (bytes: number): string => (bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`);
@@ -48,18 +49,24 @@ export const benchAllReduce = async (ranks: number, folder: string, quick: boole
   const wanted = quick ? quickSizes : sizes;
   const reasons = new Map(contestants.flatMap((contestant) => ("missing" in contestant ? [[contestant.name, contestant.missing]] : [])));
   const samples = new Map<string, number[]>();
+  const conditions = new Map<string, Conditions>();
   const key = (name: string, bytes: number): string => `${name} ${bytes}`;
   for (let round = 0; round < (quick ? 1 : rounds); round++) {
     for (let turn = 0; turn < contestants.length; turn++) {
       const contestant = contestants[(round + turn) % contestants.length]!;
       const { name } = contestant;
       if ("missing" in contestant || reasons.has(name)) continue;
+      let printed: string;
       try {
-        for (const { bytes, microseconds } of await measure(contestant, formatSizes(wanted)))
-          samples.set(key(name, bytes), [...(samples.get(key(name, bytes)) ?? []), ...microseconds]);
+        printed = await measure(contestant, formatSizes(wanted));
       } catch (error) {
         reasons.set(name, `failed: ${complaintOf(error as Failure, longestMilliseconds)}`);
+        continue;
       }
+      const report = readReport(printed);
+      conditions.set(name, report.conditions);
+      for (const { bytes, microseconds } of report.measurements)
+        samples.set(key(name, bytes), [...(samples.get(key(name, bytes)) ?? []), ...microseconds]);
     }
   }
   // What a contestant measured before it failed does not count.
@@ -72,8 +79,10 @@ export const benchAllReduce = async (ranks: number, folder: string, quick: boole
   const present = new Set(contestants.map(({ name }) => name));
   const rows = pairings
     .filter(({ ours, peer }) => present.has(ours) && present.has(peer))
-    .flatMap(({ ours, peer, target }) =>
-      wanted.map(({ bytes }) =>
+    .flatMap((pairing) => {
+      const { ours, peer, target } = pairing;
+      const note = noteOf(pairing, conditions, reasons);
+      return wanted.map(({ bytes }) =>
         makeRow({
           benchmark: `all-reduce ${label(bytes)}, ${ranks} ranks, ${ours}`,
           unit: "µs",
@@ -82,10 +91,11 @@ export const benchAllReduce = async (ranks: number, folder: string, quick: boole
           ours: summary(ours, bytes),
           theirs: summary(peer, bytes),
           target: target?.(bytes),
-          note: [ours, peer].flatMap((name) => (reasons.has(name) ? [`${name}: ${reasons.get(name)!}`] : [])).join("; ") || undefined,
+          note: note === "" ? undefined : note,
         }),
-      ),
-    );
+      );
+    });
+  const gloo = conditions.get(names.gloo)?.version;
   const series = contestants
     .filter(({ name }) => !reasons.has(name))
     .map(({ name }) => ({
@@ -96,6 +106,6 @@ export const benchAllReduce = async (ranks: number, folder: string, quick: boole
   return {
     rows,
     plot: { name: `all-reduce-${ranks}`, title: `All-reduce of f32 between ${ranks} ranks on one machine, medians`, series },
-    versions: peerVersions(),
+    versions: { ...peerVersions(), ...(gloo !== undefined && { Gloo: gloo }) },
   };
 };

@@ -5,11 +5,12 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { buildMpiAddon, MpiError } from "@skein/mpi/node";
 import { pythonWithTorch } from "../suites/contestants.ts";
+import { names } from "./names.ts";
 
 const run = promisify(execFile);
 const beside = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
 
-/** Who takes part: a command that prints a `Measurement` for each size it is given, or why there is none. */
+/** Who takes part: a command that prints its `Conditions` and a `Measurement` for each size it is given, or why there is none. */
 export type Contestant = { readonly name: string } & (
   | { readonly command: readonly string[]; readonly environment?: Readonly<Record<string, string>> }
   | { readonly missing: string }
@@ -24,6 +25,19 @@ const buildOpenMpi = async (folder: string): Promise<{ readonly program: string 
     return { program };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return { missing: noMpi };
+    throw error;
+  }
+};
+
+const buildGloo = async (folder: string): Promise<{ readonly program: string } | { readonly missing: string }> => {
+  const program = join(folder, "gloo-all-reduce");
+  try {
+    await run("c++", ["-std=c++17", "-O3", beside("./gloo.cc"), "-lgloo", "-o", program]);
+    return { program };
+  } catch (error) {
+    const { code, stderr = "" } = error as NodeJS.ErrnoException & { readonly stderr?: string };
+    if (code === "ENOENT" || /gloo\/\S+: No such file|cannot find -lgloo/.test(stderr))
+      return { missing: "no Gloo for C++ here; install libgloo-dev and g++" };
     throw error;
   }
 };
@@ -45,52 +59,48 @@ const makeCertificates = async (folder: string, ranks: number): Promise<string> 
   return certificates;
 };
 
-/** Flags of Open MPI for processes of one machine that speak over `transport`. */
-const mpirun = (ranks: number, transport: "vader" | "tcp"): string[] => [
+/**
+ * Flags of Open MPI for processes of one machine that speak over `transport`. What would follow from the number of ranks or from how Open MPI was
+ * built is fixed: a processor to each rank where there are enough, one copy by the kernel (CMA) between two processes, TCP over loopback.
+ *
+ * @param bound false for ranks that compute and exchange on threads of their own, as those of skein-train do.
+ */
+export const mpirun = (
+  ranks: number,
+  transport: "vader" | "tcp",
+  { bound, processors = availableParallelism() }: { readonly bound: boolean; readonly processors?: number },
+): string[] => [
   "mpirun",
   ...(process.getuid?.() === 0 ? ["--allow-run-as-root"] : []),
   "-n",
   String(ranks),
-  ...(ranks > availableParallelism() ? ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"] : []),
+  ...(ranks > processors ? ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"] : []),
+  ...(bound && ranks <= processors ? ["--map-by", "core", "--bind-to", "core"] : ["--bind-to", "none"]),
   "--mca",
   "pml",
   "ob1",
   "--mca",
   "btl",
   `self,${transport}`,
+  ...(transport === "vader" ? ["--mca", "btl_vader_single_copy_mechanism", "cma"] : ["--mca", "btl_tcp_if_include", "lo"]),
 ];
 
 // V8 may abort where worker threads come and go on processors with protection keys (nodejs/node#64500).
 const node = [process.execPath, "--no-memory-protection-keys"];
 
-/** Names that rows are made of. */
-export const names = {
-  threads: "threads",
-  tcp: "TCP",
-  tls: "TLS",
-  mpi: "MPI adapter",
-  mpiSchedules: "schedules over MPI",
-  mpiCalls: "MPI adapter without companion",
-  mpiCallSchedules: "schedules over MPI without companion",
-  openMpi: "Open MPI, shared memory",
-  openMpiCalls: "MPI_Iallreduce in C, shared memory",
-  openMpiTcp: "Open MPI, TCP",
-  gloo: "Gloo",
-} as const;
-
 /** Build and find everything that can all-reduce between `ranks` ranks on this machine. @param folder for what is built. */
 export const findContestants = async (ranks: number, folder: string): Promise<Contestant[]> => {
-  const [open, addon, certificates] = [await buildOpenMpi(folder), await buildAddon(folder), await makeCertificates(folder, ranks)];
+  const [open, addon, gloo] = [await buildOpenMpi(folder), await buildAddon(folder), await buildGloo(folder)];
+  const certificates = await makeCertificates(folder, ranks);
   const python = pythonWithTorch();
   const count = ["--ranks", String(ranks)];
   const inC = (name: string, transport: "vader" | "tcp", call: "blocking" | "non-blocking"): Contestant =>
-    "program" in open ? { name, command: [...mpirun(ranks, transport), open.program, call] } : { name, ...open };
-  // Ranks of ours compute and exchange on threads of their own, so they are not bound to a core; skein-train starts them so too.
+    "program" in open ? { name, command: [...mpirun(ranks, transport, { bound: true }), open.program, call] } : { name, ...open };
   const overMpi = (name: string, file: string, ...options: string[]): Contestant =>
     "addon" in addon
       ? {
           name,
-          command: [...mpirun(ranks, "vader"), "--bind-to", "none", ...node, beside(file), ...options],
+          command: [...mpirun(ranks, "vader", { bound: false }), ...node, beside(file), ...options],
           environment: { SKEIN_MPI_ADDON: addon.addon },
         }
       : { name, ...addon };
@@ -98,9 +108,10 @@ export const findContestants = async (ranks: number, folder: string): Promise<Co
     { name: names.threads, command: [...node, beside("./threads.ts"), ...count] },
     inC(names.openMpi, "vader", "blocking"),
     { name: names.tcp, command: [...node, beside("./network.ts"), ...count] },
+    "program" in gloo ? { name: names.gloo, command: [gloo.program, String(ranks)] } : { name: names.gloo, ...gloo },
     python === undefined
-      ? { name: names.gloo, missing: "python3-torch is not installed" }
-      : { name: names.gloo, command: [python, beside("./gloo.py"), ...count] },
+      ? { name: names.pytorch, missing: "python3-torch is not installed" }
+      : { name: names.pytorch, command: [python, beside("./gloo.py"), ...count] },
     inC(names.openMpiTcp, "tcp", "blocking"),
     { name: names.tls, command: [...node, beside("./network.ts"), ...count, "--certificates", certificates] },
     overMpi(names.mpi, "./mpi.ts", "--order", "any"),

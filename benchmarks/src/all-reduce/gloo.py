@@ -1,4 +1,5 @@
-"""All-reduce of f32 in place between processes over loopback by PyTorch's Gloo; prints a line of JSON for each size, like open-mpi.c.
+"""All-reduce of f32 in place between processes over loopback by PyTorch's Gloo, as a Python program has it: each time holds the dispatch
+of a call from Python and its hand-over to PyTorch's own threads. Prints lines of JSON like open-mpi.c.
 
 python3 gloo.py --ranks 2 4096:1000 1048576:200
 """
@@ -28,6 +29,8 @@ def validate(values, rank, world_size):
 def run(rank, world_size, store, sizes):
     torch.set_num_threads(1)
     distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world_size)
+    if rank == 0:
+        print(json.dumps({"processors": len(os.sched_getaffinity(0)), "of": os.cpu_count()}), flush=True)
     for size, samples in sizes:
         values = torch.empty(size // 4, dtype=torch.float32)
         validate(values, rank, world_size)

@@ -5,6 +5,7 @@ import { algorithms, execute, scratchBytes, selectAlgorithm, wasmArithmetic, was
 import { compileWasm, detectBuild } from "@skein/cpu-kernels";
 import { connectMpi, openMpi } from "@skein/mpi/node";
 import { ArgumentError, type Reduction } from "@skein/tensor-core";
+import { conditionsHere } from "./conditions.ts";
 import { type Measurement, parseSizes, warmUpsOf } from "./problem.ts";
 
 const { values: options, positionals } = parseArgs({ options: { by: { type: "string", default: "native" } }, allowPositionals: true });
@@ -34,6 +35,7 @@ const timed = (bytes: Uint8Array): (() => Promise<void>) => {
   return () => execute(schedule, { input: bytes, output: bytes, scratch, dtype: "f32", tag: ++tag }, transports[0]!, arithmetic);
 };
 
+if (rank === 0) process.stdout.write(`${JSON.stringify(conditionsHere())}\n`);
 for (const size of sizes) {
   const { bytes, samples } = size;
   const region = memory.take(bytes);

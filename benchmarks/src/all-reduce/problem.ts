@@ -18,10 +18,10 @@ export const sizes: readonly Size[] = [
 /** Enough to see that everything runs. */
 export const quickSizes: readonly Size[] = sizes.map(({ bytes, samples }) => ({ bytes, samples: Math.min(5, samples) }));
 
-/** All-reduces of a size before the first that is timed: a fifth as many, 10 at least. open-mpi.c and gloo.py do as many. */
+/** All-reduces of a size before the first that is timed: a fifth as many, 10 at least. open-mpi.c, gloo.cc and gloo.py do as many. */
 export const warmUpsOf = ({ samples }: Size): number => Math.max(10, Math.floor(samples / 5));
 
-/** What a contestant prints for each size, a line of JSON: the slowest rank's time of each all-reduce. */
+/** What a contestant prints for each size after its `Conditions`, a line of JSON: the slowest rank's time of each all-reduce. */
 export interface Measurement {
   readonly bytes: number;
   readonly microseconds: readonly number[];

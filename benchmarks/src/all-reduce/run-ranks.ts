@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import type { WorldConnection } from "@skein/collectives/node";
+import { conditionsHere } from "./conditions.ts";
 import type { Measurement, Size } from "./problem.ts";
 import type { RankData } from "./rank.ts";
 
@@ -22,9 +23,10 @@ interface World {
   watch(rank: number, worker: Worker): void;
 }
 
-/** Run the ranks that this process holds, a thread each, and print what rank 0 measures: a line of JSON for each size. */
+/** Run the ranks that this process holds, a thread each, and print how rank 0 ran and what it measures: a line of JSON, then one for each size. */
 export const runRanks = async (world: World, ranks: readonly number[], sizes: readonly Size[]): Promise<void> => {
   const { vector, whole } = partOf(sizes);
+  if (ranks.includes(0)) process.stdout.write(`${JSON.stringify(conditionsHere())}\n`);
   await Promise.all(
     ranks.map((rank, i) => {
       const workerData: RankData = { connection: world.connection(rank), sizes, vector: i * whole, times: i * whole + vector };

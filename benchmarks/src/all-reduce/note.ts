@@ -1,0 +1,16 @@
+import { type Conditions, describeConditions } from "./conditions.ts";
+import type { Pairing } from "./pairings.ts";
+
+/** What a row says beside its numbers: how the two differ in kind, how each of them ran, and why one is missing. */
+export const noteOf = (
+  { ours, peer, unlike }: Pairing,
+  conditions: ReadonlyMap<string, Conditions>,
+  reasons: ReadonlyMap<string, string>,
+): string => {
+  const ran = (who: string, name: string): string[] => {
+    const found = conditions.get(name);
+    return found === undefined || reasons.has(name) ? [] : [`${who} ${describeConditions(found)}`];
+  };
+  const missing = [ours, peer].flatMap((name) => (reasons.has(name) ? [`${name}: ${reasons.get(name)!}`] : []));
+  return [...(unlike === undefined ? [] : [unlike]), ...ran("ours", ours), ...ran("peer", peer), ...missing].join("; ");
+};
