@@ -32,7 +32,8 @@ const buildOpenMpi = async (folder: string): Promise<{ readonly program: string 
 const buildGloo = async (folder: string): Promise<{ readonly program: string } | { readonly missing: string }> => {
   const program = join(folder, "gloo-all-reduce");
   try {
-    await run("c++", ["-std=c++17", "-O3", beside("./gloo.cc"), "-lgloo", "-o", program]);
+    // In English, for what it says to be understood below.
+    await run("c++", ["-std=c++17", "-O3", beside("./gloo.cc"), "-lgloo", "-o", program], { env: { ...process.env, LC_ALL: "C" } });
     return { program };
   } catch (error) {
     const { code, stderr = "" } = error as NodeJS.ErrnoException & { readonly stderr?: string };
@@ -108,7 +109,9 @@ export const findContestants = async (ranks: number, folder: string): Promise<Co
     { name: names.threads, command: [...node, beside("./threads.ts"), ...count] },
     inC(names.openMpi, "vader", "blocking"),
     { name: names.tcp, command: [...node, beside("./network.ts"), ...count] },
-    "program" in gloo ? { name: names.gloo, command: [gloo.program, String(ranks)] } : { name: names.gloo, ...gloo },
+    "program" in gloo
+      ? { name: names.gloo, command: [gloo.program, String(ranks)], environment: { TMPDIR: folder } }
+      : { name: names.gloo, ...gloo },
     python === undefined
       ? { name: names.pytorch, missing: "python3-torch is not installed" }
       : { name: names.pytorch, command: [python, beside("./gloo.py"), ...count] },

@@ -57,14 +57,20 @@ const permute = (name: string, array: Array, convolutional: boolean): Array => {
   return array;
 };
 
-const prepare = async (problem: LoadedProblem): Promise<PreparedProblem> => {
+const prepare = async (problem: LoadedProblem, settle: () => Promise<unknown>): Promise<PreparedProblem> => {
   if (problem.kind === "matmul") {
     const a = load(problem.values.a!);
     const b = load(problem.values.b!);
     const multiply = jax.jit((x: Array, y: Array) => np.matmul(x, y));
     const checks = sampleOf(globalThis.Array.from(await multiply(a.ref, b.ref).data()));
-    const run = async (): Promise<void> => (await multiply(a.ref, b.ref).blockUntilReady()).dispose();
-    return { checks, run };
+    return {
+      checks,
+      run: async () => {
+        const product = await multiply(a.ref, b.ref).blockUntilReady(); // it is lazy: without this nothing would be computed
+        await settle();
+        product.dispose();
+      },
+    };
   }
   const convolutional = problem.values.weight4 !== undefined;
   const named = Object.entries(problem.values).map(([name, value]) => [name, permute(name, load(value), convolutional)] as const);
@@ -82,8 +88,7 @@ const prepare = async (problem: LoadedProblem): Promise<PreparedProblem> => {
   let params: Params = initial;
   const step = async (): Promise<number> => {
     const [value, next] = update(params, inputs.ref, targets.ref);
-    params = next;
-    await jax.blockUntilReady(params);
+    params = next; // of the same run as the loss: who has read that one has waited for both
     return (await value.data())[0]!;
   };
   const checks: number[] = [];
@@ -91,5 +96,8 @@ const prepare = async (problem: LoadedProblem): Promise<PreparedProblem> => {
   return { checks, run: async () => void (await step()) };
 };
 
-/** jax-js on the device that is its default already. */
-export const jaxContestant = (version: string): Contestant => ({ version, prepare });
+/** jax-js on the device that is its default already. @param settle waits until the device has done all that it was given. */
+export const jaxContestant = (version: string, settle: () => Promise<unknown> = async () => undefined): Contestant => ({
+  version,
+  prepare: (problem) => prepare(problem, settle),
+});

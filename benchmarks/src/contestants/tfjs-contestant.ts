@@ -21,7 +21,16 @@ const classifier = (params: Readonly<Record<string, tf.Tensor>>, images: tf.Tens
 
 type Params = Readonly<Record<string, tf.Tensor>>;
 
-const languageModel = ({ batch, positions, width, layers, heads }: GptSizes, params: Params, tokens: tf.Tensor): tf.Tensor2D => {
+/** What attention adds to its scores, so that no position sees a later one: of [positions, positions]. */
+const causalMask = (positions: number): tf.Tensor2D =>
+  tf.tensor2d(Array.from({ length: positions }, (_, i) => Array.from({ length: positions }, (__, j) => (j <= i ? 0 : -1e9))));
+
+const languageModel = (
+  { batch, positions, width, layers, heads }: GptSizes,
+  mask: tf.Tensor2D,
+  params: Params,
+  tokens: tf.Tensor,
+): tf.Tensor2D => {
   const product = (x: tf.Tensor, weight: tf.Tensor): tf.Tensor => tf.matMul(tf.reshape(x, [-1, x.shape.at(-1)!]), weight);
   const norm = (x: tf.Tensor, gain: tf.Tensor): tf.Tensor => {
     const { mean, variance } = tf.moments(x, -1, true);
@@ -30,7 +39,6 @@ const languageModel = ({ batch, positions, width, layers, heads }: GptSizes, par
   const gelu = (x: tf.Tensor): tf.Tensor =>
     tf.mul(tf.mul(0.5, x), tf.add(1, tf.tanh(tf.mul(Math.sqrt(2 / Math.PI), tf.add(x, tf.mul(0.044715, tf.mul(x, tf.mul(x, x))))))));
   const split = (x: tf.Tensor): tf.Tensor => tf.transpose(tf.reshape(x, [batch, positions, heads, width / heads]), [0, 2, 1, 3]);
-  const mask = tf.tensor2d(Array.from({ length: positions }, (_, i) => Array.from({ length: positions }, (__, j) => (j <= i ? 0 : -1e9))));
   const embedding = params.weightEmbedding as tf.Tensor2D;
   let x = tf.reshape(tf.add(tf.gather(embedding, tf.cast(tokens, "int32")), params.weightPositions!), [-1, width]);
   for (let layer = 0; layer < layers; layer++) {
@@ -66,7 +74,9 @@ export const tfjsContestant = (settle: () => Promise<unknown> = async () => unde
     const inputs = load((problem.values.tokens ?? problem.values.images)!);
     const numClasses = gpt?.vocabulary ?? 10;
     const labels = tf.tidy(() => tf.reshape(tf.oneHot(tf.cast(load(problem.values.labels!), "int32"), numClasses), [-1, numClasses]));
-    const network = (from: Params, x: tf.Tensor): tf.Tensor2D => (gpt === undefined ? classifier(from, x) : languageModel(gpt, from, x));
+    const mask = gpt && causalMask(gpt.positions);
+    const network = (from: Params, x: tf.Tensor): tf.Tensor2D =>
+      gpt === undefined || mask === undefined ? classifier(from, x) : languageModel(gpt, mask, from, x);
     const params = Object.fromEntries(
       Object.entries(problem.values)
         .filter(([name]) => /^(weight|bias|gain)/.test(name))
