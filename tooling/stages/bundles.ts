@@ -25,7 +25,7 @@ const bundles: readonly Bundle[] = [
   { from: "@skein/data", mostBytes: 7_100 },
   { from: "@skein/gpu-kernels", mostBytes: 138_000 },
   { from: "@skein/models", mostBytes: 12_100 },
-  { from: "@skein/tensor-core", mostBytes: 62_000 },
+  { from: "@skein/tensor-core", mostBytes: 71_000 },
 ];
 
 /** Packages that have bytes in a bundle; the last folder `node_modules` of a path says which one it is. */

@@ -74,9 +74,7 @@ const missingPackageChecks = async (project: string): Promise<Check[]> => {
   writeFileSync(text, "To be, or not to be, that is the question. ".repeat(40));
   const small = [
     "--set",
-    `data.file=${text}`,
-    "--set",
-    "data.window=16",
+    `data={kind: text, file: ${text}, window: 16}`,
     "--set",
     "evaluation.batch=4",
     "--set",

@@ -1,4 +1,4 @@
-import type { KernelNode } from "@skein/tensor-core";
+import type { KernelNode, WasmMemory } from "@skein/tensor-core";
 
 /** Exports of one WebAssembly build: plain functions of numbers, addresses in bytes. */
 export type WasmExports = { readonly [name: string]: (...args: number[]) => number };
@@ -24,5 +24,5 @@ export interface Kernel {
    *
    * @param memory what addresses point into, shared by all ranks. A WebAssembly module of a user's imports it, and must keep its own data out of it.
    */
-  readonly bind: (node: KernelNode, wasm: WasmExports, memory: WebAssembly.Memory) => KernelCall;
+  readonly bind: (node: KernelNode, wasm: WasmExports, memory: WasmMemory) => KernelCall;
 }

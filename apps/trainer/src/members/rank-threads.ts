@@ -1,8 +1,6 @@
-import { existsSync } from "node:fs";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import type { LossKind } from "@skein/collectives";
-import type { WorldConnection } from "@skein/collectives/node";
-import { threadFile } from "@skein/tensor-core";
+import { startThread, type WorldConnection } from "@skein/collectives/node";
 import type { BackendName } from "../backend.ts";
 import { describeError, type ErrorReport } from "../errors.ts";
 import type { Assignment, LinksRankInput, RankInput, RankMessage } from "../messages.ts";
@@ -85,14 +83,12 @@ export class RankThreads {
   }
 
   private begin(rank: number, { world, file, input, take }: RankThreadsInput): Promise<void> {
-    const worker = new Worker(
-      threadFile(() => file, "skein-train", existsSync),
-      {
-        workerData: input(world.connection(rank)),
-        name: `rank ${rank}`,
-        resourceLimits: { maxYoungGenerationSizeMb },
-      },
-    );
+    const options = {
+      workerData: input(world.connection(rank)),
+      name: `rank ${rank}`,
+      resourceLimits: { maxYoungGenerationSizeMb },
+    };
+    const worker = startThread(() => file, options, "skein-train");
     this.workers.push(worker);
     world.watch(rank, worker);
     return new Promise<void>((resolve) => {
