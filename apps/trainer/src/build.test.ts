@@ -1,7 +1,7 @@
 import { arrayRecords, gatherBatch, type Records } from "@skein/data";
 import { NdArray } from "@skein/tensor-core";
 import { expect, test } from "vitest";
-import { buildData } from "./build.ts";
+import { limited } from "./build.ts";
 import type { DataJob } from "./job.ts";
 import type { DataSet } from "./modules/task.ts";
 
@@ -22,15 +22,15 @@ const data: DataSet = {
   predicts: "classes",
   classes: 200,
 };
-const partsOf = async (limits: Partial<DataJob>): Promise<number[][]> => {
-  const { train, test: judged } = await buildData({ kind: "program", digest: "", ...limits } as DataJob, data);
+const partsOf = (limits: Partial<DataJob>): number[][] => {
+  const { train, test: judged } = limited(data, { kind: "program", digest: "", ...limits } as DataJob);
   return [labelsOf(train), labelsOf(judged)];
 };
 
-test("with a validation fraction the end of the training samples takes the place of the test samples, before limits cut both", async () => {
+test("with a validation fraction the end of the training samples takes the place of the test samples, before limits cut both", () => {
   const first = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
-  expect(await partsOf({})).toEqual([first(20), [100, 101]]);
-  expect(await partsOf({ validationFraction: 0.1 })).toEqual([first(18), [18, 19]]);
-  expect(await partsOf({ validationFraction: 0.5, trainSamples: 4, testSamples: 3 })).toEqual([first(4), [10, 11, 12]]);
-  expect(await partsOf({ validationFraction: 0.25, trainSamples: 20 })).toEqual([first(15), [15, 16, 17, 18, 19]]);
+  expect(partsOf({})).toEqual([first(20), [100, 101]]);
+  expect(partsOf({ validationFraction: 0.1 })).toEqual([first(18), [18, 19]]);
+  expect(partsOf({ validationFraction: 0.5, trainSamples: 4, testSamples: 3 })).toEqual([first(4), [10, 11, 12]]);
+  expect(partsOf({ validationFraction: 0.25, trainSamples: 20 })).toEqual([first(15), [15, 16, 17, 18, 19]]);
 });

@@ -62,22 +62,15 @@ const ofAProgram = (key: "data" | "model"): never => {
   ]);
 };
 
-/** The end of the training samples in place of the test samples. */
-const validated = (data: DataSet, fraction: number): Pick<DataSet, "train" | "test"> => {
-  const { train, valid } = splitRecords(data.train, fraction);
-  return { train, test: valid };
+/** The samples that a job asks for: with a validation fraction the end of the training samples takes the place of the test samples, and limits cut both. */
+export const limited = (data: DataSet, { validationFraction, trainSamples, testSamples }: DataJob): DataSet => {
+  const split = validationFraction === undefined ? undefined : splitRecords(data.train, validationFraction);
+  const { train, test } = split === undefined ? data : { train: split.train, test: split.valid };
+  return { ...data, train: takeRecords(train, trainSamples ?? train.count), test: takeRecords(test, testSamples ?? test.count) };
 };
 
-/** Load the samples into shared memory. @param given loaded already, by a program. @throws DataError, ModuleError when they are missing, truncated or altered. */
-export const buildData = async (job: DataJob, given?: DataSet): Promise<DataSet> => {
-  const data = given ?? (await loadData(job));
-  const { train, test } = job.validationFraction === undefined ? data : validated(data, job.validationFraction);
-  return {
-    ...data,
-    train: takeRecords(train, job.trainSamples ?? train.count),
-    test: takeRecords(test, job.testSamples ?? test.count),
-  };
-};
+/** Load the samples into shared memory. @throws DataError, ModuleError when they are missing, truncated or altered. */
+export const buildData = async (job: DataJob): Promise<DataSet> => limited(await loadData(job), job);
 
 /** What samples a model of ours takes, and what it learns from them. */
 const requireTask = ({ kind }: ModelJob, { inputs, predicts, classes }: Task): number => {
@@ -98,8 +91,7 @@ const requireTask = ({ kind }: ModelJob, { inputs, predicts, classes }: Task): n
 
 /** @param task whose samples fix the first layer, and whose classes the last. @param given by a program. @throws ConfigError, ModuleError. */
 export const buildModel = async (job: ModelJob, task: Task, given?: Model): Promise<Model> => {
-  if (given !== undefined) return given;
-  if (job.kind === "program") return ofAProgram("model");
+  if (job.kind === "program") return given ?? ofAProgram("model");
   if (job.kind === "module") {
     const made = await callFactory("model", job, await loadModule("model", job), task, job.options);
     return checkedModel(made, task.predicts, `model.file ${job.file}`, dirname(job.file));

@@ -304,14 +304,12 @@ const placePaths = [
   ["model", "file"],
 ] as const;
 
-/** The same job with absolute paths: those in a file are seen from its folder, those on the command line from the working folder. */
-const anchored = (job: Job, file: string, overrides: readonly Override[]): Job => {
+/** The same job with absolute paths. @param folderOf says from which folder the path of a key is seen. */
+export const anchored = (job: Job, folderOf: (path: Path) => string): Job => {
   const absolute = structuredClone(job);
   for (const path of placePaths) {
     const place = valueAt(absolute, path);
-    if (typeof place !== "string") continue;
-    const told = overrides.some((override) => startsWith(path, override.path));
-    Object.assign(absolute[path[0]], { [path[1]]: resolve(told ? "." : dirname(file), place) });
+    if (typeof place === "string") Object.assign(absolute[path[0]], { [path[1]]: resolve(folderOf(path), place) });
   }
   return absolute;
 };
@@ -329,9 +327,15 @@ export const besideFile = (job: Job): RelativePath[] =>
     return typeof value === "string" && !isAbsolute(value) ? [{ key: path.join("."), value }] : [];
   });
 
-/** The job of a file, every path absolute. @throws ConfigError when the file cannot be read, too. */
+/**
+ * The job of a file, every path absolute: those in the file are seen from its folder, those on the command line from the working folder.
+ *
+ * @throws ConfigError when the file cannot be read, too.
+ */
 export const readJob = (file: string, overrides: readonly Override[] = []): Job =>
-  anchored(parseJob(readJobFile(file), file, overrides), file, overrides);
+  anchored(parseJob(readJobFile(file), file, overrides), (path) =>
+    overrides.some((override) => startsWith(path, override.path)) ? "." : dirname(file),
+  );
 
 /** As `readJob`, with the modules that it names loaded and their content in it. @throws ModuleError, too. */
 export const loadJob = (file: string, overrides: readonly Override[] = []): Promise<Job> => settleModules(readJob(file, overrides));

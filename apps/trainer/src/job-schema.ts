@@ -34,22 +34,17 @@ const idxPair = z.strictObject({
   labels: path.describe("File of their classes."),
 });
 
+const digest = z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in hexadecimal");
+
 const module = {
   kind: z.literal("module"),
   file: path.describe("A module, JavaScript or TypeScript, from the folder of the job file."),
   export: z.string().min(1).max(100).default("default").describe("Name of the function that it exports."),
   options: z.record(z.string(), z.unknown()).default({}).describe("What the function is called with."),
-  digest: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in hexadecimal")
-    .optional()
-    .describe("SHA-256 of the module and what it imports, filled in when a run begins; not for job files."),
+  digest: digest.optional().describe("SHA-256 of the module and what it imports, filled in when a run begins; not for job files."),
 };
 
-const program = {
-  kind: z.literal("program"),
-  digest: z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in hexadecimal"),
-};
+const program = { kind: z.literal("program"), digest };
 
 const data = z
   .discriminatedUnion("kind", [

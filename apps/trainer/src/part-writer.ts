@@ -1,6 +1,5 @@
-import { existsSync } from "node:fs";
-import { type MessagePort, MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
-import { threadFile } from "@skein/tensor-core";
+import { type MessagePort, MessageChannel, receiveMessageOnPort, type Worker } from "node:worker_threads";
+import { startThread } from "@skein/collectives/node";
 import type { SavedFile } from "./checkpoint-part.ts";
 
 /** Files of one rank for one checkpoint, by name, each piece by piece. Given away: the writer takes the memory over. */
@@ -62,15 +61,8 @@ export class PartWriter {
 
   private open(): { readonly worker: Worker; readonly port: MessagePort } {
     const { port1: port, port2 } = new MessageChannel();
-    const worker = new Worker(
-      threadFile(() => new URL("./part-writer-thread.ts", import.meta.url), "skein-train", existsSync),
-      {
-        workerData: port2,
-        transferList: [port2],
-        name: "skein-checkpoint",
-        resourceLimits: { maxYoungGenerationSizeMb: 2 },
-      },
-    );
+    const options = { workerData: port2, transferList: [port2], name: "skein-checkpoint", resourceLimits: { maxYoungGenerationSizeMb: 2 } };
+    const worker = startThread(() => new URL("./part-writer-thread.ts", import.meta.url), options, "skein-train");
     port.on("message", (message: Written) => this.take(message));
     worker.once("error", ({ message, stack = message }: Error) => this.take({ message, code: undefined, stack }));
     return { worker, port };

@@ -66,9 +66,8 @@ export const jobHashOf = (job: Job, data?: string): string => {
   return sha256(JSON.stringify(Object.fromEntries(data === undefined ? entries : [...entries, ["samples", data]])));
 };
 
-/** Whether the samples lie in files of the user's, which may change. */
-const isOwn = (job: DataJob): boolean =>
-  !(job.kind === "moby-dick" || ((job.kind === "mnist" || job.kind === "fashion-mnist") && job.folder === undefined));
+/** Whether the samples lie in files of the user's, which may change. Those of a program have their digest in the job. */
+const isOwn = (job: DataJob): boolean => job.kind === "text" || job.kind === "module" || ("folder" in job && job.folder !== undefined);
 
 const requireFull = (train: Records, batch: number): void => {
   if (batch > train.count)
@@ -125,7 +124,7 @@ export interface Given {
 
 /** @throws DataError, ConfigError, ModuleError. */
 export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> => {
-  const data = await buildData(job.data, given.data);
+  const data = given.data ?? (await buildData(job.data));
   requireFull(data.train, job.batch);
   const perEpoch = stepsPerEpoch(data.train.count, job.batch);
   const totalSteps = totalStepsOf(job, perEpoch);

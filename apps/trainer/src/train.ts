@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Model } from "@skein/models";
 import { flattenTree, leafPaths, type MapTree, type NdArray, type SkeinError, type Tensor, unflattenTree } from "@skein/tensor-core";
@@ -6,7 +5,7 @@ import { buildData } from "./build.ts";
 import { readCheckpoint, sharedFile } from "./checkpoint.ts";
 import { checkpointSecret } from "./checkpoint-manifest.ts";
 import { sha256 } from "./checkpoint-part.ts";
-import { checkJob } from "./config.ts";
+import { anchored, checkJob } from "./config.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { nodeFiles } from "./files.ts";
 import { Interruption } from "./hosts/interruption.ts";
@@ -74,14 +73,8 @@ const unknownDigest = "0".repeat(64);
 
 const ofProgram = { kind: "program", digest: unknownDigest } as const;
 
-/** A named part with a URL as a path, and paths seen from the working folder. */
-const named = (part: object): object =>
-  Object.fromEntries(
-    Object.entries(part).map(([key, value]: [string, unknown]) => {
-      if (value instanceof URL) return [key, fileURLToPath(value)];
-      return [key, (key === "file" || key === "folder") && typeof value === "string" ? resolve(value) : value];
-    }),
-  );
+/** A named part, with the URL of a module as a path. */
+const named = (part: object): object => ("file" in part && part.file instanceof URL ? { ...part, file: fileURLToPath(part.file) } : part);
 
 /** The job with the digests of what the program gave, and that as ranks take it. */
 const settle = async (job: Job, data: object, model: object): Promise<{ readonly job: Job; readonly given: Given }> => {
@@ -148,7 +141,11 @@ export const train = async <Params = unknown, State = unknown>(
     },
     { file: "train()" },
   );
-  const { job, given } = await settle(checked, data, model);
+  const { job, given } = await settle(
+    anchored(checked, () => "."),
+    data,
+    model,
+  );
   const interruption = new Interruption();
   const stop = (): void => interruption.request();
   signal?.addEventListener("abort", stop);

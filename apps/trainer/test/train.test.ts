@@ -1,12 +1,12 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { arrayRecords } from "@skein/data";
-import { mlp } from "@skein/models";
+import { gpt, mlp } from "@skein/models";
 import { NdArray } from "@skein/tensor-core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type DataSet, train, type TrainJob } from "../src/index.ts";
-import { checkpointBytes } from "./cli.ts";
+import { checkpointBytes, metricLines } from "./cli.ts";
 import { ownDerivatives } from "./own-derivatives.ts";
 
 let folder: string;
@@ -78,6 +78,18 @@ test("a model with a derivative, an operator and dropout of its own gives the bi
   const file = new URL("./own-derivatives.ts", import.meta.url);
   await train({ ...mean, data, model: { kind: "module", file, export: "ownDerivatives" } }, { output: join(folder, "module") });
   expect(checkpointBytes(join(folder, "object"), 12)).toEqual(checkpointBytes(join(folder, "module"), 12));
+});
+
+test("samples of a named data set are cut once, also where the model is an object", async () => {
+  const text = join(folder, "text.txt");
+  writeFileSync(text, "To be, or not to be, that is the question. ".repeat(40));
+  const named = { kind: "text", file: text, window: 16, validationFraction: 0.25, trainSamples: 60 } as const;
+  const bytes = gpt({ contextLength: 16, width: 8, numLayers: 1, numHeads: 2 });
+  const settings = { ...job, compression: undefined, batch: 4, steps: 2, evaluation: { batch: 4 } };
+  await train({ ...settings, data: named, model: bytes }, { output: join(folder, "object") });
+  await train({ ...settings, data: named, model: { kind: "gpt", layers: 1, heads: 2, width: 8 } }, { output: join(folder, "named") });
+  const metrics = ["object", "named"].map((name) => metricLines(join(folder, name)).map(({ type, loss }) => ({ type, loss })));
+  expect(metrics[0]).toEqual(metrics[1]);
 });
 
 test.each<[Partial<TrainJob>, object, RegExp]>([

@@ -6,11 +6,8 @@ import type { ModuleJob } from "../job.ts";
 import { importWatched } from "./module-links.ts";
 import { userError } from "./user-error.ts";
 
-/** A function that a module of a user's exports, and what the module held when it was loaded. */
-export interface LoadedModule {
-  readonly factory: (...args: readonly unknown[]) => unknown;
-  readonly digest: string;
-}
+/** A function that a module of a user's exports. */
+type Factory = (...args: readonly unknown[]) => unknown;
 
 /**
  * Load the module of a job's `model` or `data`.
@@ -18,9 +15,9 @@ export interface LoadedModule {
  * @param key of the job, for errors: `model` or `data`.
  * @throws ModuleError when it cannot be loaded, or does not export a function under the name asked for.
  */
-export const loadModule = async (key: "model" | "data", { file, export: name }: ModuleJob): Promise<LoadedModule> => {
+export const loadModule = async (key: "model" | "data", { file, export: name }: ModuleJob): Promise<Factory> => {
   const what = `${key}.file ${file}`;
-  const { exports, digest } = await importWatched(pathToFileURL(file).href).catch((error: unknown) => {
+  const exports = await importWatched(pathToFileURL(file).href).catch((error: unknown) => {
     throw userError(error, `${what} cannot be loaded`, dirname(file));
   });
   const factory = exports[name];
@@ -34,14 +31,14 @@ export const loadModule = async (key: "model" | "data", { file, export: name }: 
       `${what}: its export ${excerpt(name)} is ${factory === undefined ? "not there" : excerpt(factory)}, but must be a function; ${cure}`,
     );
   }
-  return { factory: factory as LoadedModule["factory"], digest };
+  return factory as Factory;
 };
 
 /** What a factory makes, awaited. @throws ModuleError for what it throws. */
 export const callFactory = async (
   key: "model" | "data",
   { file }: ModuleJob,
-  { factory }: LoadedModule,
+  factory: Factory,
   ...args: readonly unknown[]
 ): Promise<unknown> => {
   try {

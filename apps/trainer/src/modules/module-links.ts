@@ -48,21 +48,20 @@ const reachable = (entry: string): string[] => {
   return [...seen];
 };
 
+/** Import a module of a user's. @param url of its file. @returns its exports. */
+export const importWatched = async (url: string): Promise<Readonly<Record<string, unknown>>> => {
+  watchFrom(url);
+  return (await import(url)) as Record<string, unknown>;
+};
+
 /**
- * Import a module of a user's.
- *
- * @param url of its file.
- * @returns its exports, and the SHA-256 of its content and of all that it imports by a path, wherever the folder lies. What packages hold is not in
+ * SHA-256 of the content of a module that was imported, and of all that it imports by a path, wherever the folder lies. What packages hold is not in
  * it, nor what the module imports only later.
  */
-export const importWatched = async (
-  url: string,
-): Promise<{ readonly exports: Readonly<Record<string, unknown>>; readonly digest: string }> => {
-  watchFrom(url);
-  const exports = (await import(url)) as Record<string, unknown>;
+export const contentDigest = (url: string): string => {
   const folder = dirname(fileURLToPath(url));
   const contents = reachable(url)
     .map((file) => fileURLToPath(file))
     .map((file) => `${relative(folder, file).replaceAll("\\", "/")} ${sha256(readFileSync(file))}`);
-  return { exports, digest: sha256(contents.sort().join("\n")) };
+  return sha256(contents.sort().join("\n"));
 };

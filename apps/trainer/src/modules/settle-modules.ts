@@ -1,6 +1,8 @@
+import { pathToFileURL } from "node:url";
 import { ConfigError } from "../errors.ts";
 import type { Job } from "../job.ts";
 import { loadModule } from "./load-module.ts";
+import { contentDigest } from "./module-links.ts";
 
 const keys = ["data", "model"] as const;
 
@@ -9,7 +11,9 @@ export const settleModules = async (job: Job): Promise<Job> => {
   const settled = structuredClone(job);
   for (const key of keys) {
     const part = job[key];
-    if (part.kind === "module") Object.assign(settled[key], { digest: (await loadModule(key, part)).digest });
+    if (part.kind !== "module") continue;
+    await loadModule(key, part);
+    Object.assign(settled[key], { digest: contentDigest(pathToFileURL(part.file).href) });
   }
   return settled;
 };
