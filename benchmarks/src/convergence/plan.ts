@@ -5,7 +5,7 @@ import type { PlanOptions } from "../studies/study.ts";
 import { chooseRate } from "./choice.ts";
 import { settingJob } from "./job.ts";
 import { type ModelJob, models } from "./models.ts";
-import { type Setting, settingsOf } from "./settings.ts";
+import { isCore, type Setting, settingsOf } from "./settings.ts";
 
 /** A model trained with a setting. */
 export interface ConvergenceRun extends Run {
@@ -47,6 +47,7 @@ export const planConvergence = (options: PlanOptions): ConvergenceRun[] =>
         (seed): ConvergenceRun => ({
           name: `${model.name}/${setting.name}/seed-${seed}`,
           job: layJobs(job, options.quick ? model.quick : {}, { seed }),
+          core: isCore(model, setting),
           warmUpSteps: 5,
           minutes: options.quick ? 3 : 30,
           expected: { seconds: options.quick ? 10 : model.expectedSeconds, prefix: model.name },

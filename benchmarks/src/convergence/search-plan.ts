@@ -3,7 +3,7 @@ import type { Run } from "../studies/run.ts";
 import type { PlanOptions } from "../studies/study.ts";
 import { settingJob } from "./job.ts";
 import { type ModelJob, models } from "./models.ts";
-import { type Setting, settingsOf } from "./settings.ts";
+import { isCore, type Setting, settingsOf } from "./settings.ts";
 
 /** A model trained with a setting at one learning rate, judged by samples held back from training. */
 export interface SearchRun extends Run {
@@ -34,6 +34,7 @@ export const triesOf = (model: ModelJob, setting: Setting, quick: boolean): Sear
     return {
       name: `${model.name}/${setting.name}/rate-${(job["learningRate"] as { readonly peak: number }).peak}`,
       job,
+      core: isCore(model, setting),
       warmUpSteps: 5,
       minutes: quick ? 3 : 30,
       expected: { seconds: quick ? 10 : model.expectedSeconds, prefix: model.name },

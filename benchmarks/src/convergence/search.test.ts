@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { methods } from "../slow-links/methods.ts";
+import { orderings } from "../slow-links/orderings.ts";
 import { madeResults } from "../studies/made-results.ts";
 import type { JobFile } from "../studies/job-file.ts";
 import type { Outcome } from "../studies/outcome.ts";
@@ -49,6 +51,15 @@ test("all settings of a model have as many tries, the dense ones too, and those 
       expect(runs.filter((run) => run.model === model && run.setting === one).map(rateOf)).toEqual(dense.map(rateOf));
   }
   expect(new Set(runs.map(({ name }) => name)).size).toBe(runs.length);
+});
+
+test("claims rest on rows whose dense runs are made with them, and on each ordering's methods", () => {
+  const inCore = runs.filter(({ core }) => core).map(({ model, setting: { name } }) => `${model.name}/${name}`);
+  for (const { core, model, setting: one } of runs) if (core) expect(inCore).toContain(`${model.name}/${one.beside}`);
+  const settingOf = (name: string): string => methods.find((method) => method.name === name)?.setting ?? "identity";
+  for (const { faster, slower } of orderings)
+    for (const name of [faster, slower])
+      for (const { name: model } of models.filter(({ core }) => core)) expect(inCore).toContain(`${model}/${settingOf(name)}`);
 });
 
 test("a try differs from its row of the study in nothing but rate, seed and split", () => {

@@ -258,5 +258,29 @@ export const settings: readonly Setting[] = [
   },
 ];
 
+/**
+ * What claims rest on: what `docs/algorithms.md` advises, what the papers' orderings are judged with, and a method that is known to fail, so that the
+ * study is seen to tell.
+ */
+const core: ReadonlySet<string> = new Set([
+  "identity",
+  "identity-momentum",
+  "top-k",
+  "random-k-10%",
+  "gaussian-k",
+  "ms-top-k",
+  "g-top-k",
+  "ok-top-k",
+  "scaled-sign",
+  "qsgd",
+  "agoq",
+  "power-sgd",
+  "acp-sgd",
+  "lags",
+]);
+
+/** Whether a claim rests on how a setting does on a model. */
+export const isCore = (model: ModelJob, { name }: Pick<Setting, "name">): boolean => model.core && core.has(name);
+
 /** The settings that are made for a model, dense first. */
 export const settingsOf = ({ name }: ModelJob): Setting[] => settings.filter(({ leavesOut = [] }) => !leavesOut.includes(name));

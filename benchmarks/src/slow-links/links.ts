@@ -11,6 +11,8 @@ export interface EmulatedNetwork {
   readonly countedSteps: number;
   /** Numbers of ranks to run. Two have a core each to communicate on, four and eight do not. */
   readonly ranks: readonly number[];
+  /** Those of them that claims rest on: as many as the machines at hand have cores for. */
+  readonly coreRanks: readonly number[];
   /** Of a run with up to four ranks, on four cores; only to say beforehand how long a study takes. */
   readonly expectedSeconds: number;
 }
@@ -23,6 +25,7 @@ export const networks: readonly EmulatedNetwork[] = [
     latencySeconds: 50e-6,
     countedSteps: 12,
     ranks: [4, 8],
+    coreRanks: [],
     expectedSeconds: 6,
   },
   {
@@ -32,6 +35,7 @@ export const networks: readonly EmulatedNetwork[] = [
     latencySeconds: 50e-6,
     countedSteps: 12,
     ranks: [2, 4, 8],
+    coreRanks: [2, 4],
     expectedSeconds: 6,
   },
   {
@@ -41,6 +45,7 @@ export const networks: readonly EmulatedNetwork[] = [
     latencySeconds: 0.02,
     countedSteps: 8,
     ranks: [4, 8],
+    coreRanks: [4],
     expectedSeconds: 12,
   },
 ];

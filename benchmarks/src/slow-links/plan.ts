@@ -53,7 +53,7 @@ export const planSlowLinks = (options: PlanOptions): SlowLinksRun[] => {
         methods
           .filter((method) => method.ranks?.includes(ranks) ?? true)
           .flatMap((method) => {
-            const { job: setting, lacks, standing } = validated(model.validatedAs, method.setting ?? "identity");
+            const { job: setting, lacks, standing, core } = validated(model.validatedAs, method.setting ?? "identity");
             const job = jobOf(network, ranks, model, method, setting);
             const prefix = `${network.name}/${ranks}-ranks/${model.name}`;
             return seeds.map(
@@ -61,6 +61,7 @@ export const planSlowLinks = (options: PlanOptions): SlowLinksRun[] => {
                 name: `${prefix}/${method.name}${seeds.length > 1 ? `/seed-${seed}` : ""}`,
                 job: layJobs(job, { seed }),
                 files: { "links.json": linkFileOf(network, ranks) },
+                core: network.coreRanks.includes(ranks) && core,
                 warmUpSteps: stepsOf(method, network, quick).warmUpSteps,
                 minutes: quick ? 2 : 10,
                 expected: { seconds: quick ? 5 : network.expectedSeconds * (ranks > 4 ? 2 : 1), prefix },

@@ -1,7 +1,7 @@
 import { type Entry, entriesOf } from "../convergence/entries.ts";
 import { models } from "../convergence/models.ts";
 import { chosenJob, convergenceName, leastSeeds, planConvergence } from "../convergence/plan.ts";
-import { settings } from "../convergence/settings.ts";
+import { isCore, settings } from "../convergence/settings.ts";
 import type { JobFile } from "../studies/job-file.ts";
 import { resultOf } from "../studies/results-file.ts";
 import type { PlanOptions } from "../studies/study.ts";
@@ -12,6 +12,8 @@ export interface Validated {
   readonly job: JobFile;
   readonly lacks: string | undefined;
   readonly standing: Entry["standing"];
+  /** Whether claims rest on it. */
+  readonly core: boolean;
 }
 
 /** The part of a job that a setting is: the rest is the model's, its data's, and how gradients travel. */
@@ -35,7 +37,12 @@ export const validatedBy = ({
       throw new Error(`convergence has no ${modelName}/${settingName}; name a model and a setting of benchmarks/src/convergence`);
     const { job, lacks } = chosenJob(model, setting, { quick, resultsOf });
     const own = Object.fromEntries(settingKeys.flatMap((key) => (job[key] === undefined ? [] : [[key, job[key]]])));
-    return { job: { ...own, compression: steady(job["compression"] as JobFile) }, lacks, standing: entry.standing };
+    return {
+      job: { ...own, compression: steady(job["compression"] as JobFile) },
+      lacks,
+      standing: entry.standing,
+      core: isCore(model, setting),
+    };
   };
   const made = new Map<string, Validated>();
   return (modelName, settingName) => {

@@ -7,6 +7,7 @@ import type { Run } from "./run.ts";
 const run = (name: string): Run => ({
   name,
   job: {},
+  core: true,
   warmUpSteps: 0,
   minutes: 1,
   expected: { seconds: 100, prefix: name.split("/")[0]! },

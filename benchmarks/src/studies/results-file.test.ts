@@ -6,7 +6,14 @@ import type { Outcome } from "./outcome.ts";
 import { appendResult, readResults, type Result, resultOf, stands, takesOf } from "./results-file.ts";
 import { definitionOf, type Run } from "./run.ts";
 
-const run = (name: string): Run => ({ name, job: { name }, warmUpSteps: 1, minutes: 1, expected: { seconds: 1, prefix: name } });
+const run = (name: string): Run => ({
+  name,
+  job: { name },
+  core: true,
+  warmUpSteps: 1,
+  minutes: 1,
+  expected: { seconds: 1, prefix: name },
+});
 const result = (of: Run, outcome: Outcome): Result => ({
   name: of.name,
   definition: definitionOf(of),

@@ -80,7 +80,7 @@ export const runStudy = async <Planned extends Run>(study: Study<Planned>, args:
     console.log(usageOf(study as Study<Run>));
     return 0;
   }
-  const { quick, seeds, only, takes } = options;
+  const { quick, seeds, only, takes, all } = options;
   const path = options.results ?? resultsPath(study.name, quick);
   const page = options.page ?? (quick ? undefined : `docs/benchmarks/${new Date().toISOString().slice(0, 10)}-${study.name}.md`);
   const found = new Map<string, Results>();
@@ -89,10 +89,12 @@ export const runStudy = async <Planned extends Run>(study: Study<Planned>, args:
     found.set(other, read);
     return read;
   };
-  const runs = study.plan({ quick, seeds, resultsOf });
+  const runs = study.plan({ quick, seeds, resultsOf }).filter(({ core }) => all || core);
   const meant = runs.filter((run) => isMeant(run, only));
   if (meant.length === 0) {
-    console.error(`--only ${only.join(",")}: no run is meant by it; --list prints the names of all`);
+    console.error(
+      `--only ${only.join(",")}: no run is meant by it; --list prints the names${all ? "" : " of those that claims rest on, with --all those of all"}`,
+    );
     return 2;
   }
   const results = readResults(path);

@@ -4,6 +4,7 @@ import { definitionOf, isMeant, type Run } from "./run.ts";
 const run: Run = {
   name: "mnist-cnn/top-k-0.1%/seed-1",
   job: { seed: 1 },
+  core: true,
   warmUpSteps: 5,
   minutes: 3,
   expected: { seconds: 9, prefix: "mnist-cnn" },

@@ -8,6 +8,8 @@ export interface Run {
   readonly job: JobFile;
   /** Files that the job names, beside it. */
   readonly files?: Readonly<Record<string, string>>;
+  /** Whether a claim of the documents rests on it. The others are made only with --all. */
+  readonly core: boolean;
   /** First steps that count in no median: compilation, cold caches. */
   readonly warmUpSteps: number;
   /** After so long it is given up. */

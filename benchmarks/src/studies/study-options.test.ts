@@ -14,11 +14,9 @@ test("seeds and takes are numbers of them, by default the study's, or one of eac
   expect(parse()).toMatchObject({ seeds: [1, 2, 3], takes: 2, only: [], quick: false });
   expect(parse("--seeds", "2", "--takes", "5")).toMatchObject({ seeds: [1, 2], takes: 5 });
   expect(parse("--quick")).toMatchObject({ seeds: [1], takes: 1 });
-  expect([parse(), parse("--quick"), parse("--seeds", "2", "--only", "a,b")].map((options) => commandOf(study, options))).toEqual([
-    "pnpm bench s",
-    "pnpm bench s --quick",
-    "pnpm bench s --seeds 2",
-  ]);
+  expect(
+    [parse(), parse("--quick"), parse("--seeds", "2", "--only", "a,b"), parse("--all")].map((options) => commandOf(study, options)),
+  ).toEqual(["pnpm bench s", "pnpm bench s --quick", "pnpm bench s --seeds 2", "pnpm bench s --all"]);
   expect([resultsPath("s", false), resultsPath("s", true)]).toEqual(["docs/benchmarks/s.jsonl", "runs/benchmarks/s-quick.jsonl"]);
 });
 

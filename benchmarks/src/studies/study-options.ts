@@ -7,6 +7,8 @@ export interface StudyOptions {
   readonly only: readonly string[];
   readonly seeds: readonly number[];
   readonly takes: number;
+  /** Also what no claim rests on. */
+  readonly all: boolean;
   readonly quick: boolean;
   readonly again: boolean;
   readonly results: string | undefined;
@@ -24,11 +26,12 @@ export const usageOf = ({ name, about, seeds, takes, after = [] }: Study<Run>): 
   after.length === 0 ? "" : `\nIt takes what ${after.map((study) => `\`pnpm bench ${study}\``).join(" and ")} found.`
 }
 
-  pnpm bench ${name} [--only PATTERN,PATTERN] [--seeds N] [--takes N] [--quick] [--again] [--results FILE] [--page FILE] [--list] [--check]
+  pnpm bench ${name} [--only PATTERN,PATTERN] [--seeds N] [--takes N] [--all] [--quick] [--again] [--results FILE] [--page FILE] [--list] [--check]
 
   --only     which runs; words with slashes between them must all begin a segment of a run's name
   --seeds    how many seeds each run is made with; default: ${seeds}, with --quick 1
   --takes    how often each run is made, where times differ from one to the next: the page has medians of takes; default: ${takes}, with --quick 1
+  --all      also what no claim of the documents rests on, which takes several times as long
   --quick    a few steps of each: whether all of them run, nothing more; results go to ${resultsPath(name, true)}, and no page is written
   --again    also runs that have a result
   --results  where results are added, and looked for: an interrupted study goes on. Default: ${resultsPath(name, false)}
@@ -44,6 +47,7 @@ export const parseStudyOptions = (study: Study<Run>, args: readonly string[]): S
       only: { type: "string" },
       seeds: { type: "string" },
       takes: { type: "string" },
+      all: { type: "boolean", default: false },
       quick: { type: "boolean", default: false },
       again: { type: "boolean", default: false },
       results: { type: "string" },
@@ -73,10 +77,11 @@ export const parseStudyOptions = (study: Study<Run>, args: readonly string[]): S
 };
 
 /** The command again, with what differs from its defaults. */
-export const commandOf = (study: Study<Run>, { seeds, takes, quick }: StudyOptions): string =>
+export const commandOf = (study: Study<Run>, { seeds, takes, all, quick }: StudyOptions): string =>
   [
     `pnpm bench ${study.name}`,
     ...(seeds.length === (quick ? 1 : study.seeds) ? [] : [`--seeds ${seeds.length}`]),
     ...(takes === (quick ? 1 : study.takes) ? [] : [`--takes ${takes}`]),
+    ...(all ? ["--all"] : []),
     ...(quick ? ["--quick"] : []),
   ].join(" ");

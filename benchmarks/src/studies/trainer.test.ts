@@ -6,6 +6,7 @@ const run: Run = {
   name: "a/b",
   job: { batch: 32 },
   files: { "links.json": "{}" },
+  core: true,
   warmUpSteps: 1,
   minutes: 1,
   expected: { seconds: 1, prefix: "a" },
