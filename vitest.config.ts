@@ -33,6 +33,8 @@ const config: ViteUserConfig = defineConfig({
     // Software adapters compile shaders for minutes where their cache is cold, on one core per process.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     sequence: { sequencer: LongestFirst },
+    // What a busy machine held up until there was nothing left to disturb has tested nothing (`disturbed` in apps/trainer/test/cli.ts).
+    retry: { count: 3, condition: /^too late: / },
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },

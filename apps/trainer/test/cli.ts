@@ -153,15 +153,30 @@ export const checkpointBytes = (output: string, step: number): Record<string, st
 
 /** Wait until `condition` holds; fails when the process ends before. */
 export const until = async (running: Running, condition: () => boolean): Promise<void> => {
-  let over = false;
-  void running.ended.then(() => {
-    over = true;
+  let over: Ended | undefined;
+  void running.ended.then((ended) => {
+    over = ended;
   });
-  while (!condition()) {
-    if (over) throw new Error(`the run ended before what was waited for: ${running.stderr()}`);
+  for (;;) {
+    if (over?.code === 0) throw tooLate(over);
+    if (condition()) return;
+    if (over !== undefined) throw new Error(`the run ended before what was waited for: ${over.stderr}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 };
+
+/** Says that a run was over before a test had disturbed it, since a busy machine held the test up: it has tested nothing, and is run again (vitest.config.ts). */
+const tooLate = ({ stderr }: Ended): Error => new Error(`too late: the run had ended well before it was disturbed: ${stderr}`);
+
+/** The end of a run that a test has disturbed, as `isSeen` shows; default: by its exit code. @throws Error if it was over by then. */
+export const disturbed = async (running: Running, isSeen = ({ code }: Ended): boolean => code !== 0): Promise<Ended> => {
+  const ended = await running.ended;
+  if (ended.code === 0 && !isSeen(ended)) throw tooLate(ended);
+  return ended;
+};
+
+/** Whether a run has begun again by itself after the loss of a process. */
+export const hasGoneOn = ({ stderr }: Ended): boolean => stderr.includes("going on from");
 
 /** Connections that this machine has made to a port and that stand, by Linux's table: address, port and state in hexadecimal. */
 export const connectionsTo = (port: number): number => {

@@ -2,7 +2,7 @@ import { execFileSync, execSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { checkpointBytes, checkpointNames, jobFolder, metricLines, skeinTrain, start, tooLarge, until } from "./cli.ts";
+import { checkpointBytes, checkpointNames, disturbed, jobFolder, metricLines, skeinTrain, start, tooLarge, until } from "./cli.ts";
 import { expectSameEnd, expectTold } from "./run-ends.ts";
 
 let folder: string;
@@ -32,7 +32,7 @@ describe("a run that was cut off and resumed ends with the bits of one left alon
     const running = start(folder, "run", "job.yaml", ...long, "--output", "cut");
     await until(running, reached("cut", 30));
     running.child.kill("SIGKILL");
-    expect((await running.ended).signal).toBe("SIGKILL");
+    expect((await disturbed(running)).signal).toBe("SIGKILL");
     const resumed = await skeinTrain(folder, "resume", "cut");
     expect(resumed.stderr).toContain("going on from cut/checkpoints/step-");
     expect(resumed.code).toBe(0);
@@ -46,7 +46,7 @@ describe("a run that was cut off and resumed ends with the bits of one left alon
     const running = start(folder, "run", "job.yaml", ...long, "--set", "checkpoint.everySteps=30", "--output", "cut");
     await until(running, reached("cut", 30));
     running.child.kill(signal);
-    const { code, stderr, stdout } = await running.ended;
+    const { code, stderr, stdout } = await disturbed(running);
     expect(stderr).toContain("stopping after this step and saving");
     expect(stderr).toMatch(/stopped after step \d+ of 200; saved cut\/checkpoints\/step-\d{8}; continue with: \S.* resume cut\n$/);
     expect(code).toBe(expected);

@@ -3,7 +3,18 @@ import { existsSync, readdirSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { checkpointNames, freePort, jobFolder, type Running, skeinTrain, startRank, startWith, stepLosses, until } from "./cli.ts";
+import {
+  checkpointNames,
+  disturbed,
+  freePort,
+  jobFolder,
+  type Running,
+  skeinTrain,
+  startRank,
+  startWith,
+  stepLosses,
+  until,
+} from "./cli.ts";
 import { expectDone, expectSameEnd, expectTold } from "./run-ends.ts";
 
 // Processes that a launcher has started, all by one command: each finds out by its environment which rank it is.
@@ -47,7 +58,7 @@ test.each([0, 1])(
     const ranks = await launch();
     await until(ranks[0]!, reached);
     ranks[killed]!.child.kill("SIGKILL");
-    const survivor = await ranks[1 - killed]!.ended;
+    const survivor = await disturbed(ranks[1 - killed]!);
     expect(survivor.code).toBe(1);
     expect(survivor.stderr).toContain(killed === 1 ? "rank 1" : "the host of the run is gone");
     expect(survivor.stderr).not.toMatch(/^\s+at /m);
@@ -62,7 +73,7 @@ test.each([0, 1])("SIGTERM to rank %i alone saves on all, and all exit with 143"
   const ranks = await launch();
   await until(ranks[0]!, reached);
   ranks[told]!.child.kill("SIGTERM");
-  const ended = await Promise.all(ranks.map((rank) => rank.ended));
+  const ended = await Promise.all(ranks.map((rank) => disturbed(rank)));
   expect(ended.map(({ code }) => code)).toEqual([143, 143]);
   expect(ended[0]!.stderr).toMatch(/stopped after step \d+ of 120; saved run\/checkpoints\//);
   const again = await Promise.all((await launch()).map((rank) => rank.ended));
@@ -83,7 +94,7 @@ test.each([1, 2, 3])("SIGTERM to all ranks, at moments %i, saves once, and all e
       ranks[rank]!.child.kill("SIGTERM");
     }),
   );
-  const ended = await Promise.all(ranks.map((rank) => rank.ended));
+  const ended = await Promise.all(ranks.map((rank) => disturbed(rank)));
   expect(ended.map(({ code }) => code)).toEqual([143, 143]);
   const step = /stopped after step (\d+) of 120; saved run\/checkpoints\//.exec(ended[0]!.stderr)![1]!;
   expect(checkpointNames(join(folder, "run")).at(-1)).toBe(`step-${step.padStart(8, "0")}`);

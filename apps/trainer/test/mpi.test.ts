@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { checkpointNames, childrenOf, jobFolder, skeinTrain, startWith, until } from "./cli.ts";
+import { checkpointNames, childrenOf, disturbed, hasGoneOn, jobFolder, skeinTrain, startWith, until } from "./cli.ts";
 import { expectSameEnd, expectTold } from "./run-ends.ts";
 import { expectSoundTrace } from "./trace-rules.ts";
 
@@ -61,7 +61,7 @@ test("a rank that is killed takes the others with it, and the run goes on by its
   await until(running, () => checkpointNames(join(folder, "cut")).includes("step-00000030"));
   const [mpirun] = childrenOf(running.child.pid!);
   process.kill(childrenOf(mpirun!).at(-1)!, "SIGKILL");
-  const { code, stderr } = await running.ended;
+  const { code, stderr } = await disturbed(running, hasGoneOn);
   expect(stderr).toMatch(/rank [01].*going on from cut\/checkpoints\/step-000000\d0 \(restart 1 of 3\)/);
   expect(code).toBe(0);
   expectSame("cut", 2);

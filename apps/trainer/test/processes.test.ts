@@ -2,7 +2,7 @@ import { linkSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseLinkFile } from "@skein/collectives/node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { checkpointNames, childrenOf, jobFolder, skeinTrain, start, tooLarge, until } from "./cli.ts";
+import { checkpointNames, childrenOf, disturbed, hasGoneOn, jobFolder, skeinTrain, start, tooLarge, until } from "./cli.ts";
 import { expectSameEnd, expectTold } from "./run-ends.ts";
 import { expectSoundTrace } from "./trace-rules.ts";
 
@@ -75,7 +75,7 @@ describe("a process that dies", () => {
     await until(running, reached(join(folder, "cut"), 30));
     const killed = childrenOf(running.child.pid!).at(-1)!;
     process.kill(killed, "SIGKILL");
-    const { code, stderr } = await running.ended;
+    const { code, stderr } = await disturbed(running, hasGoneOn);
     expect(stderr).toMatch(/rank 0: rank 1 was lost during [a-z-]+ #\d+/);
     expect(stderr).toMatch(/rank 1: its process was ended by SIGKILL; going on from cut\/checkpoints\/step-000000\d0 \(restart 1 of 3\)/);
     expect(code).toBe(0);
@@ -86,7 +86,7 @@ describe("a process that dies", () => {
     const running = start(folder, "run", "job.yaml", ...long, "--transport", "tcp", "--output", "cut", "--max-restarts", "0");
     await until(running, reached(join(folder, "cut"), 30));
     process.kill(childrenOf(running.child.pid!)[0]!, "SIGKILL");
-    const { code, stderr } = await running.ended;
+    const { code, stderr } = await disturbed(running);
     expect(stderr.trimEnd().split("\n").at(-1)).toBe("rank 0: its process was ended by SIGKILL");
     expect(code).toBe(1);
     expect(checkpointNames(join(folder, "cut")).every((name) => name.startsWith("step-"))).toBe(true);
@@ -114,7 +114,7 @@ test.each(["SIGINT", "SIGTERM"] as const)(
     );
     await until(running, reached(join(folder, "cut"), 30));
     running.child.kill(signal);
-    const { code, stderr } = await running.ended;
+    const { code, stderr } = await disturbed(running);
     expect(stderr).toMatch(/stopped after step \d+ of 120; saved cut\/checkpoints\/step-\d{8}; continue with: \S.* resume cut\n$/);
     expect(code).toBe(signal === "SIGINT" ? 130 : 143);
     expect((await skeinTrain(folder, "resume", "cut")).code).toBe(0);
