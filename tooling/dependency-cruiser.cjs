@@ -16,6 +16,7 @@ const packageGraph = {
   testing: ["tensor-core"],
   measuring: [],
   browser: [],
+  report: ["tensor-core"],
 };
 
 /** What tests and benches import beside that, and beside `testing` and `measuring`: a backend to run on. */
@@ -24,6 +25,7 @@ const testGraph = {
   collectives: ["cpu-kernels"],
   compressors: ["cpu-kernels", "gpu-kernels", "collectives"],
   models: ["cpu-kernels"],
+  report: ["browser"],
 };
 
 const anyOf = (names) => `(${names.join("|")})`;

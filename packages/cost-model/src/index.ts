@@ -42,3 +42,14 @@ export { type Partition, type PartitionPlan, priorityTimeline } from "./simulate
 export { type Slowdown, simultaneousTimeline, twoAtOnce } from "./simultaneous-timeline.ts";
 export { type CollectiveSpan, overlapBound, type Timeline, timelineOf } from "./timeline.ts";
 export { gigabitsPerSecond, kibibytes, mebibytes, microseconds, milliseconds } from "./units.ts";
+export type {
+  ClusterLinks,
+  ComputeType,
+  Contention,
+  Device,
+  HardwareFile,
+  MeasuredEfficiency,
+  Topology,
+  TransferTimes,
+} from "./hardware/hardware.ts";
+export { peakFlops, type Roofline, roofline, type Work } from "./hardware/roofline.ts";

@@ -1,0 +1,71 @@
+import type { LinkCosts } from "@skein/collectives";
+
+/** What operands of matrix products are stored as. `i4` and `i8` stand for quantized weights. */
+export type ComputeType = "f32" | "tf32" | "f16" | "bf16" | "f8" | "i8" | "i4";
+
+/** A line through measured or published times: startupSeconds + secondsPerByte · bytes. */
+export interface TransferTimes {
+  readonly startupSeconds: number;
+  readonly secondsPerByte: number;
+}
+
+/** How much of the roofline one operator reaches, at one class of shapes. */
+export interface MeasuredEfficiency {
+  readonly operator: string;
+  /** By `shapeClassOf`. */
+  readonly shapeClass: string;
+  /** Roofline seconds over measured seconds, the start of a kernel left out: 1 is the roofline. */
+  readonly efficiency: number;
+  /** Half of the 95 % interval of the mean, over the mean; of one sample unknown. */
+  readonly relativeError?: number | undefined;
+  readonly samples: number;
+}
+
+/** What one rank computes on. */
+export interface Device {
+  readonly name: string;
+  readonly kind: "cpu" | "gpu";
+  /** Where the figures come from: a data sheet, or a measurement with its date. */
+  readonly source: string;
+  /** Peak of dense matrix products; `f32` stands for what is missing, and prices all that is no product. */
+  readonly flopsPerSecond: { readonly f32: number } & { readonly [type in ComputeType]?: number };
+  readonly memoryBytesPerSecond: number;
+  readonly memoryBytes: number;
+  /** What a kernel costs beside its work. */
+  readonly kernelStartSeconds: number;
+  /** Between the device's memory and what sends; absent where collectives read the device's memory itself. */
+  readonly readBack?: TransferTimes | undefined;
+  /** Share of the roofline that is reached where nothing was measured. A data sheet promises 1, which no kernel reaches. */
+  readonly assumedEfficiency: number;
+  readonly efficiencies: readonly MeasuredEfficiency[];
+}
+
+/** How ranks lie on hosts: rank r on host ⌊r / ranksPerHost⌋, host h in rack ⌊h / hostsPerRack⌋. */
+export interface Topology {
+  readonly ranks: number;
+  readonly ranksPerHost: number;
+  readonly hostsPerRack?: number | undefined;
+}
+
+/** What several flows at once cost each other: k of them take k · b + (k − 1) · η per byte each, with b of one alone (arXiv 2002.10105). */
+export interface Contention {
+  /** η / b. */
+  readonly penaltyPerFlow: number;
+}
+
+/** The links of a cluster. */
+export interface ClusterLinks extends LinkCosts {
+  readonly source: string;
+  readonly contention: Contention;
+}
+
+/** A machine or a cluster, as `skein-profile` reads and writes it. */
+export interface HardwareFile {
+  readonly format: "skein-hardware";
+  readonly version: 1;
+  readonly name: string;
+  readonly description: string;
+  readonly device: Device;
+  readonly topology: Topology;
+  readonly links: ClusterLinks;
+}

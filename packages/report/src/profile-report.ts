@@ -1,0 +1,112 @@
+import type { RankSpans } from "@skein/tensor-core";
+
+/** A time that was measured several times: seconds. */
+export interface Times {
+  readonly median: number;
+  /** Median absolute deviation from the median. */
+  readonly mad: number;
+  readonly n: number;
+}
+
+/** Which part of a step a node belongs to. */
+export type Phase = "forward" | "backward" | "update" | "communication" | "other";
+
+/** One operator at one place of the model, summed over its calls in a step. */
+export interface OperatorRow {
+  readonly operator: string;
+  /** Path of the model part, such as `block-0/attention`, without a trailing `/backward`. */
+  readonly scope: string;
+  readonly phase: Phase;
+  readonly calls: number;
+  /** Of all its calls in a step, on the rank that takes longest. */
+  readonly seconds: Times;
+  /** Of the step, 0 to 1. */
+  readonly share: number;
+  readonly flops: number;
+  /** Read and written. */
+  readonly bytes: number;
+  /** The roofline of the device. Absent where the device's peaks are not known. */
+  readonly rooflineSeconds?: number | undefined;
+  readonly boundBy?: "flops" | "bytes" | undefined;
+  /** What the cost model says. */
+  readonly predictedSeconds?: number | undefined;
+}
+
+/** One collective of a step. */
+export interface CollectiveRow {
+  readonly name: string;
+  readonly kind: string;
+  readonly axis: string;
+  readonly algorithm?: string | undefined;
+  readonly bytes: number;
+  /** From when it was started until its result was there. */
+  readonly seconds: Times;
+  /** What the rank that waits longest waits for it. */
+  readonly exposedSeconds: Times;
+  readonly predictedSeconds?: number | undefined;
+}
+
+/** A value that lies in memory for a part of the step. */
+export interface MemoryBlock {
+  readonly name: string;
+  readonly bytes: number;
+  /** Positions in the step's list of nodes: from where it is made until where it is last used, both included. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Memory over one step. */
+export interface MemoryProfile {
+  /** Parameters, optimizer state, batch: what lies there all the time. */
+  readonly residentBytes: number;
+  /** Bytes of intermediates at each node of the step. */
+  readonly liveBytes: readonly number[];
+  /** What the plan takes, with what its layout wastes. */
+  readonly workspaceBytes: number;
+  /** Largest first. */
+  readonly blocks: readonly MemoryBlock[];
+}
+
+/** What could be changed, and what it would bring. */
+export interface Advice {
+  /** A sentence with its number, such as "74 % of the step is exposed all-reduce of 3 tensors". */
+  readonly finding: string;
+  /** A sentence that says what to do; absent where there is nothing to do. */
+  readonly cure?: string | undefined;
+  /** Settings of the job file that carry it out. */
+  readonly change?: { readonly [key: string]: unknown } | undefined;
+  /** Predicted part of the step that it saves, 0 to 1. */
+  readonly saves?: number | undefined;
+  /** How the number was found. */
+  readonly basis: string;
+}
+
+/** What a profile says of a job: plain JSON, from which every output is made. Times are seconds, sizes bytes. */
+export interface ProfileReport {
+  readonly format: "skein-profile";
+  readonly version: 1;
+  readonly job: string;
+  /** ISO 8601. */
+  readonly madeAt: string;
+  readonly machine: string;
+  readonly backend: string;
+  readonly ranks: number;
+  /** Steps that count, and those before them that do not. */
+  readonly steps: number;
+  readonly warmUpSteps: number;
+  readonly samplesPerStep: number;
+  readonly step: Times;
+  readonly exposedSeconds: Times;
+  readonly predictedStepSeconds?: number | undefined;
+  /** What the roofline is drawn with. */
+  readonly device?: { readonly name: string; readonly flopsPerSecond: number; readonly bytesPerSecond: number } | undefined;
+  /** Largest first. */
+  readonly operators: readonly OperatorRow[];
+  readonly collectives: readonly CollectiveRow[];
+  readonly memory?: MemoryProfile | undefined;
+  /** The spans of the step whose time is the median, from its begin; all ranks by one clock. */
+  readonly timeline: readonly RankSpans[];
+  /** The same step as the simulator has it. */
+  readonly predicted?: readonly RankSpans[] | undefined;
+  readonly advice: readonly Advice[];
+}
