@@ -1,12 +1,13 @@
-import { createCpuBackend, prepareForCpu } from "@skein/cpu-kernels";
-import { type DeviceFacts, prepareForWebGpu, type WebGpuBackend, WebGpuNotInstalledError } from "@skein/gpu-kernels";
+import { createCpuBackend } from "@skein/cpu-kernels";
+import { type DeviceFacts, type WebGpuBackend, WebGpuNotInstalledError } from "@skein/gpu-kernels";
 import { SkeinError } from "@skein/tensor-core";
 import { type BackendName, openWebGpu } from "./backend.ts";
-import { type BackendRates, estimateSeconds, stepGraph } from "./estimate.ts";
+import { type BackendRates, estimateSeconds } from "./backend-rates.ts";
 import { mayHaveGpu } from "./gpu-devices.ts";
 import { measureRates } from "./measure-rates.ts";
 import type { Prepared } from "./prepare.ts";
-import { buildParts } from "./train-state.ts";
+import { traceStep } from "./prepared-step.ts";
+import { meshOf } from "./train-state.ts";
 
 /** The rates of both backends. */
 export interface MeasuredRates {
@@ -52,16 +53,17 @@ export interface BackendChoice {
 const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
 
 /** What `backend: auto` means for a job on this machine. Pure. */
-export const chooseBackend = ({ job, data, model, totalSteps }: Prepared, { webgpu, rates }: Hardware): BackendChoice => {
+export const chooseBackend = (prepared: Prepared, { webgpu, rates }: Hardware): BackendChoice => {
   if ("install" in webgpu) return { backend: "cpu", reason: "no GPU was looked for, since the optional package webgpu is not installed" };
   if ("missing" in webgpu) return { backend: "cpu", reason: webgpu.missing };
   const { facts } = webgpu;
   if (rates === undefined)
     return { backend: "cpu", reason: `the only WebGPU adapter, ${facts.adapter}, is software: a processor that pretends to be a GPU` };
-  const graph = stepGraph(buildParts(job, model, totalSteps), data.train.fields, job.batch / job.ranks);
+  const step = traceStep(prepared);
+  const axes = Object.keys(meshOf(prepared.job));
   const seconds = {
-    cpu: estimateSeconds(prepareForCpu(graph), rates.cpu),
-    webgpu: estimateSeconds(prepareForWebGpu(graph, facts), rates.webgpu),
+    cpu: estimateSeconds(step.onCpu(), rates.cpu, "cpu", axes),
+    webgpu: estimateSeconds(step.onWebGpu(facts), rates.webgpu, "gpu", axes),
   };
   const backend = seconds.webgpu < seconds.cpu ? "webgpu" : "cpu";
   return {

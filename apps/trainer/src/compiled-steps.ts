@@ -36,8 +36,8 @@ export interface StepsInput {
   readonly tracer?: Tracer | undefined;
 }
 
-/** Gradients are exchanged, and weights updated, in f32. */
-const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph)[] => [
+/** What rewrites a traced step of a job before a backend sees it. Gradients are exchanged, and weights updated, in f32. */
+export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph)[] => [
   ...(precision.kind === "f32"
     ? []
     : [(graph: Graph) => mixedPrecision(graph, { keeps: (scope) => /^(exchange|update|mean-loss)/.test(scope) })]),

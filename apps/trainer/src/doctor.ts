@@ -1,7 +1,7 @@
 import { dataPackages, findPackage, installCommand } from "@skein/data/node";
 import { type DeviceFacts, wishedFeatures, type WishedFeature } from "@skein/gpu-kernels";
 import { chooseBackend, type BackendChoice, type Hardware } from "./choose-backend.ts";
-import type { BackendRates } from "./estimate.ts";
+import type { BackendRates } from "./backend-rates.ts";
 import type { Prepared } from "./prepare.ts";
 import { formatBytes } from "./summary.ts";
 

@@ -1,5 +1,5 @@
 import { add, type Backend, type DeviceArray, jit, matmul, NdArray, type Tensor } from "@skein/tensor-core";
-import type { BackendRates } from "./estimate.ts";
+import type { BackendRates } from "./backend-rates.ts";
 
 const side = 512;
 const elements = 2 ** 22;

@@ -32,8 +32,10 @@ export interface Assignment {
   readonly resume?: { readonly folder: string; readonly step: number; readonly files: readonly SavedFile[] } | undefined;
   /** What an earlier attempt has measured and decided about the exchange of gradients; else ranks measure anew, if the job wants it. */
   readonly plan?: ExchangePlan | undefined;
-  /** Milliseconds since 1970 at which traces begin; no trace without it. */
-  readonly traceOrigin?: number | undefined;
+  /** Spans of the first steps are kept: how many, and the milliseconds since 1970 from which their times count. */
+  readonly trace?: { readonly originMilliseconds: number; readonly steps: number } | undefined;
+  /** Evaluate and save nothing. */
+  readonly stepsOnly?: boolean | undefined;
   /** For tests. */
   readonly trouble?: Trouble | undefined;
 }

@@ -36,9 +36,6 @@ import { timedCommunicator, type WaitClock } from "./timed-communicator.ts";
 import { type LoopInput, trainLoop } from "./train-loop.ts";
 import { buildParts, dataAxis, type DeviceState, initState, meshOf, type Parts, splitLeaves } from "./train-state.ts";
 
-/** A trace holds the first steps of a run: enough to see where time goes, small enough to open. */
-const tracedSteps = 20;
-
 /** One clock for the threads of a process; between processes, as far as their hosts' clocks agree. @param origin milliseconds since 1970. */
 const tracerFrom = (origin: number): SpanRecorder => new SpanRecorder(() => performance.now(), origin - performance.timeOrigin);
 
@@ -124,7 +121,7 @@ const communicatorsOf = (job: Job, world: Communicator): Communicators & { reado
 const spansAtOnce = 10_000;
 
 const trainOn = async (input: RankInput, backend: Backend, writer: PartWriter, post: (message: RankMessage) => void): Promise<void> => {
-  const { job, connection, data, totalSteps, output, resume, traceOrigin } = input;
+  const { job, connection, data, totalSteps, output, resume, trace } = input;
   const { rank, worldSize } = connection;
   const waitClock: WaitClock = { seconds: 0 };
   const communicators = communicatorsOf(job, timedCommunicator(joinWorld(connection), waitClock));
@@ -137,7 +134,7 @@ const trainOn = async (input: RankInput, backend: Backend, writer: PartWriter, p
     ({ plan } = agreed);
   }
   const parts = buildParts(job, model, totalSteps, plan);
-  const tracer = traceOrigin === undefined ? undefined : tracerFrom(traceOrigin);
+  const tracer = trace && tracerFrom(trace.originMilliseconds);
   const evaluation = makeEvaluation(parts.model, backend);
   const firstStep = resume?.step ?? 0;
   const sentBefore = communicators[dataAxis].bytesSent();
@@ -154,13 +151,14 @@ const trainOn = async (input: RankInput, backend: Backend, writer: PartWriter, p
       totalSteps,
       firstStep,
       stop: new StopSignal(input.stop),
+      stepsOnly: input.stepsOnly,
       tracer,
       beforeStep: troubleOf(input, backend),
     },
     {
       stepped: ({ position, ...done }) => {
         writer.look();
-        if (tracer !== undefined) tracer.recording = done.step < firstStep + tracedSteps;
+        if (tracer !== undefined) tracer.recording = done.step < firstStep + trace!.steps;
         if (rank === 0) post({ type: "step", epoch: position.epoch + 1, residentBytes: process.memoryUsage.rss(), ...done });
       },
       updated: (step, update) => {

@@ -27,6 +27,8 @@ export interface LoopInput {
   readonly totalSteps: number;
   readonly firstStep: number;
   readonly stop: StopSignal;
+  /** Evaluate and save nothing. Default: false. */
+  readonly stepsOnly?: boolean | undefined;
   /** Called before each step, which goes on from the state that it returns; tests make trouble here. */
   readonly beforeStep?: ((step: number, state: DeviceState) => Promise<DeviceState>) | undefined;
   readonly tracer?: Tracer | undefined;
@@ -70,7 +72,7 @@ const makeTuner = ({ buckets, ranks }: Job, agree: Agree): BucketTuner | undefin
  * parameters.
  */
 export const trainLoop = async (initial: DeviceState, input: LoopInput, events: LoopEvents): Promise<number> => {
-  const { job, parts, backend, communicators, waitClock, rank, train, totalSteps, firstStep, stop, tracer } = input;
+  const { job, parts, backend, communicators, waitClock, rank, train, totalSteps, firstStep, stop, stepsOnly = false, tracer } = input;
   const perEpoch = stepsPerEpoch(train.count, job.batch);
   const steps = new CompiledSteps({ job, parts, backend, communicators, tracer });
   const agree = agreement(backend, communicators, dataAxis);
@@ -132,7 +134,7 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
     for (let stopped = false; done < totalSteps && !stopped; ) {
       if (!stop.begin(done + 1)) {
         // The stop was asked for after this rank had looked whether step `done` was the last.
-        await save();
+        if (!stepsOnly) await save();
         break;
       }
       const began = performance.now();
@@ -191,6 +193,7 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
       const last = done === totalSteps;
       const { everySteps } = job.checkpoint;
       const { everyEpochs } = job.evaluation;
+      if (stepsOnly) continue;
       if (last || stopped || (everySteps !== undefined && done % everySteps === 0)) await save();
       if (last || (!stopped && everyEpochs !== undefined && done % (everyEpochs * perEpoch) === 0)) await evaluate();
     }

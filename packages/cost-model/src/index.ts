@@ -53,3 +53,17 @@ export type {
   TransferTimes,
 } from "./hardware/hardware.ts";
 export { peakFlops, type Roofline, roofline, type Work } from "./hardware/roofline.ts";
+export { type CollectivePhase, type CollectivePrice, type CollectivePricer, collectivePricer } from "./pricing/collective-price.ts";
+export { type Basis, type Efficiency, efficiencyLookup } from "./pricing/efficiency.ts";
+export { type KernelPrice, type KernelPricer, kernelPricer } from "./pricing/kernel-price.ts";
+export { type KernelSample, learnEfficiencies } from "./pricing/learn-efficiencies.ts";
+export {
+  computeSeconds,
+  type KernelStep,
+  type PreparedGraph,
+  type StartStep,
+  type StepHardware,
+  type StepProgram,
+  stepProgram,
+  type WaitStep,
+} from "./pricing/step-program.ts";

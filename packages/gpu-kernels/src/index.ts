@@ -19,4 +19,4 @@ export type {
 export type { KernelTable } from "./kernel-table.ts";
 export { leastDevice } from "./least-device.ts";
 export { reasonsAgainst } from "./lower.ts";
-export { createWebGpuBackend, prepareForWebGpu, type WebGpuBackend, type WebGpuBackendOptions } from "./webgpu-backend.ts";
+export { createWebGpuBackend, planForWebGpu, prepareForWebGpu, type WebGpuBackend, type WebGpuBackendOptions } from "./webgpu-backend.ts";

@@ -12,6 +12,7 @@ import {
   NdArray,
   optimize,
   type OwnedArray,
+  type MemoryPlan,
   planMemory,
   spanned,
   standardInPlaceRule,
@@ -78,6 +79,16 @@ export const prepareForWebGpu = (
     schedule: collectiveOrder ?? true,
   });
 
+/** Where the values of a prepared graph lie on a device. @param donate inputs whose memory may be written. */
+export const planForWebGpu = (graph: Graph, facts: DeviceFacts, donate: readonly number[] = []): MemoryPlan =>
+  planMemory(graph, {
+    donate,
+    alignment: Math.max(256, facts.bindingAlignment),
+    viewAlignment: facts.bindingAlignment,
+    maxSlabBytes: facts.maxBufferBytes,
+    inPlace: inPlaceRule,
+  });
+
 /**
  * Make the WebGPU backend on one device.
  *
@@ -118,15 +129,7 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
       const host = <T>(name: string, work: () => T): T => spanned(tracer, { name, track: "host" }, work);
       const graph = host("optimize", () => prepareForWebGpu(source, facts, collectiveOrder, kernels));
       checkSupport(graph, facts, kernels);
-      const plan = host("plan memory", () =>
-        planMemory(graph, {
-          donate,
-          alignment: Math.max(256, facts.bindingAlignment),
-          viewAlignment: facts.bindingAlignment,
-          maxSlabBytes: facts.maxBufferBytes,
-          inPlace: inPlaceRule,
-        }),
-      );
+      const plan = host("plan memory", () => planForWebGpu(graph, facts, donate));
       const parts = { graph, plan, device, pool, pipelines, ledger, hostMemory, choices, donate, tracer, kernels };
       return host("bind kernels", () => new WebGpuExecutable(parts));
     },

@@ -1,6 +1,6 @@
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { SkeinError } from "@skein/tensor-core";
+import type { RankSpans, SkeinError } from "@skein/tensor-core";
 import { discardPartial, hasCheckpoint, newestCheckpoint } from "../checkpoint.ts";
 import { writeChromeTrace } from "../chrome-trace.ts";
 import { describeError, explainDiskFull, TraceError } from "../errors.ts";
@@ -24,6 +24,8 @@ export interface LaunchInput extends LedgerInput {
   readonly trouble?: Trouble | undefined;
   /** File for a Chrome trace of the first steps. */
   readonly tracePath?: string | undefined;
+  /** Only the steps are wanted, to look at their time: nothing is evaluated or saved, and the spans of all of them go there once they are done. */
+  readonly profile?: ((ranks: readonly RankSpans[]) => void) | undefined;
   readonly interruption: Interruption;
 }
 
@@ -37,6 +39,9 @@ export interface Outcome {
   /** Why there is no trace, although one was asked for; all else is as it should be. */
   readonly traceFault?: SkeinError;
 }
+
+/** A trace file holds the first steps of a run: enough to see where time goes, small enough to open. */
+const stepsOfTrace = 20;
 
 /** Failures of machines and links, after which the same job may well succeed. */
 const restartable: ReadonlySet<string> = new Set(["device-lost", "peer-lost", "collective-timeout", "rank-failed", "process-lost"]);
@@ -80,15 +85,17 @@ export const launch = async (input: LaunchInput): Promise<Outcome> => {
 };
 
 const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
-  const { prepared, output, resume, tracePath, trouble } = input;
+  const { prepared, output, resume, tracePath, profile, trouble } = input;
   const ledger = new Ledger(input);
+  const tracedSteps = profile !== undefined ? prepared.totalSteps : tracePath !== undefined ? stepsOfTrace : 0;
   const assignment: Omit<Assignment, "mark"> = {
     task: "train",
     job: prepared.job,
     output,
     resume: resume && { folder: resume.folder, step: resume.manifest.step, files: resume.manifest.files },
     plan: resume?.manifest.plan,
-    traceOrigin: tracePath === undefined ? undefined : performance.timeOrigin + performance.now(),
+    ...(tracedSteps > 0 && { trace: { originMilliseconds: performance.timeOrigin + performance.now(), steps: tracedSteps } }),
+    ...(profile !== undefined && { stepsOnly: true }),
     trouble,
   };
   discardPartial(nodeFiles, output); // what a killed run left
@@ -106,6 +113,7 @@ const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
     const finished = ledger.step >= prepared.totalSteps && ledger.evaluation !== undefined;
     const summary = finished ? ledger.summary() : undefined;
     if (summary !== undefined) replaceDurably(nodeFiles, join(output, summaryFile), `${JSON.stringify(summary, undefined, 2)}\n`);
+    profile?.(ledger.traces);
     const traceFault = tracePath === undefined ? undefined : keepTrace(tracePath, ledger.traces);
     return { step: ledger.step, checkpoint: ledger.checkpoint, ...(summary && { summary }), ...(traceFault && { traceFault }) };
   } catch (error) {

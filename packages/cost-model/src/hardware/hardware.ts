@@ -9,12 +9,13 @@ export interface TransferTimes {
   readonly secondsPerByte: number;
 }
 
-/** How much of the roofline one operator reaches, at one class of shapes. */
+/** How much of the roofline one operator reaches, at work of about one size. */
 export interface MeasuredEfficiency {
   readonly operator: string;
-  /** By `shapeClassOf`. */
-  readonly shapeClass: string;
-  /** Roofline seconds over measured seconds, the start of a kernel left out: 1 is the roofline. */
+  /** Of one call: the geometric mean of those that were measured. */
+  readonly flops: number;
+  readonly bytes: number;
+  /** Roofline seconds over measured seconds, the start of a kernel left out: 1 is the roofline; more where a cache holds the operands. */
   readonly efficiency: number;
   /** Half of the 95 % interval of the mean, over the mean; of one sample unknown. */
   readonly relativeError?: number | undefined;
@@ -28,7 +29,7 @@ export interface Device {
   /** Where the figures come from: a data sheet, or a measurement with its date. */
   readonly source: string;
   /** Peak of dense matrix products; `f32` stands for what is missing, and prices all that is no product. */
-  readonly flopsPerSecond: { readonly f32: number } & { readonly [type in ComputeType]?: number };
+  readonly flopsPerSecond: { readonly f32: number } & { readonly [type in ComputeType]?: number | undefined };
   readonly memoryBytesPerSecond: number;
   readonly memoryBytes: number;
   /** What a kernel costs beside its work. */

@@ -1,0 +1,44 @@
+import { type Algorithm, algorithms, fitLink, type LinkTimes } from "@skein/collectives";
+import { ArgumentError } from "@skein/tensor-core";
+import { secondsOf, type WorldStep } from "../profile/steps.ts";
+
+/** One collective of a run: what its schedule sends along the busiest path, and the least that it took. */
+interface PathSample {
+  readonly messages: number;
+  readonly bytes: number;
+  readonly seconds: number;
+}
+
+/**
+ * Fit what messages between threads of one process cost from the collectives of a run: α + β · b, sums included. Of each collective the least time over
+ * steps counts, since in the others a rank came late.
+ *
+ * @throws ArgumentError where the run had no two collectives of different sizes.
+ */
+export const threadLinks = (steps: readonly WorldStep[], worldSize: number): LinkTimes => {
+  const byName = new Map<string, PathSample>();
+  const pathOf = (name: string, byteLength: number): Omit<PathSample, "seconds"> | undefined => {
+    const algorithm: Algorithm | undefined = algorithms.find((one) => one.name === name);
+    if (algorithm === undefined) return undefined;
+    const hosts = [Array.from({ length: worldSize }, (_, rank) => rank)];
+    const { within } = algorithm.cost({ worldSize, byteLength, hosts }).path;
+    return { messages: within.messages, bytes: within.bytes };
+  };
+  for (const { track, name, args = {}, ...span } of steps.flat().flatMap(({ spans }) => spans)) {
+    const path =
+      track === "collectives" && args.ranks?.length === worldSize
+        ? pathOf(args.algorithm ?? "", Math.max(args.bytes ?? 0, args.resultBytes ?? 0))
+        : undefined;
+    if (path === undefined) continue;
+    const seconds = Math.min(secondsOf(span), byName.get(name)?.seconds ?? Infinity);
+    byName.set(name, { ...path, seconds });
+  }
+  const samples = [...byName.values()];
+  if (new Set(samples.map(({ bytes }) => bytes)).size < 2)
+    throw new ArgumentError(
+      `the links of ${worldSize} threads cannot be told from ${samples.length} collectives of one size; calibrate with a job that exchanges its gradients in several buckets, such as --set buckets.kind=per-tensor`,
+    );
+  const { secondsPerMessage, secondsPerByte } = fitLink(samples);
+  const messages = Math.max(...samples.map((sample) => sample.messages));
+  return { secondsPerMessage: secondsPerMessage / messages, secondsPerByte };
+};

@@ -1,0 +1,72 @@
+import { Command, CommanderError } from "commander";
+import packageJson from "../package.json" with { type: "json" };
+import { calibrateCommand, type CalibrateCommandOptions } from "./commands/calibrate-command.ts";
+import { predictCommand, type PredictCommandOptions } from "./commands/predict-command.ts";
+import { runCommand, type RunCommandOptions } from "./commands/run-command.ts";
+import { exitCodes, explain } from "./errors.ts";
+
+const collect = (value: string, list: readonly string[]): string[] => [...list, value];
+
+/** Options that change the job for this time. */
+const withJobOptions = (command: Command): Command =>
+  command
+    .option("--ranks <count>", "data-parallel ranks")
+    .option("--transport <name>", "how ranks reach each other: threads, tcp, tls or mpi")
+    .option("--set <key=value>", "replace a value of the job; may be repeated", collect, []);
+
+const makeProgram = (finish: (code: number) => void): Command => {
+  const program = new Command("skein-profile")
+    .description("Where the time of a training step goes.")
+    .version(packageJson.version, "--version", "print the version")
+    .showHelpAfterError("(add --help for the options)")
+    .exitOverride();
+  withJobOptions(
+    program
+      .command("run")
+      .description("run a job for some steps, and report where their time goes")
+      .argument("<job>", "job file, YAML or JSON"),
+  )
+    .option("--steps <count>", "steps that count", "20")
+    .option("--warm-up <count>", "steps before them that do not: compilation, cold caches", "5")
+    .option("--output <folder>", "where the report goes; default: profiles/<name>/<number>")
+    .option("--json", "print the report as JSON, and nothing else")
+    .addHelpText("after", "\nExample:\n  skein-profile run job.yaml --ranks 2")
+    .action(async (file: string, options: RunCommandOptions) => finish(await runCommand(file, options)));
+  withJobOptions(
+    program
+      .command("calibrate")
+      .description("measure this machine by single kernels and by jobs, and write a hardware file")
+      .argument("<jobs...>", "job files with the operators and ranks that predictions are wanted for"),
+  )
+    .option("--steps <count>", "steps of each job that count", "10")
+    .option("--output <file>", "where the hardware file goes", "hardware.json")
+    .addHelpText("after", "\nExample:\n  skein-profile calibrate job.yaml --ranks 2")
+    .action(async (files: string[], options: CalibrateCommandOptions) => finish(await calibrateCommand(files, options)));
+  withJobOptions(
+    program
+      .command("predict")
+      .description("say what a step of a job would take on some hardware")
+      .argument("<job>", "job file, YAML or JSON"),
+  )
+    .requiredOption("--hardware <file>", "a hardware file, or the name of one that is shipped")
+    .option("--json", "print the result as one line of JSON")
+    .addHelpText("after", "\nExample:\n  skein-profile predict job.yaml --hardware hardware.json --ranks 8")
+    .action(async (file: string, options: PredictCommandOptions) => finish(await predictCommand(file, options)));
+  return program;
+};
+
+/** The command line. @returns the exit code. */
+export const main = async (args: readonly string[]): Promise<number> => {
+  let code: number = exitCodes.usage;
+  try {
+    await makeProgram((result) => {
+      code = result;
+    }).parseAsync(args, { from: "user" });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage; // commander has said why
+    const { text, code: failed } = explain(error);
+    process.stderr.write(`${text}\n`);
+    return failed;
+  }
+};

@@ -1,0 +1,59 @@
+import { totalmem } from "node:os";
+import { deviceOfRates, type JobOptions, openJob } from "skein-train/profiling";
+import { exitCodes } from "../errors.ts";
+import { countOf } from "./count-of.ts";
+import { machineInWords } from "../machine.ts";
+import { claimFolder, writeReport } from "../outputs.ts";
+import { buildReport } from "../profile/build-report.ts";
+import { measureJob } from "../profile/measure-job.ts";
+
+export interface RunCommandOptions extends Pick<JobOptions, "ranks" | "transport" | "set"> {
+  readonly steps: string;
+  readonly warmUp: string;
+  readonly output?: string;
+  readonly json?: boolean;
+}
+
+/** `skein-profile run`. */
+export const runCommand = async (
+  file: string,
+  { steps, warmUp, output, json = false, ...jobOptions }: RunCommandOptions,
+): Promise<number> => {
+  const [counted, warmUpSteps] = [countOf("steps", steps, 1), countOf("warm-up", warmUp, 0)];
+  const job = await openJob(file, jobOptions);
+  const { facts } = job;
+  const folder = claimFolder(facts.name, output);
+  const say = (line: string): void => void (json || process.stderr.write(`${line}\n`));
+  say(
+    `${facts.name}: ${warmUpSteps} steps to warm up and ${counted} that count, on ${facts.ranks} ${facts.ranks === 1 ? "rank" : "ranks"} (${facts.backend}, ${facts.transport})`,
+  );
+  const abort = new AbortController();
+  const stop = (): void => {
+    say("stopping after this step; the report is of those that were made; once more to exit at once");
+    process.once("SIGINT", () => process.exit(exitCodes.interrupted));
+    abort.abort();
+  };
+  process.once("SIGINT", stop);
+  try {
+    const device = deviceOfRates(await job.rates(), {
+      name: facts.backend === "cpu" ? "this processor, one core" : "this GPU",
+      kind: facts.backend === "cpu" ? "cpu" : "gpu",
+      memoryBytes: totalmem(),
+    });
+    const measured = await measureJob(job, { steps: counted, warmUpSteps, signal: abort.signal });
+    const { ranks } = measured;
+    const report = buildReport({
+      facts,
+      measured,
+      program: measured.programOn(device),
+      device,
+      warmUpSteps,
+      madeAt: new Date(),
+      machine: machineInWords(),
+    });
+    writeReport(folder, report, ranks, { json, columns: process.stdout.columns });
+    return abort.signal.aborted ? exitCodes.interrupted : exitCodes.ok;
+  } finally {
+    process.off("SIGINT", stop);
+  }
+};

@@ -1,0 +1,54 @@
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { csvOf, type ProfileReport, reportPage, terminalReport } from "@skein/report";
+import { ArgumentError, type RankSpans } from "@skein/tensor-core";
+import { writeChromeTrace } from "skein-train/profiling";
+
+const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Make the folder of a report: the one asked for, which must be empty, or `profiles/<job>/<1, 2, …>`. Before anything is run. @throws ArgumentError. */
+export const claimFolder = (job: string, asked: string | undefined): string => {
+  try {
+    if (asked !== undefined) {
+      mkdirSync(asked, { recursive: true });
+      if (readdirSync(asked).length > 0)
+        throw new ArgumentError(`--output ${asked}: the folder is not empty; name a new one, so that no report is lost`);
+      return asked;
+    }
+    const above = join("profiles", job);
+    mkdirSync(above, { recursive: true });
+    for (let number = 1; ; number++) {
+      const path = join(above, String(number));
+      try {
+        mkdirSync(path); // fails where it is there already
+        return path;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      }
+    }
+  } catch (error) {
+    if (error instanceof ArgumentError) throw error;
+    throw new ArgumentError(`the report cannot be written (${reason(error)}); name a folder that you may write to with --output <folder>`);
+  }
+};
+
+/** Write all outputs of a report, and print it. */
+export const writeReport = (
+  folder: string,
+  report: ProfileReport,
+  ranks: readonly RankSpans[],
+  { json, columns = 80 }: { readonly json: boolean; readonly columns?: number | undefined },
+): void => {
+  const text = JSON.stringify(report);
+  const csv = csvOf(report);
+  writeFileSync(join(folder, "report.json"), `${text}\n`);
+  writeFileSync(join(folder, "report.html"), reportPage(report));
+  writeFileSync(join(folder, "operators.csv"), csv.operators);
+  writeFileSync(join(folder, "collectives.csv"), csv.collectives);
+  writeChromeTrace(join(folder, "trace.json"), ranks);
+  if (json) process.stdout.write(`${text}\n`);
+  else {
+    process.stdout.write(`${terminalReport(report, { columns })}\n`);
+    process.stderr.write(`open ${join(folder, "report.html")} in a browser; all files are in ${folder}\n`);
+  }
+};

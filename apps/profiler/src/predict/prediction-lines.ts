@@ -1,0 +1,44 @@
+import type { HardwareFile, KernelStep } from "@skein/cost-model";
+import type { JobFacts } from "skein-train/profiling";
+import type { Prediction } from "./predict-step.ts";
+
+const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
+
+/** Rows that are shown of operators and collectives. */
+const mostRows = 10;
+
+const isKernel = (step: Prediction["program"][number]): step is KernelStep => step.kind === "kernel";
+
+/** A prediction for a terminal of 80 columns. */
+export const predictionLines = (facts: JobFacts, hardware: HardwareFile, { program, simulated }: Prediction): string[] => {
+  const { stepSeconds, exposedSeconds, symmetry } = simulated;
+  const exposed = Math.max(...exposedSeconds);
+  const kernels = program.filter(isKernel);
+  const byName = [...Map.groupBy(kernels, ({ name }) => name)]
+    .map(([name, own]) => ({ name, calls: own.length, seconds: own.reduce((sum, { price }) => sum + price.seconds, 0) }))
+    .toSorted((a, b) => b.seconds - a.seconds)
+    .slice(0, mostRows);
+  const total = kernels.reduce((sum, { price }) => sum + price.seconds, 0);
+  const assumed = kernels.reduce((sum, { price }) => sum + (price.basis === "assumed" ? price.seconds : 0), 0);
+  return [
+    `${facts.name} on ${hardware.name}: ${milliseconds(stepSeconds)} a step, ${(facts.samplesPerStep / stepSeconds).toPrecision(3)} samples/s`,
+    `  computing ${milliseconds(total)}, communication that nothing hides ${milliseconds(exposed)}`,
+    `  ${symmetry.classes} of ${symmetry.ranks} ranks were simulated; the others cannot but do the same`,
+    ...(assumed > 0
+      ? [`  ${((100 * assumed) / total).toFixed(0)} % of the computing is of operators or sizes that were not measured on this hardware`]
+      : []),
+    "",
+    ...byName.map(
+      ({ name, calls, seconds }) =>
+        `${milliseconds(seconds).padStart(9)}  ${((100 * seconds) / stepSeconds).toFixed(1).padStart(5)} %  ${name}${calls > 1 ? `, ${calls} calls` : ""}`,
+    ),
+    ...program
+      .flatMap((step) => (step.kind === "start" && step.price.seconds > 0 ? [step] : []))
+      .toSorted((a, b) => b.price.seconds - a.price.seconds)
+      .slice(0, mostRows)
+      .map(
+        ({ name, price, bytes }) =>
+          `${milliseconds(price.seconds).padStart(9)}  ${name}: ${(bytes / 1024).toFixed(1)} KiB by ${price.algorithm}`,
+      ),
+  ];
+};

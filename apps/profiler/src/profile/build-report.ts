@@ -1,0 +1,67 @@
+import type { Device, StepProgram } from "@skein/cost-model";
+import { summarize } from "@skein/measuring";
+import type { ProfileReport } from "@skein/report";
+import { ArgumentError, type RankSpans } from "@skein/tensor-core";
+import type { JobFacts } from "skein-train/profiling";
+import { adviceOn } from "./advice.ts";
+import { collectiveRows } from "./collective-rows.ts";
+import { memoryProfile } from "./memory-profile.ts";
+import { operatorRows } from "./operator-rows.ts";
+import type { MeasuredJob } from "./measure-job.ts";
+import { secondsOf } from "./steps.ts";
+import { medianStep, timelineOf, worldSeconds } from "./timeline.ts";
+
+/** What a report is made of. */
+export interface ProfileInput {
+  readonly facts: JobFacts;
+  readonly measured: Pick<MeasuredJob, "ranks" | "steps" | "step" | "overheadSeconds">;
+  readonly program: StepProgram;
+  readonly device: Device;
+  /** Steps at the beginning that do not count. */
+  readonly warmUpSteps: number;
+  readonly madeAt: Date;
+  readonly machine: string;
+  /** The same step as the simulator has it. */
+  readonly predicted?: { readonly ranks: readonly RankSpans[]; readonly stepSeconds: number } | undefined;
+}
+
+/**
+ * Make a report of the spans of a run.
+ *
+ * @throws ArgumentError where no step is left after the warm-up.
+ */
+export const buildReport = (input: ProfileInput): ProfileReport => {
+  const { facts, measured, program, device, warmUpSteps, predicted } = input;
+  const { steps, step, overheadSeconds } = measured;
+  if (steps.length === 0)
+    throw new ArgumentError(`no step is left after the first ${warmUpSteps}, which do not count; make more steps, or a shorter warm-up`);
+  // What recording has cost is no part of the step: each span of the host's thread took two looks at the clock.
+  const overheads = steps.map((ranks) => overheadSeconds * Math.max(...ranks.map(({ spans }) => spans.length)));
+  const times = summarize(steps.map((one, i) => worldSeconds(one) - overheads[i]!));
+  const exposed = summarize(steps.map((ranks) => Math.max(...ranks.map(({ whole }) => (whole.args?.exposedMilliseconds ?? 0) / 1000))));
+  const report: Omit<ProfileReport, "advice"> = {
+    format: "skein-profile",
+    version: 1,
+    job: facts.name,
+    madeAt: input.madeAt.toISOString(),
+    machine: input.machine,
+    backend: facts.backend,
+    ranks: facts.ranks,
+    steps: steps.length,
+    warmUpSteps,
+    samplesPerStep: facts.samplesPerStep,
+    step: times,
+    exposedSeconds: exposed,
+    predictedStepSeconds: predicted?.stepSeconds,
+    device: { name: device.name, flopsPerSecond: device.flopsPerSecond.f32, bytesPerSecond: device.memoryBytesPerSecond },
+    operators: operatorRows(steps, program, { stepSeconds: times.median, overheadSeconds }),
+    collectives: collectiveRows(steps, program),
+    memory: memoryProfile(step, facts.stateBytes),
+    timeline: timelineOf(medianStep(steps)),
+    predicted: predicted?.ranks,
+  };
+  const waitedForData = steps.map((ranks) =>
+    Math.max(...ranks.map(({ spans }) => spans.filter(({ track }) => track === "data").reduce((sum, span) => sum + secondsOf(span), 0))),
+  );
+  return { ...report, advice: adviceOn(report, { dataSeconds: summarize(waitedForData) }) };
+};

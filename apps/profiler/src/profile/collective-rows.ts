@@ -1,0 +1,33 @@
+import type { StepProgram } from "@skein/cost-model";
+import type { CollectiveRow } from "@skein/report";
+import type { Span } from "@skein/tensor-core";
+import { secondsByName, type WorldStep } from "./steps.ts";
+import { slowest } from "./times.ts";
+
+/** One row for each collective of a step, in the order in which they are started. Several of one name are added up. */
+export const collectiveRows = (steps: readonly WorldStep[], program: StepProgram): CollectiveRow[] => {
+  const first = new Map<string, Span>();
+  for (const step of steps)
+    for (const { spans } of step)
+      for (const span of spans) if (span.track === "collectives" && !first.has(span.name)) first.set(span.name, span);
+  const numRanks = steps[0]?.length ?? 0;
+  const over = (track: Span["track"], name: string): readonly (readonly number[])[] =>
+    Array.from({ length: numRanks }, (_, rank) => steps.map((step) => secondsByName(step[rank]!, track).get(name)?.seconds ?? 0));
+  const order = program.flatMap(({ kind, name }) => (kind === "start" ? name : []));
+  const place = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length);
+  return [...first]
+    .map(([name, { args = {} }]): CollectiveRow => {
+      const own = program.filter((step) => step.kind === "start" && step.name === name);
+      return {
+        name,
+        kind: args.operator ?? name,
+        axis: args.axis ?? "",
+        algorithm: args.algorithm,
+        bytes: args.bytes ?? 0,
+        seconds: slowest(over("collectives", name)),
+        exposedSeconds: slowest(over("waiting", `wait ${name}`)),
+        ...(own.length > 0 && { predictedSeconds: own.reduce((sum, step) => sum + (step.kind === "start" ? step.price.seconds : 0), 0) }),
+      };
+    })
+    .sort((a, b) => place(a.name) - place(b.name));
+};

@@ -1,0 +1,67 @@
+import type { KernelStep, StepProgram } from "@skein/cost-model";
+import type { RankSpans, Span, Track } from "@skein/tensor-core";
+
+/** For tests: a span of a track, in milliseconds. */
+export const span = (track: Track, name: string, begin: number, end: number, args: Span["args"] = {}): Span => ({
+  track,
+  name,
+  startSeconds: begin / 1000,
+  endSeconds: end / 1000,
+  args,
+});
+
+/** For tests: a run of three steps of 10 ms each, 2 ms apart, on some ranks; rank r computes by r ms longer, and then waits less. */
+export const madeUpRun = (numRanks: number): RankSpans[] =>
+  Array.from({ length: numRanks }, (_, rank) => ({
+    rank,
+    process: "host:1",
+    spans: [1, 2, 3].flatMap((step) => {
+      const begin = 12 * (step - 1);
+      const at = (ms: number): number => begin + ms;
+      const collective = { operator: "all-reduce", bytes: 400, axis: "data", ranks: Array.from({ length: numRanks }, (__, i) => i) };
+      return [
+        span("data", "next batch", at(0), at(0.5)),
+        span("compute", "matmul layer", at(1), at(3 + rank)),
+        span("compute", "matmul layer/backward", at(3 + rank), at(5 + rank)),
+        span("compute", "matmul layer/backward", at(5 + rank), at(6 + rank)),
+        span("collectives", "all-reduce exchange-0", at(6 + rank), at(9), collective),
+        span("waiting", "wait all-reduce exchange-0", at(6 + rank), at(9), collective),
+        span("compute", "fused update", at(9), at(9.5)),
+        span("steps", `step ${step}`, at(0), at(10), { exposedMilliseconds: 3 - rank }),
+        span("host", `save after step ${step}`, at(10), at(11.5)),
+      ];
+    }),
+  }));
+
+const kernel = (name: string, flops: number, bytes: number): KernelStep => {
+  const [operator, scope] = name.split(" ") as [string, string];
+  return {
+    kind: "kernel",
+    node: 0,
+    name,
+    scope,
+    args: {},
+    operator,
+    price: { flops, bytes, seconds: 0.002, rooflineSeconds: 0.001, boundBy: "flops", basis: "assumed" },
+  };
+};
+
+/** For tests: the program of that run's step. */
+export const madeUpProgram: StepProgram = [
+  kernel("matmul layer", 4e6, 1000),
+  kernel("matmul layer/backward", 4e6, 1000),
+  kernel("matmul layer/backward", 2e6, 1000),
+  {
+    kind: "start",
+    node: 3,
+    name: "all-reduce exchange-0",
+    scope: "exchange-0",
+    args: {},
+    collective: "all-reduce",
+    axis: "data",
+    bytes: 400,
+    price: { algorithm: "ring-all-reduce", segments: 1, seconds: 0.004, phases: [] },
+  },
+  { kind: "wait", node: 4, name: "all-reduce exchange-0", scope: "exchange-0", args: {}, start: 3 },
+  kernel("fused update", 100, 1e6),
+];

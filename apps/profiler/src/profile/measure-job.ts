@@ -1,0 +1,42 @@
+import type { Device, KernelSample, StepProgram } from "@skein/cost-model";
+import { collectivePricer, stepProgram } from "@skein/cost-model";
+import type { RankSpans } from "@skein/tensor-core";
+import type { PreparedStep, ProfiledJob } from "skein-train/profiling";
+import { alignClocks } from "./align-clocks.ts";
+import { kernelSamples } from "./kernel-samples.ts";
+import { spanOverheadSeconds } from "./span-overhead.ts";
+import { type WorldStep, worldSteps } from "./steps.ts";
+
+/** A job that was run for some steps. */
+export interface MeasuredJob {
+  readonly ranks: readonly RankSpans[];
+  /** Those that count. */
+  readonly steps: readonly WorldStep[];
+  readonly step: PreparedStep;
+  readonly overheadSeconds: number;
+  /** Kernels of the step, each with what it took. */
+  samplesOn(device: Device): KernelSample[];
+  /** The step with its prices on a device. Collectives by links that nobody measured, unless the job names some. */
+  programOn(device: Device): StepProgram;
+}
+
+/** Run a job for some steps, the first of which do not count. */
+export const measureJob = async (
+  job: ProfiledJob,
+  { steps, warmUpSteps, signal }: { readonly steps: number; readonly warmUpSteps: number; readonly signal?: AbortSignal },
+): Promise<MeasuredJob> => {
+  const ranks = await job.run(warmUpSteps + steps, signal && { signal });
+  const step = job.step();
+  const overheadSeconds = spanOverheadSeconds();
+  const counted = worldSteps(alignClocks(ranks)).slice(warmUpSteps);
+  const collectives = Object.fromEntries(Object.entries(job.groups()).map(([axis, { situation }]) => [axis, collectivePricer(situation)]));
+  const programOn = (device: Device): StepProgram => stepProgram(step, { device, collectives });
+  return {
+    ranks,
+    steps: counted,
+    step,
+    overheadSeconds,
+    programOn,
+    samplesOn: (device) => kernelSamples(counted, programOn(device), overheadSeconds),
+  };
+};

@@ -1,0 +1,67 @@
+import type { KernelStep, StepProgram } from "@skein/cost-model";
+import type { OperatorRow } from "@skein/report";
+import { modelScope, phaseOf } from "@skein/tensor-core";
+import { secondsByName, type WorldStep } from "./steps.ts";
+import { slowest } from "./times.ts";
+
+/** Kernels of a program by the name of their spans. */
+const kernelsByName = (program: StepProgram): ReadonlyMap<string, readonly KernelStep[]> =>
+  Map.groupBy(
+    program.filter((step) => step.kind === "kernel"),
+    ({ name }) => name,
+  );
+
+const sum = (kernels: readonly KernelStep[], of: (kernel: KernelStep) => number): number =>
+  kernels.reduce((total, kernel) => total + of(kernel), 0);
+
+/** What the longest of some kernels is bound by. */
+const boundBy = (kernels: readonly KernelStep[]): OperatorRow["boundBy"] => {
+  const { price } = kernels.reduce((longest, next) => (next.price.seconds > longest.price.seconds ? next : longest));
+  return price.boundBy === "start" ? undefined : price.boundBy;
+};
+
+/**
+ * Sum up kernels by operator and place in the model: what a step's calls take on the rank that takes longest, less what recording them costs.
+ *
+ * @param program the step as it was compiled, with its prices: flops, bytes and predictions come from there.
+ * @param stepSeconds of which shares are taken.
+ */
+export const operatorRows = (
+  steps: readonly WorldStep[],
+  program: StepProgram,
+  { stepSeconds, overheadSeconds }: { readonly stepSeconds: number; readonly overheadSeconds: number },
+): OperatorRow[] => {
+  const kernels = kernelsByName(program);
+  const measured = steps.map((step) => step.map((rank) => secondsByName(rank, "compute")));
+  const names = new Set(measured.flatMap((ranks) => ranks.flatMap((rank) => [...rank.keys()])));
+  const numRanks = steps[0]?.length ?? 0;
+  const rows = [...names].map((name): OperatorRow => {
+    const byRank = Array.from({ length: numRanks }, (_, rank) =>
+      measured.map((ranks) => {
+        const found = ranks[rank]!.get(name);
+        // A span holds its kernel and one of the two looks at the clock.
+        return found === undefined ? 0 : Math.max(0, found.seconds - (found.calls * overheadSeconds) / 2);
+      }),
+    );
+    const seconds = slowest(byRank);
+    const own = kernels.get(name) ?? [];
+    const space = name.indexOf(" ");
+    const [operator, scope] = space < 0 ? [name, ""] : [name.slice(0, space), name.slice(space + 1)];
+    return {
+      operator,
+      scope: modelScope(scope),
+      phase: phaseOf(operator, scope),
+      calls: Math.max(...measured.flatMap((ranks) => ranks.map((rank) => rank.get(name)?.calls ?? 0))),
+      seconds,
+      share: seconds.median / stepSeconds,
+      flops: sum(own, ({ price }) => price.flops),
+      bytes: sum(own, ({ price }) => price.bytes),
+      ...(own.length > 0 && {
+        rooflineSeconds: sum(own, ({ price }) => price.rooflineSeconds),
+        predictedSeconds: sum(own, ({ price }) => price.seconds),
+        boundBy: boundBy(own),
+      }),
+    };
+  });
+  return rows.sort((a, b) => b.seconds.median - a.seconds.median);
+};

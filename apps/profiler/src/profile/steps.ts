@@ -1,0 +1,57 @@
+import type { RankSpans, Span } from "@skein/tensor-core";
+
+/** What one rank did in one step. */
+export interface RankStep {
+  readonly rank: number;
+  readonly number: number;
+  /** Of the whole step: its begin, its end, what it waited. */
+  readonly whole: Span;
+  /** Those that begin within it, in order of their begin. */
+  readonly spans: readonly Span[];
+}
+
+const stepNumber = ({ name }: Span): number => Number(/^step (\d+)$/.exec(name)?.[1]);
+
+/** Cut the spans of a rank into steps. Spans between two steps, such as a checkpoint, belong to none; steps of a trace that was cut off are left out. */
+export const stepsOf = ({ rank, spans }: RankSpans): readonly RankStep[] => {
+  const ordered = spans.toSorted((a, b) => a.startSeconds - b.startSeconds);
+  const wholes = ordered.filter(({ track }) => track === "steps");
+  const rest = ordered.filter(({ track }) => track !== "steps");
+  let next = 0;
+  return wholes.map((whole) => {
+    while (next < rest.length && rest[next]!.startSeconds < whole.startSeconds) next++;
+    const begin = next;
+    while (next < rest.length && rest[next]!.startSeconds < whole.endSeconds) next++;
+    return { rank, number: stepNumber(whole), whole, spans: rest.slice(begin, next) };
+  });
+};
+
+/** One step of all ranks. */
+export type WorldStep = readonly RankStep[];
+
+/** Steps that every rank has made, in order, ranks in order. */
+export const worldSteps = (ranks: readonly RankSpans[]): readonly WorldStep[] => {
+  const byNumber = Map.groupBy(ranks.flatMap(stepsOf), ({ number }) => number);
+  return [...byNumber.entries()]
+    .filter(([, steps]) => steps.length === ranks.length)
+    .sort(([a], [b]) => a - b)
+    .map(([, steps]) => steps);
+};
+
+export const secondsOf = ({ startSeconds, endSeconds }: Pick<Span, "startSeconds" | "endSeconds">): number => endSeconds - startSeconds;
+
+/** What each rank spent on spans of one track in one step, by their names. */
+export const secondsByName = (
+  step: RankStep,
+  track: Span["track"],
+): ReadonlyMap<string, { readonly seconds: number; readonly calls: number }> => {
+  const sums = new Map<string, { seconds: number; calls: number }>();
+  for (const span of step.spans) {
+    if (span.track !== track) continue;
+    const sum = sums.get(span.name) ?? { seconds: 0, calls: 0 };
+    sum.seconds += secondsOf(span);
+    sum.calls++;
+    sums.set(span.name, sum);
+  }
+  return sums;
+};

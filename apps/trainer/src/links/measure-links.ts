@@ -1,0 +1,63 @@
+import { hostname } from "node:os";
+import { fitLink, type LinkFile, type LinkFit, type LinkSample } from "@skein/collectives";
+import { ConfigError } from "../errors.ts";
+import type { Failures } from "../hosts/failures.ts";
+import { Interruption } from "../hosts/interruption.ts";
+import { localHost } from "../hosts/local-host.ts";
+import type { Job } from "../job.ts";
+import type { MeasuredLinks, RankMessage } from "../messages.ts";
+
+/** Takes what each rank has measured: of every pair, the rank that begins. */
+class LinkLedger {
+  readonly parts: MeasuredLinks[] = [];
+
+  take(rank: number, message: RankMessage, failures: Failures): void {
+    if (message.type === "failed") failures.add(rank, message.error);
+    else if (message.type === "links") this.parts.push(message.measured);
+  }
+}
+
+/** Lay lines through what was measured. */
+export const linkFileOf = (job: Job, parts: readonly MeasuredLinks[]): LinkFile => {
+  const { hosts } = parts[0]!;
+  const hostOf = (rank: number): number => hosts.findIndex((host) => host.includes(rank));
+  const pairs = parts.flatMap((part) => part.pairs);
+  const fitOf = (within: boolean): LinkFit | undefined => {
+    const samples: LinkSample[] = pairs.filter(({ from, to }) => (hostOf(from) === hostOf(to)) === within).flatMap((pair) => pair.samples);
+    return samples.length === 0 ? undefined : fitLink(samples);
+  };
+  const [within, across] = [fitOf(true), fitOf(false)];
+  return {
+    format: "skein-links",
+    version: 1,
+    measuredAt: new Date().toISOString(),
+    machine: hostname(),
+    transport: job.transport,
+    messageBytes: [...new Set(pairs.flatMap(({ samples }) => samples.map(({ bytes }) => bytes)))].toSorted((a, b) => a - b),
+    hosts: hosts.map((host) => [...host]),
+    ...(within && { within }),
+    ...(across && { across }),
+    pairs: pairs.map(({ from, to, samples }) => ({ from, to, ...fitLink(samples) })),
+    reduceSecondsPerByte: Math.max(...parts.map((part) => part.reduceSecondsPerByte)),
+  };
+};
+
+/** Look whether a job has links. @throws ConfigError. */
+export const requireLinks = (job: Job): void => {
+  if (job.transport === "threads")
+    throw new ConfigError(["transport: threads has no links, its ranks read each other's memory; add --transport tcp, tls or mpi"]);
+  if (job.ranks < 2) throw new ConfigError([`ranks: ${job.ranks} has no links; use two ranks or more, --ranks 2`]);
+};
+
+/** Measure the links between the ranks of a job. @throws ConfigError where it has none; what brought the ranks down. */
+export const measureLinks = async (job: Job, note: (line: string) => void): Promise<LinkFile> => {
+  requireLinks(job);
+  const ledger = new LinkLedger();
+  await localHost(job).run({
+    assignment: { task: "measure-links", job, output: "" },
+    ledger,
+    interruption: new Interruption(),
+    note,
+  });
+  return linkFileOf(job, ledger.parts);
+};

@@ -1,0 +1,179 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type GroupSituation, type LinkFile, meshPartition } from "@skein/collectives";
+import { createCpuBackend } from "@skein/cpu-kernels";
+import type { DeviceFacts } from "@skein/gpu-kernels";
+import { byteLength, type RankSpans, type TensorSpec } from "@skein/tensor-core";
+import { type BackendName, openWebGpu } from "./backend.ts";
+import type { BackendRates } from "./backend-rates.ts";
+import { surveyHardware } from "./choose-backend.ts";
+import { loadJob } from "./config.ts";
+import { ConfigError } from "./errors.ts";
+import { Interruption } from "./hosts/interruption.ts";
+import { localHost } from "./hosts/local-host.ts";
+import type { Job } from "./job.ts";
+import { measureLinks } from "./links/measure-links.ts";
+import { measureRates } from "./measure-rates.ts";
+import { preferenceOf } from "./members/network-world.ts";
+import { prepare } from "./prepare.ts";
+import { type PreparedStep, traceStep } from "./prepared-step.ts";
+import type { Progress } from "./progress.ts";
+import { runJob } from "./run-job.ts";
+import { overridesOf, type RunOptions } from "./run-options.ts";
+import { dataAxis, meshOf } from "./train-state.ts";
+
+export { type BackendRates, deviceOfRates } from "./backend-rates.ts";
+export { writeChromeTrace } from "./chrome-trace.ts";
+export type { PreparedStep } from "./prepared-step.ts";
+
+/** Values of the command line that go before those of the job file. */
+export type JobOptions = Partial<Pick<RunOptions, "ranks" | "transport" | "set" | "certificates" | "insecure">>;
+
+/** What profilers know of a job. */
+export interface JobFacts {
+  readonly name: string;
+  readonly backend: BackendName;
+  readonly ranks: number;
+  readonly transport: Job["transport"];
+  /** Samples of a step, of all ranks together. */
+  readonly samplesPerStep: number;
+  readonly trainSamples: number;
+  /** Bytes of parameters, optimizer state and residuals on a rank. */
+  readonly stateBytes: number;
+}
+
+/** The groups of ranks along a mesh axis. */
+export interface AxisGroups {
+  /** What the choice of algorithms depends on, in each of them. */
+  readonly situation: GroupSituation;
+  /** Each rank in one of them. */
+  readonly groups: readonly (readonly number[])[];
+}
+
+/** A job whose steps can be looked at. Data are loaded, all rules are checked. */
+export interface ProfiledJob {
+  readonly facts: JobFacts;
+  /** The training step, as the backend of this job would run it. */
+  step(): PreparedStep;
+  /** By mesh axis. */
+  groups(): { readonly [axis: string]: AxisGroups };
+  /** Measure the links between its ranks. @throws ConfigError where they are threads, which have none. */
+  links(): Promise<LinkFile>;
+  /** Measure what the backend gets through, in a moment. */
+  rates(): Promise<BackendRates>;
+  /**
+   * Make some steps, and nothing else: no checkpoint, no evaluation, no folder that stays.
+   *
+   * @returns the spans of all steps; fewer steps than asked for where `signal` stopped them.
+   * @throws what brought the run down.
+   */
+  run(steps: number, options?: { readonly onNote?: (line: string) => void; readonly signal?: AbortSignal }): Promise<readonly RankSpans[]>;
+}
+
+/** What a job computes on here. `auto` is a GPU where there is one: which of both is faster is what people want to see. */
+const settledBackend = async (asked: Job["backend"]): Promise<{ readonly name: BackendName; readonly device: DeviceFacts | undefined }> => {
+  if (asked === "cpu") return { name: "cpu", device: undefined };
+  const { webgpu } = await surveyHardware({ always: asked === "webgpu" });
+  if ("facts" in webgpu && (asked === "webgpu" || !webgpu.facts.software)) return { name: "webgpu", device: webgpu.facts };
+  if (asked === "webgpu")
+    throw new ConfigError([
+      `backend: webgpu cannot be used here: ${"install" in webgpu ? webgpu.install : "missing" in webgpu ? webgpu.missing : ""}`,
+    ]);
+  return { name: "cpu", device: undefined };
+};
+
+/** A compression after its first, denser steps: a profile shows what the rest of a run is like. */
+const steady = (compression: Job["compression"]): Job["compression"] => ({
+  ...compression,
+  ...("warmupSteps" in compression && { warmupSteps: 0 }),
+  ...("densityWarmup" in compression && { densityWarmup: undefined }),
+});
+
+/** Quiet but for notes. */
+const notes = (onNote: ((line: string) => void) | undefined): Progress => ({
+  update: () => undefined,
+  note: (line) => onNote?.(line),
+  close: () => undefined,
+});
+
+/**
+ * Open a job to look at where its time goes.
+ *
+ * @throws ConfigError, DataError, ModuleError for what is wrong with it.
+ */
+export const openJob = async (file: string, { set = [], ...options }: JobOptions = {}): Promise<ProfiledJob> => {
+  const loaded = await loadJob(file, overridesOf({ ...options, set, color: false }));
+  const { name: backend, device } = await settledBackend(loaded.backend);
+  const job: Job = { ...loaded, backend, compression: steady(loaded.compression) };
+  const prepared = await prepare(job);
+  const bytesOf = (specs: ReadonlyMap<string, TensorSpec>): number => [...specs.values()].reduce((sum, spec) => sum + byteLength(spec), 0);
+  const step = (): PreparedStep => {
+    const traced = traceStep(prepared);
+    return device === undefined ? traced.onCpu() : traced.onWebGpu(device);
+  };
+  return {
+    facts: {
+      name: job.name,
+      backend,
+      ranks: job.ranks,
+      transport: job.transport,
+      samplesPerStep: job.batch,
+      trainSamples: prepared.data.train.count,
+      stateBytes: bytesOf(prepared.shared) + bytesOf(prepared.own),
+    },
+    step,
+    groups: () => {
+      const { [dataAxis]: worldSize, ...axes } = meshOf(job);
+      const situationOf = (size: number): GroupSituation => ({
+        ...preferenceOf(job),
+        worldSize: size,
+        sharesMemory: job.transport === "threads",
+      });
+      const all = Array.from({ length: worldSize! }, (_, rank) => rank);
+      return {
+        [dataAxis]: { situation: situationOf(worldSize!), groups: [all] },
+        ...Object.fromEntries(
+          Object.entries(axes).map(([axis, size]): [string, AxisGroups] => [
+            axis,
+            { situation: situationOf(size), groups: meshPartition(axes, axis) },
+          ]),
+        ),
+      };
+    },
+    links: () => measureLinks(job, () => undefined),
+    rates: async () => {
+      if (backend === "cpu") return measureRates(await createCpuBackend());
+      const opened = await openWebGpu();
+      try {
+        return await measureRates(opened);
+      } finally {
+        opened.close();
+      }
+    },
+    run: async (steps, { onNote, signal } = {}) => {
+      signal?.throwIfAborted();
+      const interruption = new Interruption();
+      const stop = (): void => interruption.request();
+      signal?.addEventListener("abort", stop);
+      const output = mkdtempSync(join(tmpdir(), "skein-profile-"));
+      let ranks: readonly RankSpans[] = [];
+      try {
+        await runJob({
+          job: { ...job, steps, epochs: undefined, checkpoint: { ...job.checkpoint, everySteps: undefined } },
+          host: localHost(job),
+          interruption,
+          progress: notes(onNote),
+          output: join(output, "run"),
+          start: "anew",
+          maxRestarts: 0,
+          profile: (spans) => (ranks = spans),
+        });
+        return ranks;
+      } finally {
+        signal?.removeEventListener("abort", stop);
+        rmSync(output, { recursive: true, force: true });
+      }
+    },
+  };
+};

@@ -1,0 +1,1 @@
+export { formatHardwareFile, HardwareFileError, parseHardwareFile } from "./hardware/parse-hardware-file.ts";

@@ -1,0 +1,120 @@
+import { excerpt, SkeinError } from "@skein/tensor-core";
+import { z } from "zod";
+import type { HardwareFile } from "./hardware.ts";
+
+/** What a hardware file may not be: text that is no JSON, of another version, without a field, or with a figure that no machine has. */
+export class HardwareFileError extends SkeinError {
+  override name = "HardwareFileError";
+
+  constructor(problem: string) {
+    super("user", "hardware-file", `${problem}; measure the machine with "skein-profile calibrate", or mend that figure`);
+  }
+}
+
+const positive = z.number().positive();
+const seconds = z.number().nonnegative();
+const bytes = z.number().int().positive();
+const count = z.number().int().positive();
+
+/** Light takes a nanosecond for a foot, and no memory moves an exabyte in a second: what lies beyond is a wrong unit. */
+const perSecond = positive.max(1e18);
+const linkTimes = z.strictObject({
+  secondsPerMessage: seconds.max(60),
+  secondsPerByte: seconds.max(1),
+});
+
+const efficiency = z.strictObject({
+  operator: z.string().min(1),
+  flops: z.number().nonnegative(),
+  bytes: z.number().nonnegative(),
+  efficiency: positive.max(1000),
+  relativeError: z.number().nonnegative().optional(),
+  samples: count,
+});
+
+const device = z
+  .strictObject({
+    name: z.string().min(1),
+    kind: z.enum(["cpu", "gpu"]),
+    source: z.string().min(1),
+    flopsPerSecond: z.strictObject({
+      f32: perSecond,
+      tf32: perSecond.optional(),
+      f16: perSecond.optional(),
+      bf16: perSecond.optional(),
+      f8: perSecond.optional(),
+      i8: perSecond.optional(),
+      i4: perSecond.optional(),
+    }),
+    memoryBytesPerSecond: perSecond,
+    memoryBytes: bytes,
+    kernelStartSeconds: seconds.max(1),
+    readBack: z.strictObject({ startupSeconds: seconds.max(1), secondsPerByte: seconds.max(1) }).optional(),
+    assumedEfficiency: positive.max(1),
+    efficiencies: z.array(efficiency),
+  })
+  .refine(({ flopsPerSecond: { f32 }, memoryBytesPerSecond }) => f32 / memoryBytesPerSecond > 1e-3 && f32 / memoryBytesPerSecond < 1e6, {
+    path: ["flopsPerSecond", "f32"],
+    error: "is more than a million times memoryBytesPerSecond, or less than a thousandth of it: one of both has a wrong unit",
+  });
+
+const topology = z
+  .strictObject({ ranks: count, ranksPerHost: count, hostsPerRack: count.optional() })
+  .refine(({ ranks, ranksPerHost }) => ranks % Math.min(ranks, ranksPerHost) === 0, {
+    path: ["ranksPerHost"],
+    error: "does not divide the ranks: hosts are alike",
+  });
+
+const hardwareFileSchema: z.ZodType<HardwareFile> = z.strictObject({
+  format: z.literal("skein-hardware"),
+  version: z.literal(1),
+  name: z.string().min(1),
+  description: z.string(),
+  device,
+  topology,
+  links: z.strictObject({
+    source: z.string().min(1),
+    within: linkTimes,
+    across: linkTimes,
+    reduceSecondsPerByte: seconds.max(1),
+    contention: z.strictObject({ penaltyPerFlow: z.number().nonnegative().max(100) }),
+  }),
+});
+
+const valueAt = (root: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>(
+    (value, key) => (typeof value === "object" && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined),
+    root,
+  );
+
+/** Characters of a value that are shown. */
+const mostShown = 80;
+
+/** What is wrong, in one line: the first field that is not as it should be, and what it holds. */
+const problemOf = (error: z.ZodError, content: unknown): string => {
+  const { path, message } = error.issues[0]!;
+  if (path.length === 0) return message;
+  const value = valueAt(content, path);
+  const shown = value === undefined ? "" : ` is ${typeof value === "string" ? excerpt(value) : JSON.stringify(value).slice(0, mostShown)}`;
+  return `${path.join(".")}${shown}: ${message}`;
+};
+
+/**
+ * Read a hardware file.
+ *
+ * @param name of the file, for errors.
+ * @throws HardwareFileError, in one line.
+ */
+export const parseHardwareFile = (text: string, name: string): HardwareFile => {
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch (error) {
+    throw new HardwareFileError(`${name} is no JSON (${(error as Error).message.replaceAll(/\s+/g, " ")})`);
+  }
+  const parsed = hardwareFileSchema.safeParse(content);
+  if (!parsed.success) throw new HardwareFileError(`${name} is no hardware file of version 1 (${problemOf(parsed.error, content)})`);
+  return parsed.data;
+};
+
+export const formatHardwareFile = (file: HardwareFile): string => `${JSON.stringify(file, undefined, 2)}\n`;

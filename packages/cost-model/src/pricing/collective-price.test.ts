@@ -1,0 +1,50 @@
+import { algorithms, ethernetLinks, type GroupSituation } from "@skein/collectives";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { linkModelOfGroup } from "../group-link-model.ts";
+import { collectiveSeconds } from "../link-model.ts";
+import { collectivePricer } from "./collective-price.ts";
+
+const total = (phases: ReturnType<ReturnType<typeof collectivePricer>>["phases"]): number =>
+  phases.reduce((sum, { startupSeconds, transferSeconds }) => sum + startupSeconds + transferSeconds, 0);
+
+const situations = fc
+  .record({
+    hosts: fc.integer({ min: 1, max: 5 }),
+    each: fc.integer({ min: 1, max: 4 }),
+    order: fc.constantFrom("rank" as const, "any" as const),
+  })
+  .map(
+    ({ hosts, each, order }): GroupSituation => ({
+      worldSize: hosts * each,
+      sharesMemory: false,
+      hosts: Array.from({ length: hosts }, (_, host) => Array.from({ length: each }, (__, i) => host * each + i)),
+      order,
+    }),
+  );
+
+test("phases add up to the whole, and only links that there are carry something", () => {
+  fc.assert(
+    fc.property(
+      situations,
+      fc.constantFrom("all-reduce", "all-gather", "reduce-scatter", "all-to-all"),
+      fc.integer({ min: 1, max: 1e8 }),
+      (group, kind, bytes) => {
+        const { phases, seconds, algorithm } = collectivePricer(group)(kind, bytes);
+        if (group.worldSize === 1) return seconds === 0 && phases.length === 0;
+        expect(total(phases)).toBeCloseTo(seconds, 12);
+        expect(phases.every(({ startupSeconds, transferSeconds }) => startupSeconds >= 0 && transferSeconds >= 0)).toBe(true);
+        if (group.hosts!.length === 1) expect(phases.map(({ stream }) => stream)).toEqual(["intra-node"]);
+        if (group.hosts!.every((host) => host.length === 1)) expect(phases.map(({ stream }) => stream)).toEqual(["inter-node"]);
+        return algorithms.some(({ name }) => name === algorithm);
+      },
+    ),
+  );
+});
+
+test("a price is what the model of the whole group says at powers of two", () => {
+  const group: GroupSituation = { worldSize: 6, sharesMemory: false, link: ethernetLinks, order: "any" };
+  const model = linkModelOfGroup(group);
+  for (const bytes of [2 ** 10, 2 ** 16, 2 ** 24])
+    expect(collectivePricer(group)("all-reduce", bytes).seconds).toBeCloseTo(collectiveSeconds(model, bytes), 10);
+});

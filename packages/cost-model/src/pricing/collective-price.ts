@@ -1,0 +1,55 @@
+import { algorithmSelector, ethernetLinks, type GroupSituation, predictedSeconds } from "@skein/collectives";
+import type { CollectiveKind } from "@skein/tensor-core";
+
+/** A stretch of a collective on one kind of link: `startupSeconds` that do not depend on bytes, and what its bytes take alone on the link. */
+export interface CollectivePhase {
+  readonly stream: "intra-node" | "inter-node";
+  readonly startupSeconds: number;
+  readonly transferSeconds: number;
+}
+
+/** What a collective is expected to take, and by which algorithm. */
+export interface CollectivePrice {
+  readonly algorithm: string;
+  readonly segments: number;
+  readonly seconds: number;
+  /** Within hosts, then between them: those that the algorithm uses. They add up to `seconds`. */
+  readonly phases: readonly CollectivePhase[];
+}
+
+/** Prices a collective of one group. `bytes` are S of docs/algorithms.md: the larger of operand and result. */
+export type CollectivePricer = (kind: CollectiveKind, bytes: number) => CollectivePrice;
+
+/**
+ * Price collectives of a group by the algorithm that the collectives would choose for it, its schedule added up along the busiest path in the α–β–γ
+ * model. Sums, and what of them hides behind messages, go with the bytes of the last phase.
+ *
+ * @throws InvariantError when no algorithm fits.
+ */
+export const collectivePricer = (group: GroupSituation): CollectivePricer => {
+  const { worldSize, hosts, link = ethernetLinks } = group;
+  if (worldSize === 1) return () => ({ algorithm: "none", segments: 1, seconds: 0, phases: [] });
+  const choose = algorithmSelector(group);
+  return (kind, byteLength) => {
+    const { algorithm, segments } = choose(kind, byteLength);
+    const place = { worldSize, byteLength, segments, ...(hosts && { hosts }) };
+    const seconds = predictedSeconds(algorithm, place, link);
+    const { within, across } = algorithm.cost(place).path;
+    const phases: CollectivePhase[] = [
+      {
+        stream: "intra-node" as const,
+        startupSeconds: link.within.secondsPerMessage * within.messages,
+        transferSeconds: link.within.secondsPerByte * within.bytes,
+      },
+      {
+        stream: "inter-node" as const,
+        startupSeconds: link.across.secondsPerMessage * across.messages,
+        transferSeconds: link.across.secondsPerByte * across.bytes,
+      },
+    ].filter(({ startupSeconds, transferSeconds }) => startupSeconds + transferSeconds > 0);
+    const last = phases.pop();
+    if (last === undefined) return { algorithm: algorithm.name, segments, seconds, phases };
+    const before = phases.reduce((sum, phase) => sum + phase.startupSeconds + phase.transferSeconds, last.startupSeconds);
+    return { algorithm: algorithm.name, segments, seconds, phases: [...phases, { ...last, transferSeconds: seconds - before }] };
+  };
+};

@@ -1,0 +1,126 @@
+import {
+  byteLength,
+  type CollectiveKind,
+  type Graph,
+  InvariantError,
+  type Node,
+  nodeArgsOf,
+  planCollective,
+  type SpanArgs,
+  spanNameOf,
+} from "@skein/tensor-core";
+import type { Device } from "../hardware/hardware.ts";
+import { type CollectivePrice, type CollectivePricer } from "./collective-price.ts";
+import { computeTypeOf, type KernelPrice, kernelPricer, nodeWork } from "./kernel-price.ts";
+
+interface StepBase {
+  /** The node's id. */
+  readonly node: number;
+  /** As the span of a run is named. */
+  readonly name: string;
+  readonly scope: string;
+  readonly args: SpanArgs;
+}
+
+/** A kernel that runs. */
+export interface KernelStep extends StepBase {
+  readonly kind: "kernel";
+  readonly operator: string;
+  readonly price: KernelPrice;
+}
+
+/** A collective that is started, and goes on by itself. */
+export interface StartStep extends StepBase {
+  readonly kind: "start";
+  readonly collective: CollectiveKind;
+  readonly axis: string;
+  readonly bytes: number;
+  readonly priority?: number | undefined;
+  readonly price: CollectivePrice;
+}
+
+/** Where the rank waits for a collective. */
+export interface WaitStep extends StepBase {
+  readonly kind: "wait";
+  /** Index of its start in the program. */
+  readonly start: number;
+}
+
+/** What a rank does in a training step, in order, each with its price: the graph as a backend runs it. */
+export type StepProgram = readonly (KernelStep | StartStep | WaitStep)[];
+
+/** A graph as a backend has prepared it: after its passes, with the nodes that cost nothing. */
+export interface PreparedGraph {
+  readonly graph: Graph;
+  /** Nodes whose results lie in place already: `MemoryPlan.settled`. */
+  readonly settled: ReadonlySet<number>;
+}
+
+/** What a step is priced for. */
+export interface StepHardware {
+  readonly device: Device;
+  /** By mesh axis. */
+  readonly collectives: { readonly [axis: string]: CollectivePricer };
+}
+
+const withoutKernel: ReadonlySet<string> = new Set(["input", "axis-index"]);
+
+/** Whether a node of a prepared graph is a kernel that runs. */
+export const isKernel = ({ settled }: PreparedGraph, { id, op, specs }: Node): boolean =>
+  !withoutKernel.has(op) && !op.startsWith("collective") && !settled.has(id) && specs.some((spec) => byteLength(spec) > 0);
+
+/**
+ * Price a prepared graph node by node, in its order. Views that the memory plan has settled are left out, fused nodes count their own bytes once, and
+ * collectives are priced by the schedules that would be chosen.
+ *
+ * @throws InvariantError for an axis without links, or a wait without a start.
+ */
+export const stepProgram = (prepared: PreparedGraph, { device, collectives }: StepHardware): StepProgram => {
+  const { graph } = prepared;
+  const price = kernelPricer(device);
+  const program: (KernelStep | StartStep | WaitStep)[] = [];
+  const starts = new Map<number, number>();
+  for (const node of graph.nodes) {
+    const { id, op, scope } = node;
+    if (op === "collective-start") {
+      const { axis, inputBytes, outputBytes, request } = planCollective(graph, node);
+      const pricer = collectives[axis];
+      if (pricer === undefined) throw new InvariantError(`the graph communicates along axis "${axis}", whose links were not given`);
+      const bytes = Math.max(inputBytes[0]!, outputBytes[0]!);
+      starts.set(id, program.length);
+      program.push({
+        kind: "start",
+        node: id,
+        name: spanNameOf(request.kind, scope),
+        scope,
+        args: { operator: request.kind, ...(scope !== "" && { scope }), bytes: inputBytes[0]!, resultBytes: outputBytes[0]!, axis },
+        collective: request.kind,
+        axis,
+        bytes,
+        priority: request.priority,
+        price: pricer(request.kind, bytes),
+      });
+    } else if (op === "collective-done") {
+      const start = starts.get(node.inputs[0]!.node);
+      if (start === undefined) throw new InvariantError(`node ${id} waits for a collective that no earlier node has started`);
+      const { name, args } = program[start]!;
+      program.push({ kind: "wait", node: id, name, scope, args, start });
+    } else if (isKernel(prepared, node)) {
+      const work = nodeWork(graph, node);
+      program.push({
+        kind: "kernel",
+        node: id,
+        name: spanNameOf(op, scope),
+        scope,
+        args: nodeArgsOf(node),
+        operator: op,
+        price: price(op, work, computeTypeOf(graph, node)),
+      });
+    }
+  }
+  return program;
+};
+
+/** Seconds of the kernels of a program, one after the other; collectives are left out. */
+export const computeSeconds = (program: StepProgram): number =>
+  program.reduce((sum, step) => sum + (step.kind === "kernel" ? step.price.seconds : 0), 0);
