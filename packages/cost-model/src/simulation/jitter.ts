@@ -1,0 +1,76 @@
+import { ArgumentError, foldInKey, randomKey, threefry2x32 } from "@skein/tensor-core";
+
+/** How times scatter; plain data. */
+export interface JitterOptions {
+  /** The same seed gives the same times, in whatever order they are asked for. */
+  readonly seed: number;
+  /** Coefficient of variation of each computation: standard deviation over mean. Default: 0. */
+  readonly computeVariation?: number | undefined;
+  /** The same of each member's part in a collective, which is over when the slowest is. Default: 0. */
+  readonly communicationVariation?: number | undefined;
+  /** Each rank is, with probability `share`, one whose computations all take `factor` times as long. Default: none. */
+  readonly stragglers?: { readonly share: number; readonly factor: number } | undefined;
+}
+
+/** By how much times are multiplied, drawn by rank, step and task alone. */
+export interface Jitter {
+  readonly computeFactor: (rank: number, step: number, task: number) => number;
+  readonly communicationFactor: (rank: number, step: number, task: number) => number;
+  /** The straggler's part of `computeFactor`. */
+  readonly rankFactor: (rank: number) => number;
+  /** Whether ranks of one `rankFactor` have the same factors. */
+  readonly sameOnRanks: boolean;
+}
+
+/** Counters under a step's key, whose first word is the task. */
+const [computeStream, communicationStream] = [2, 3];
+/** Folded into the seed's key in place of a rank. */
+const stragglerKey = 2 ** 32 - 1;
+
+const uniform = (word: number): number => (word + 0.5) / 2 ** 32;
+
+/**
+ * Draw how times scatter. Factors are log-normal with mean 1: exp(σz − σ²/2), σ² = ln(1 + c²) for a coefficient of variation c and z from a standard normal
+ * distribution, since times are never negative and their delays are longer than their gains.
+ *
+ * @throws ArgumentError for a seed, variation, share or factor out of range.
+ * @example
+ * jitterOf({ seed: 1, computeVariation: 0.05, stragglers: { share: 0.01, factor: 2 } }).computeFactor(3, 0, 17);
+ *
+ * Source: Threefry (Salmon et al., SC'11) of tensor-core; Box and Muller 1958.
+ */
+export const jitterOf = ({ seed, computeVariation = 0, communicationVariation = 0, stragglers }: JitterOptions): Jitter => {
+  for (const [name, value] of Object.entries({ computeVariation, communicationVariation }))
+    if (!(value >= 0 && Number.isFinite(value)))
+      throw new ArgumentError(`jitter: ${name} ${value} was given; a coefficient of variation is finite and not negative`);
+  const { share = 0, factor = 1 } = stragglers ?? {};
+  if (!(share >= 0 && share <= 1 && factor > 0 && Number.isFinite(factor)))
+    throw new ArgumentError(`jitter: a share of ${share} of the ranks at ${factor} times the seconds was given; use 0 to 1, and above 0`);
+  const key = randomKey(seed).data;
+  const ofStragglers = foldInKey(key, stragglerKey);
+  const rankFactor = (rank: number): number => (share > 0 && uniform(threefry2x32(ofStragglers, [rank, 0])[0]) < share ? factor : 1);
+
+  // Tasks of a rank are asked for one after the other, so that one key is enough to keep.
+  let kept = { rank: -1, step: -1, key: [0, 0] };
+  const keyOf = (rank: number, step: number): readonly number[] => {
+    if (kept.rank !== rank || kept.step !== step) kept = { rank, step, key: foldInKey(foldInKey(key, rank), step) };
+    return kept.key;
+  };
+  const logNormal = (variation: number, stream: number) => {
+    const variance = Math.log1p(variation ** 2);
+    const deviation = Math.sqrt(variance);
+    return (rank: number, step: number, task: number): number => {
+      if (variation === 0) return 1;
+      const [first, second] = threefry2x32(keyOf(rank, step), [task, stream]);
+      const normal = Math.sqrt(-2 * Math.log(uniform(first))) * Math.cos(2 * Math.PI * uniform(second));
+      return Math.exp(deviation * normal - variance / 2);
+    };
+  };
+  const ofCompute = logNormal(computeVariation, computeStream);
+  return {
+    computeFactor: (rank, step, task) => rankFactor(rank) * ofCompute(rank, step, task),
+    communicationFactor: logNormal(communicationVariation, communicationStream),
+    rankFactor,
+    sameOnRanks: computeVariation === 0 && communicationVariation === 0,
+  };
+};

@@ -1,0 +1,55 @@
+import type { RankSpans, Span } from "@skein/tensor-core";
+import type { Program } from "./task.ts";
+import type { WorldRun } from "./world-run.ts";
+
+const spansOf = (program: Program, rankClass: number, run: WorldRun, steps: number): Span[] => {
+  const { times } = run.ranks[rankClass]!;
+  const flowOf = program.map((task, index) => (task.kind === "collective" ? index : -1)).filter((index) => index !== -1);
+  const flowNumber = new Map(flowOf.map((index, number) => [index, number]));
+  const spans: Span[] = [];
+  for (let step = 0; step < steps; step++)
+    for (const [index, task] of program.entries()) {
+      const place = 2 * (step * program.length + index);
+      const [startSeconds, endSeconds] = [times![place]!, times![place + 1]!];
+      const flow = (of: number, inStep: number): number => inStep * flowOf.length + flowNumber.get(of)!;
+      if (task.kind === "compute") {
+        const { name, args } = task;
+        spans.push({ name, track: "compute", startSeconds, endSeconds, ...(args && { args }) });
+      } else if (task.kind === "collective") {
+        const { name, args } = task;
+        const id = flow(index, step);
+        const said = args && { args };
+        spans.push(
+          { name: `start ${name}`, track: "host", startSeconds, endSeconds, ...said, flow: { id, part: "begin" } },
+          {
+            name,
+            track: "collectives",
+            startSeconds: endSeconds,
+            endSeconds: run.meetingOf(rankClass, step, index).endSeconds!,
+            ...said,
+            flow: { id, part: "through" },
+          },
+        );
+      } else {
+        const ofStep = task.previous === true ? step - 1 : step;
+        const started = program[task.for];
+        if (ofStep < 0 || started?.kind !== "collective") continue;
+        const { name, args } = started;
+        const flowOfIt = { id: flow(task.for, ofStep), part: "end" } as const;
+        spans.push({ name: `wait ${name}`, track: "waiting", startSeconds, endSeconds, ...(args && { args }), flow: flowOfIt });
+      }
+    }
+  return spans;
+};
+
+/** The spans of every rank, from the times of its class and the names of its own program; in the order of the program. Cost: O(tasks of distinct programs). */
+export const spansOfRank = (programs: readonly Program[], classOf: readonly number[], run: WorldRun, steps: number): RankSpans[] => {
+  const known = new Map<Program, Map<number, Span[]>>();
+  return programs.map((program, rank) => {
+    const ofClass = known.get(program) ?? new Map<number, Span[]>();
+    known.set(program, ofClass);
+    const spans = ofClass.get(classOf[rank]!) ?? spansOf(program, classOf[rank]!, run, steps);
+    ofClass.set(classOf[rank]!, spans);
+    return { rank, spans };
+  });
+};

@@ -1,0 +1,491 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { worlds } from "../../test/worlds.ts";
+import type { RankSpans } from "@skein/tensor-core";
+import { simulate, type SimulationOptions } from "./simulate.ts";
+import type { CollectiveTask, Phase, Program, SimulatedWorld, Task } from "./task.ts";
+
+const phase = (transferSeconds: number, startupSeconds = 0, stream: Phase["stream"] = "inter-node"): Phase => ({
+  stream,
+  startupSeconds,
+  transferSeconds,
+});
+const compute = (name: string, seconds: number): Task => ({ kind: "compute", name, seconds });
+const allReduce = (name: string, axis: string, phases: readonly Phase[], more: Partial<CollectiveTask> = {}): CollectiveTask => ({
+  kind: "collective",
+  name,
+  axis,
+  collective: "all-reduce",
+  bytes: 4,
+  phases,
+  ...more,
+});
+const wait = (index: number, previous = false): Task => ({ kind: "wait", for: index, previous });
+
+const options: fc.Arbitrary<SimulationOptions> = fc.record({
+  steps: fc.integer({ min: 1, max: 3 }),
+  concurrent: fc.integer({ min: 1, max: 3 }),
+  contention: fc.record({ penaltyPerFlow: fc.constantFrom(0, 0.049, 1.1, -0.5) }),
+});
+
+test("golden trace: two ranks, of which one is slower, a two-level collective and one that waits for it", () => {
+  const args = { bytes: 4, axis: "data" } as const;
+  const program = (seconds: number): Program => [
+    compute("matmul head", seconds),
+    allReduce("all-reduce head", "data", [phase(1, 1, "intra-node"), phase(4, 2), phase(1, 0, "intra-node")], {
+      startSeconds: 1,
+      args,
+      after: [0],
+    }),
+    compute("matmul body", 2),
+    allReduce("all-reduce body", "data", [phase(2)], { after: [2] }),
+    wait(1),
+    compute("update head", 1),
+    wait(3),
+  ];
+  const result = simulate({ programs: [program(3), program(5)], groups: { data: [[0, 1]] }, hosts: [[0, 1]] });
+  const flow = (id: number, part: "begin" | "through" | "end") => ({ flow: { id, part } });
+  const spansOf = (slower: number) => [
+    { name: "matmul head", track: "compute", startSeconds: 0, endSeconds: 3 + slower },
+    { name: "start all-reduce head", track: "host", startSeconds: 3 + slower, endSeconds: 4 + slower, args, ...flow(0, "begin") },
+    // Begins at 6, when the slower rank has started it: 2 seconds within the host, 6 between hosts, 1 within.
+    { name: "all-reduce head", track: "collectives", startSeconds: 4 + slower, endSeconds: 15, args, ...flow(0, "through") },
+    { name: "matmul body", track: "compute", startSeconds: 4 + slower, endSeconds: 6 + slower },
+    { name: "start all-reduce body", track: "host", startSeconds: 6 + slower, endSeconds: 6 + slower, ...flow(1, "begin") },
+    { name: "all-reduce body", track: "collectives", startSeconds: 6 + slower, endSeconds: 17, ...flow(1, "through") },
+    { name: "wait all-reduce head", track: "waiting", startSeconds: 6 + slower, endSeconds: 15, args, ...flow(0, "end") },
+    { name: "update head", track: "compute", startSeconds: 15, endSeconds: 16 },
+    { name: "wait all-reduce body", track: "waiting", startSeconds: 16, endSeconds: 17, ...flow(1, "end") },
+  ];
+  expect(result).toEqual({
+    ranks: [
+      { rank: 0, spans: spansOf(0) },
+      { rank: 1, spans: spansOf(2) },
+    ],
+    stepSeconds: 17,
+    exposedSeconds: [10, 8],
+    endSeconds: [17],
+    collectives: [
+      {
+        name: "all-reduce head",
+        axis: "data",
+        ranks: [0, 1],
+        numGroups: 1,
+        step: 0,
+        readySeconds: 6,
+        phases: [
+          { stream: "intra-node", beginSeconds: 6, endSeconds: 8 },
+          { stream: "inter-node", beginSeconds: 8, endSeconds: 14 },
+          { stream: "intra-node", beginSeconds: 14, endSeconds: 15 },
+        ],
+        endSeconds: 15,
+      },
+      {
+        name: "all-reduce body",
+        axis: "data",
+        ranks: [0, 1],
+        numGroups: 1,
+        step: 0,
+        readySeconds: 8,
+        phases: [{ stream: "inter-node", beginSeconds: 15, endSeconds: 17 }],
+        endSeconds: 17,
+      },
+    ],
+    symmetry: { classes: 2, ranks: 2 },
+    numEvents: 10, // two starts of all members; begin of the transfer and end of four phases
+  });
+});
+
+describe("laws of the simulator", () => {
+  test("one rank for each class gives the spans of all ranks, bit for bit, up to 64 ranks", () => {
+    const jitter = fc.option(
+      fc.record({
+        seed: fc.nat(1000),
+        computeVariation: fc.constantFrom(0, 0, 0.1),
+        communicationVariation: fc.constantFrom(0, 0, 0.2),
+        stragglers: fc.record({ share: fc.constantFrom(0, 0.3, 1), factor: fc.constantFrom(0.5, 2) }),
+      }),
+      { nil: undefined },
+    );
+    let [fewer, all] = [0, 0];
+    fc.assert(
+      fc.property(worlds({ most: 8, lanes: 2 }), options, jitter, (world, some, scatter) => {
+        const settings = { ...some, ...(scatter && { jitter: scatter }) };
+        const [{ symmetry, ...byClass }, { symmetry: whole, ...byRank }] = [
+          simulate(world, settings),
+          simulate(world, { ...settings, everyRank: true }),
+        ];
+        expect(whole).toEqual({ classes: world.programs.length, ranks: world.programs.length });
+        const { ranks, stepSeconds, exposedSeconds, endSeconds } = byClass;
+        expect({ ranks, stepSeconds, exposedSeconds, endSeconds }).toEqual({
+          ranks: byRank.ranks,
+          stepSeconds: byRank.stepSeconds,
+          exposedSeconds: byRank.exposedSeconds,
+          endSeconds: byRank.endSeconds,
+        });
+        // Each collective stands for its like.
+        const counted = byClass.collectives.reduce((sum, { numGroups }) => sum + numGroups, 0);
+        expect(counted).toBe(byRank.collectives.length);
+        if (symmetry.classes < symmetry.ranks) fewer++;
+        all++;
+      }),
+      { numRuns: 150 },
+    );
+    expect(fewer).toBeGreaterThan(all / 10);
+  });
+
+  const spansOn = ({ spans }: RankSpans, tracks: readonly string[]) => spans.filter(({ track }) => tracks.includes(track));
+
+  test("conserves: a stream does one thing at a time, nothing begins before what it needs, and phases are as long as they take", () => {
+    fc.assert(
+      fc.property(worlds({ lanes: 2 }), options, (world, settings) => {
+        const { concurrent = 1, steps = 1 } = settings;
+        const result = simulate(world, { ...settings, everyRank: true });
+        for (const ofRank of result.ranks) {
+          const program = world.programs[ofRank.rank]!;
+          let clock = 0;
+          for (const { startSeconds, endSeconds } of spansOn(ofRank, ["compute", "host", "waiting"])) {
+            expect(startSeconds).toBe(clock); // the compute stream is never idle but for waits
+            clock = endSeconds;
+          }
+          expect(clock).toBeLessThanOrEqual(result.endSeconds[steps - 1]!);
+          const through = new Map(spansOn(ofRank, ["collectives"]).map((span) => [span.flow!.id, span]));
+          for (const { flow, startSeconds, endSeconds } of spansOn(ofRank, ["waiting"]))
+            expect(endSeconds).toBe(Math.max(startSeconds, through.get(flow!.id)!.endSeconds));
+          // The tasks that a collective needs, in its own step.
+          const starts = program.flatMap((task, index) => (task.kind === "collective" ? [{ task, index }] : []));
+          for (const [number, { task }] of starts.entries())
+            for (const need of task.after ?? []) {
+              const needed = starts.findIndex(({ index }) => index === need);
+              for (let step = 0; step < steps; step++) {
+                const one = result.collectives.find(
+                  (other) => other.name === task.name && other.step === step && other.ranks.includes(ofRank.rank),
+                )!;
+                expect(one.readySeconds).toBeGreaterThanOrEqual(through.get(step * starts.length + needed)!.endSeconds);
+                expect(through.get(step * starts.length + number)!.endSeconds).toBe(one.endSeconds);
+              }
+            }
+          // At most `concurrent` phases of a lane on one stream of a rank.
+          const own = result.collectives.filter(({ ranks }) => ranks.includes(ofRank.rank));
+          for (const stream of ["intra-node", "inter-node"])
+            for (const lane of ["lane 0", "lane 1"]) {
+              const taken = own
+                .filter(({ name }) => name.endsWith(lane))
+                .flatMap(({ phases }) => phases.filter((one) => one.stream === stream && one.endSeconds > one.beginSeconds));
+              for (const { beginSeconds: at } of taken)
+                expect(taken.filter((one) => one.beginSeconds <= at && at < one.endSeconds).length).toBeLessThanOrEqual(concurrent);
+            }
+        }
+        for (const { name, ranks, phases, readySeconds, endSeconds } of result.collectives) {
+          let clock = readySeconds;
+          const task = world.programs[ranks[0]!]!.find((one) => one.kind === "collective" && one.name === name) as CollectiveTask;
+          expect(phases.map(({ stream }) => stream)).toEqual(task.phases.map(({ stream }) => stream));
+          for (const [i, one] of phases.entries()) {
+            expect(one.beginSeconds).toBeGreaterThanOrEqual(clock);
+            clock = one.endSeconds;
+            const { startupSeconds, transferSeconds } = task.phases[i]!;
+            const gains = settings.contention!.penaltyPerFlow < 0 ? 0 : 1 - 1e-9;
+            if (gains > 0)
+              expect(one.endSeconds - one.beginSeconds).toBeGreaterThanOrEqual((startupSeconds + transferSeconds) * gains - 1e-9);
+          }
+          expect(endSeconds).toBeGreaterThanOrEqual(clock);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  /** One figure of one task on one rank, longer by `more`. */
+  const longer = (world: SimulatedWorld, at: number, which: number, more: number): SimulatedWorld => {
+    const rank = at % world.programs.length;
+    const program = world.programs[rank]!;
+    const index = which % Math.max(1, program.length);
+    const task = program[index];
+    const changed = program.map((one): Task => {
+      if (one !== task) return one;
+      if (one.kind === "compute") return { ...one, seconds: one.seconds + more };
+      if (one.kind === "wait") return one;
+      if (which % 2 === 0) return { ...one, startSeconds: (one.startSeconds ?? 0) + more };
+      return { ...one, phases: one.phases.map((old, i) => (i === 0 ? { ...old, transferSeconds: old.transferSeconds + more } : old)) };
+    });
+    return { ...world, programs: world.programs.with(rank, changed) };
+  };
+
+  test("with one at a time and links that nobody shares, nothing that becomes longer makes anything earlier", () => {
+    fc.assert(
+      fc.property(worlds({ apart: true }), fc.nat(20), fc.nat(30), fc.double({ min: 0, max: 5, noNaN: true }), (world, at, which, more) => {
+        const steps = 2;
+        const [before, after] = [simulate(world, { steps }), simulate(longer(world, at, which, more), { steps })];
+        for (let step = 0; step < steps; step++) expect(after.endSeconds[step]).toBeGreaterThanOrEqual(before.endSeconds[step]!);
+      }),
+    );
+  });
+
+  test("where transfers share a link that is no law: one that comes later leaves it to another", () => {
+    const world = (seconds: number): SimulatedWorld => ({
+      programs: [
+        [compute("late", seconds), allReduce("x", "a", [phase(4)])],
+        [allReduce("y", "b", [phase(4)]), wait(0), compute("after", 10)],
+      ],
+      groups: { a: [[0]], b: [[1]] },
+      hosts: [[0, 1]],
+    });
+    expect(simulate(world(0)).stepSeconds).toBe(18);
+    expect(simulate(world(9)).stepSeconds).toBe(14);
+  });
+
+  test("all times twice as long double the step, exactly", () => {
+    fc.assert(
+      fc.property(worlds({ lanes: 2 }), options, (world, settings) => {
+        const twice = (program: Program): Program =>
+          program.map((task): Task => {
+            if (task.kind === "compute") return { ...task, seconds: 2 * task.seconds };
+            if (task.kind === "wait") return task;
+            const phases = task.phases.map(({ stream, startupSeconds, transferSeconds }) =>
+              phase(2 * transferSeconds, 2 * startupSeconds, stream),
+            );
+            return { ...task, phases, startSeconds: 2 * (task.startSeconds ?? 0) };
+          });
+        const [once, doubled] = [world, { ...world, programs: world.programs.map(twice) }].map((one) => simulate(one, settings));
+        expect(doubled!.endSeconds).toEqual(once!.endSeconds.map((seconds) => 2 * seconds));
+        expect(doubled!.exposedSeconds).toEqual(once!.exposedSeconds.map((seconds) => 2 * seconds));
+      }),
+    );
+  });
+
+  test("a single rank that waits for each collective at once takes the sum of its tasks", () => {
+    const seconds = fc.nat(20);
+    fc.assert(
+      fc.property(fc.array(fc.record({ seconds, start: seconds, startup: seconds, transfer: seconds }), { maxLength: 8 }), (rows) => {
+        const program = rows.flatMap((row, i): Task[] => [
+          compute(`${i}`, row.seconds),
+          allReduce(`${i}`, "data", [phase(row.transfer, row.startup)], { startSeconds: row.start }),
+          wait(3 * i + 1),
+        ]);
+        const sum = rows.reduce((total, row) => total + row.seconds + row.start + row.startup + row.transfer, 0);
+        expect(simulate({ programs: [program], groups: { data: [[0]] } }).stepSeconds).toBe(sum);
+      }),
+    );
+  });
+
+  test("k groups that transfer at once over one host take a + k·b·M + (k − 1)·η·M each; without a penalty the link loses nothing", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 8 }),
+        fc.nat(8),
+        fc.integer({ min: 1, max: 50 }),
+        fc.constantFrom(0, 0.25, 1),
+        (k, a, transfer, penalty) => {
+          const groups = Array.from({ length: k }, (_, i) => [i, k + i]);
+          const program: Program = [allReduce("x", "data", [phase(transfer, a)]), wait(0)];
+          const world: SimulatedWorld = {
+            programs: groups.flat().map(() => program),
+            groups: { data: groups },
+            hosts: [groups.map(([i]) => i!), groups.map(([, i]) => i!)],
+          };
+          const together = simulate(world, { contention: { penaltyPerFlow: penalty } });
+          expect(together.stepSeconds).toBe(a + k * transfer + (k - 1) * penalty * transfer);
+          expect(together.symmetry.classes).toBe(1);
+          // On hosts of their own nobody is in the way.
+          expect(simulate({ ...world, hosts: groups }).stepSeconds).toBe(a + transfer);
+          // Different sizes: the busy link ends with the sum of all transfers.
+          const unequal = {
+            ...world,
+            programs: world.programs.map((_, rank): Program => [allReduce("x", "data", [phase(transfer * (1 + (rank % k)))]), wait(0)]),
+          };
+          expect(simulate(unequal).stepSeconds).toBeCloseTo((transfer * k * (k + 1)) / 2, 9);
+        },
+      ),
+    );
+  });
+});
+
+test("a rate changes when another transfer comes or goes, and what was sent stays sent", () => {
+  const other = (seconds: number, transfer: number): Program => [compute("late", seconds), allReduce("y", "b", [phase(transfer)])];
+  const world: SimulatedWorld = {
+    programs: [[allReduce("x", "a", [phase(10)]), wait(0)], other(4, 3)],
+    groups: { a: [[0]], b: [[1]] },
+    hosts: [[0, 1]],
+  };
+  // Alone until 4; 3 of it in 6 seconds beside the other; 3 alone again.
+  const ends = (penaltyPerFlow: number) =>
+    simulate(world, { contention: { penaltyPerFlow } }).collectives.map(({ endSeconds }) => endSeconds);
+  expect(ends(0)).toEqual([13, 10]);
+  expect(ends(1)).toEqual([16, 13]);
+});
+
+test("lanes do not wait for each other, but share the link; in one lane they follow each other", () => {
+  const program = (priority: number): Program => [
+    allReduce("x", "data", [phase(4)]),
+    allReduce("y", "data", [phase(1)], { priority }),
+    wait(0),
+    wait(1),
+  ];
+  const ends = (priority: number, concurrent = 1) =>
+    simulate({ programs: [program(priority), program(priority)], groups: { data: [[0, 1]] } }, { concurrent }).collectives.map(
+      ({ endSeconds }) => endSeconds,
+    );
+  expect(ends(0)).toEqual([4, 5]);
+  expect(ends(3)).toEqual([5, 2]);
+  expect(ends(0, 2)).toEqual([5, 2]);
+});
+
+test("what a step leaves under way is waited for in the next one, and the steady state is found", () => {
+  const program: Program = [wait(2, true), compute("forward", 3), allReduce("x", "data", [phase(5)]), compute("backward", 1)];
+  const world = { programs: [program, program], groups: { data: [[0, 1]] } };
+  const { endSeconds, stepSeconds, exposedSeconds, ranks } = simulate(world, { steps: 4 });
+  expect(endSeconds).toEqual([4, 12, 20, 28]);
+  expect([stepSeconds, ...exposedSeconds]).toEqual([8, 4, 4]);
+  expect(ranks[0]!.spans).toBe(ranks[1]!.spans);
+  expect(simulate(world, { steps: 4, spans: false }).ranks).toEqual([]);
+});
+
+test("a collective after a collective begins when that is done, and holds nobody up", () => {
+  const program: Program = [
+    allReduce("x", "data", [phase(5)]),
+    allReduce("y", "data", [phase(2, 0, "intra-node")], { after: [0], priority: 1 }),
+    compute("meanwhile", 4),
+    wait(1),
+  ];
+  const { ranks, stepSeconds } = simulate({ programs: [program], groups: { data: [[0]] } });
+  expect(stepSeconds).toBe(7);
+  expect(ranks[0]!.spans.find(({ name }) => name === "meanwhile")!.endSeconds).toBe(4);
+  const next: Program = [
+    allReduce("y", "data", [phase(2)], { afterPrevious: [1], priority: 1 }),
+    allReduce("x", "data", [phase(5)]),
+    wait(0),
+  ];
+  expect(simulate({ programs: [next], groups: { data: [[0]] } }, { steps: 2 }).endSeconds).toEqual(
+    // Both at once: y ends at 4, x at 7. Then both of the second step.
+    [4, 11],
+  );
+});
+
+test("like ranks are one class; a straggler, another place or scattering times set them apart", () => {
+  const program: Program = [compute("c", 1), allReduce("x", "data", [phase(1)]), wait(1)];
+  const classesOf = (world: Partial<SimulatedWorld>, settings: SimulationOptions = {}) =>
+    simulate(
+      {
+        programs: Array.from({ length: 8 }, () => program),
+        groups: {
+          data: [
+            [0, 1, 2, 3],
+            [4, 5, 6, 7],
+          ],
+        },
+        ...world,
+      },
+      settings,
+    ).symmetry.classes;
+  expect(classesOf({})).toBe(1);
+  // Equal by content; other names are the same times.
+  expect(
+    classesOf({ programs: Array.from({ length: 8 }, (_, i) => [{ ...program[0]!, name: `${i}` } as Task, ...program.slice(1)]) }),
+  ).toBe(1);
+  // A slower rank, its group and the rest.
+  expect(classesOf({ programs: Array.from({ length: 8 }, (_, i) => (i === 5 ? [compute("c", 2), ...program.slice(1)] : program)) })).toBe(
+    3,
+  );
+  // Hosts of 3, 3 and 2: two groups meet on the second.
+  expect(
+    classesOf({
+      hosts: [
+        [0, 1, 2],
+        [3, 4, 5],
+        [6, 7],
+      ],
+    }),
+  ).toBe(4);
+  expect(
+    classesOf({
+      hosts: [
+        [0, 4],
+        [1, 5],
+        [2, 6],
+        [3, 7],
+      ],
+    }),
+  ).toBe(1);
+  expect(classesOf({ groups: { data: [[0, 1, 2, 3], [4, 5, 6], [7]] } })).toBe(3);
+  expect(classesOf({}, { jitter: { seed: 1, computeVariation: 0.1 } })).toBe(8);
+  expect(classesOf({}, { jitter: { seed: 1, stragglers: { share: 1, factor: 2 } } })).toBe(1);
+});
+
+describe("what cannot be simulated is named", () => {
+  const fine: Program = [compute("c", 1), allReduce("x", "data", [phase(1)]), wait(1)];
+  const simulated =
+    (programs: readonly Program[], more: Partial<SimulatedWorld> = {}, settings: SimulationOptions = {}) =>
+    () =>
+      simulate({ programs, groups: { data: [programs.map((_, rank) => rank)] }, ...more }, settings);
+
+  test.each([
+    ["no ranks", simulated([]), "a world without ranks"],
+    ["seconds", simulated([[compute("c", Number.NaN)]]), 'rank 0, task 0 ("c"): seconds is NaN'],
+    ["phases", simulated([[allReduce("x", "data", [phase(-1)])]]), 'rank 0, task 0 ("x"): transferSeconds is -1'],
+    ["later needs", simulated([[{ ...compute("c", 1), after: [0] } as Task]]), "needs task 0; a task needs earlier ones only"],
+    ["needs of another step", simulated([[{ ...compute("c", 1), afterPrevious: [7] } as Task]]), "needs task 7 of the step before"],
+    ["a wait for no collective", simulated([[compute("c", 1), wait(0)]]), "task 1 waits for task 0, which is no collective"],
+    ["a wait before its start", simulated([[wait(1), allReduce("x", "data", [])]]), "task 0 waits for task 1"],
+    [
+      "a result that nobody waits for",
+      simulated([[fine[0]!, fine[1]!, { ...compute("use", 1), after: [1] } as Task]]),
+      'task 2 ("use") needs collective 1',
+    ],
+    ["a group that is none", simulated([fine], { groups: {} }), 'rank 0 starts "x" along axis "data", of which it is in no group'],
+    ["ranks that are none", simulated([fine], { groups: { data: [[0, 1]] } }), "name rank 1; the world has ranks 0 to 0"],
+    ["ranks that come twice", simulated([fine, fine], { groups: { data: [[0, 1], [1]] } }), "name rank 1 twice"],
+    ["hosts that leave one out", simulated([fine, fine], { hosts: [[0]] }), "hosts leave out rank 1"],
+    [
+      "a start that never comes",
+      simulated([fine, [fine[0]!]]),
+      'rank 1 never starts collective 1 of its group along axis "data", "x" (all-reduce)',
+    ],
+    [
+      "other collectives",
+      simulated([fine, [allReduce("x", "data", [phase(1)], { bytes: 8 }), wait(0)]]),
+      "all-reduce of 4 bytes over [inter-node] with priority 0 on rank 0, but all-reduce of 8 bytes",
+    ],
+    ["steps", simulated([fine], {}, { steps: 0 }), "steps 0 was given"],
+    ["concurrent", simulated([fine], {}, { concurrent: 1.5 }), "concurrent 1.5 was given"],
+    ["penalty", simulated([fine], {}, { contention: { penaltyPerFlow: -2 } }), "penaltyPerFlow of -2"],
+    ["seed", simulated([fine], {}, { jitter: { seed: -1 } }), "seed -1"],
+  ])("%s", (_, run, message) => expect(run).toThrow(message));
+
+  test("a circle of ranks, in one line with ranks and collectives", () => {
+    const groups = { rows: [[0, 1]], columns: [[0, 1]] };
+    const [x, y] = [allReduce("x", "rows", [phase(1)]), allReduce("y", "columns", [phase(1)])];
+    const [first, second]: [Program, Program] = [
+      [x, wait(0), y, wait(2)],
+      [y, wait(0), x, wait(2)],
+    ];
+    const circle = () => simulate({ programs: [first, second], groups });
+    expect(circle).toThrow(
+      /^ranks wait for each other in a circle: "x" \(collective 1 along axis "rows" of ranks 0, 1 in step 0\), which rank 1 has not started since it waits for "y"/,
+    );
+    expect(circle).toThrow(/"y" .*, which rank 0 has not started since it waits for the first of these; all ranks must start/);
+    // Started by all, but in the way of each other on their streams.
+    const crossed = () =>
+      simulate({
+        programs: [
+          [x, y, wait(0), wait(1)],
+          [y, x, wait(0), wait(1)],
+        ],
+        groups,
+      });
+    expect(crossed).toThrow(
+      /"x" \(collective 1 along axis "rows".*before which rank 1 has started "y" .*before which rank 0 has started the first/,
+    );
+    expect(
+      simulate(
+        {
+          programs: [
+            [x, y, wait(0), wait(1)],
+            [y, x, wait(0), wait(1)],
+          ],
+          groups,
+        },
+        { concurrent: 2 },
+      ).stepSeconds,
+    ).toBe(2);
+  });
+});

@@ -1,0 +1,24 @@
+/**
+ * The numbers that times are reckoned in. A simulation over fractions is exact, and can be held against closed forms to the last digit; over plain
+ * numbers it is fast.
+ */
+export interface TimeArithmetic<T> {
+  readonly zero: T;
+  readonly add: (a: T, b: T) => T;
+  readonly subtract: (a: T, b: T) => T;
+  /** By a count or a slowdown. */
+  readonly times: (a: T, factor: number) => T;
+  readonly over: (a: T, divisor: number) => T;
+  /** Below 0 where a comes before b. */
+  readonly compare: (a: T, b: T) => number;
+}
+
+/** Seconds as plain numbers. */
+export const plainSeconds: TimeArithmetic<number> = {
+  zero: 0,
+  add: (a, b) => a + b,
+  subtract: (a, b) => a - b,
+  times: (a, factor) => a * factor,
+  over: (a, divisor) => a / divisor,
+  compare: (a, b) => a - b,
+};

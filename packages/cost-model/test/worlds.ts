@@ -1,0 +1,113 @@
+import { meshPartition } from "@skein/collectives";
+import fc from "fast-check";
+import type { CollectiveTask, Phase, Program, SimulatedWorld, Task } from "../src/simulation/task.ts";
+
+/** A task of all ranks, before it is known which rank it is for. */
+interface Sketch {
+  readonly what: "compute" | "data" | "tensor" | "wait";
+  readonly seconds: number;
+  /** How much longer it takes on ranks of each kind. */
+  readonly extra: number;
+  readonly levels: number;
+  readonly priority: number;
+  readonly pick: number;
+  readonly chained: boolean;
+}
+
+export interface WorldLimits {
+  /** Along both axes. */
+  readonly most?: number;
+  readonly lanes?: number;
+  /** Whole seconds, of which every sum is exact. */
+  readonly whole?: boolean;
+  /** Every rank on a host of its own, and one axis: nobody shares a link. */
+  readonly apart?: boolean;
+}
+
+const phasesOf = (levels: number, seconds: number): Phase[] =>
+  (["intra-node", "inter-node", "intra-node"] as const)
+    .slice(levels === 1 ? 1 : 0, levels === 0 ? 0 : levels === 1 ? 2 : levels)
+    .map((stream, i) => ({ stream, startupSeconds: i % 2 === 0 ? seconds / 4 : 0, transferSeconds: (seconds * (3 - i)) / 2 }));
+
+/** Waits come where they were sketched, for one of those under way; what is left is waited for in the next step, or at the end. */
+const programOf = (sketches: readonly Sketch[], kind: number, waitsInNext: boolean): Program => {
+  const tasks: Task[] = [];
+  const underWay: number[] = [];
+  const leftOver: number[] = [];
+  let last = -1;
+  for (const { what, seconds, extra, levels, priority, pick, chained } of sketches) {
+    if (what === "compute") tasks.push({ kind: "compute", name: `compute ${tasks.length}`, seconds: seconds + kind * extra });
+    else if (what === "wait") {
+      if (underWay.length > 0) tasks.push({ kind: "wait", for: underWay.splice(pick % underWay.length, 1)[0]! });
+    } else {
+      const after = chained && last !== -1 ? [last] : [];
+      last = tasks.length;
+      underWay.push(last);
+      const task: CollectiveTask = {
+        kind: "collective",
+        name: `${what} ${last} lane ${priority}`,
+        axis: what,
+        collective: "all-reduce",
+        bytes: 8 * seconds,
+        phases: phasesOf(levels, seconds),
+        priority,
+        startSeconds: pick % 3 === 0 ? seconds / 8 : 0,
+        after,
+      };
+      tasks.push(task);
+    }
+  }
+  leftOver.push(...underWay);
+  return [...tasks, ...leftOver.map((index): Task => ({ kind: "wait", for: index, previous: waitsInNext }))];
+};
+
+/**
+ * Worlds of ranks in a mesh of two axes, aimed at the clever places: groups of one, zero seconds, programs that differ by host, by row or anyhow, waits long
+ * after the end or in the next step, collectives after collectives, many under way at once, hosts across groups.
+ */
+export const worlds = ({ most = 4, lanes = 1, whole = false, apart = false }: WorldLimits = {}): fc.Arbitrary<SimulatedWorld> => {
+  const seconds = whole ? fc.nat(16).map((count) => 8 * count) : fc.oneof(fc.constant(0), fc.double({ min: 0, max: 10, noNaN: true }));
+  const sketch = fc.record({
+    what: fc.constantFrom("compute", "compute", "data", apart ? "data" : "tensor", "data", "wait") as fc.Arbitrary<Sketch["what"]>,
+    seconds,
+    extra: seconds,
+    levels: fc.nat(3),
+    priority: fc.nat(lanes - 1),
+    pick: fc.nat(5),
+    chained: fc.boolean(),
+  });
+  const size = fc.integer({ min: 1, max: most });
+  const kinds = fc.oneof(
+    fc.constant(() => 0),
+    fc.constant((rank: number) => rank % 2),
+    fc.constant((rank: number) => Number(rank < 2)),
+    fc.array(fc.nat(2), { minLength: most * most, maxLength: most * most }).map((all) => (rank: number) => all[rank]!),
+  );
+  return fc
+    .record({
+      sketches: fc.array(sketch, { maxLength: 14 }),
+      mesh: fc.record({ data: size, tensor: size }),
+      kinds,
+      ranksPerHost: fc.integer({ min: 1, max: 5 }),
+      waitsInNext: fc.boolean(),
+      shared: fc.boolean(),
+    })
+    .map(({ sketches, mesh, kinds: kindOf, ranksPerHost, waitsInNext, shared }) => {
+      const numRanks = mesh.data * mesh.tensor;
+      const made = new Map<number, Program>();
+      const programs = Array.from({ length: numRanks }, (_, rank) => {
+        const kind = kindOf(rank);
+        const program = (shared ? made.get(kind) : undefined) ?? programOf(sketches, kind, waitsInNext);
+        made.set(kind, program);
+        return program;
+      });
+      const perHost = apart ? 1 : ranksPerHost;
+      return {
+        programs,
+        groups: { data: meshPartition(mesh, "data"), tensor: meshPartition(mesh, "tensor") },
+        hosts: Array.from({ length: Math.ceil(numRanks / perHost) }, (_, host) =>
+          Array.from({ length: Math.min(perHost, numRanks - host * perHost) }, (_unused, i) => host * perHost + i),
+        ),
+      };
+    });
+};
