@@ -1,0 +1,77 @@
+import { sweep } from "./elementwise.ts";
+import { operator, type Operator, type PassSetting, work } from "./operator.ts";
+
+/** Heads of one rank. */
+export interface AttentionSizes {
+  readonly heads: number;
+  readonly keyValueHeads: number;
+  readonly headWidth: number;
+}
+
+/** Bytes of an f32, which sums along rows are kept in. */
+const sumBytes = 4;
+
+/**
+ * Lay out softmax(Q·Kᵀ)·V. Plain: three operators, whose scores go through memory and are all computed, the masked ones too; backward twice the flops of
+ * forward. FlashAttention: one operator, which skips what is masked and keeps one sum per row for its scores; its backward makes them once more and takes
+ * 2.5 times the flops of forward.
+ *
+ * Forward: 4 · pairs · heads · headWidth flops, with pairs = length · context, or without the masked ones length · (context − (length − 1) / 2).
+ * Source: Dao et al. 2022, arXiv 2205.14135 (FlashAttention); Dao 2023, arXiv 2307.08691, section 3.1.
+ */
+export const attention = (setting: PassSetting, { heads, keyValueHeads, headWidth }: AttentionSizes): readonly Operator[] => {
+  const { batch, length, context, valueBytes, type, training, flashAttention } = setting;
+  const queryBytes = batch * heads * length * headWidth * valueBytes;
+  const keyBytes = batch * keyValueHeads * context * headWidth * valueBytes;
+
+  if (flashAttention) {
+    const pairs = length * (context - (length - 1) / 2);
+    const flops = 4 * batch * pairs * heads * headWidth;
+    const rowSumBytes = batch * heads * length * sumBytes;
+    return [
+      operator("flash attention", "attention", {
+        type,
+        forward: work(flops, queryBytes + 2 * keyBytes, queryBytes),
+        // Q, K, V, the result, its gradient and the sums in; three gradients out.
+        backward: training ? [work(2.5 * flops, 3 * queryBytes + 2 * keyBytes + rowSumBytes, queryBytes + 2 * keyBytes)] : [],
+        savedBytes: training ? queryBytes + 2 * keyBytes + rowSumBytes : 0,
+        remadeBytes: training ? rowSumBytes : 0,
+        remade: true,
+        outputBytes: queryBytes,
+      }),
+    ];
+  }
+
+  const scores = batch * heads * length * context;
+  const scoreBytes = scores * valueBytes;
+  const flops = 2 * scores * headWidth;
+  const twice = (first: Operator["forward"], second: Operator["forward"]) => (training ? [first, second] : []);
+  return [
+    operator("scores", "matmul", {
+      type,
+      forward: work(flops, queryBytes + keyBytes, scoreBytes),
+      backward: twice(work(flops, scoreBytes + keyBytes, queryBytes), work(flops, scoreBytes + queryBytes, keyBytes)),
+      savedBytes: training ? queryBytes + keyBytes : 0,
+      remade: true,
+      outputBytes: scoreBytes,
+    }),
+    {
+      ...sweep(setting, "mask and softmax", "softmax", {
+        read: scores,
+        written: scores,
+        flops: 6 * scores,
+        backward: { read: 2 * scores, written: scores, flops: 4 * scores },
+      }),
+      remade: true,
+    },
+    operator("values", "matmul", {
+      type,
+      forward: work(flops, scoreBytes + keyBytes, queryBytes),
+      backward: twice(work(flops, queryBytes + keyBytes, scoreBytes), work(flops, scoreBytes + queryBytes, keyBytes)),
+      savedBytes: training ? scoreBytes + keyBytes : 0,
+      remadeBytes: training ? scoreBytes : 0,
+      remade: true,
+      outputBytes: queryBytes,
+    }),
+  ];
+};

@@ -1,0 +1,98 @@
+import { operator, type Operator, type PassSetting, type Projection, quantizedBytes, work } from "./operator.ts";
+
+/** A matrix that a module multiplies its input with. */
+export interface DenseOutput {
+  readonly name: string;
+  readonly columns: number;
+  readonly bias?: boolean;
+  /** A matrix of a layer: it may be quantized, and have an adapter. Absent for the head. */
+  readonly projection?: Projection;
+  /** Weights that are another operator's parameters. */
+  readonly tied?: boolean;
+}
+
+/** What several products read: rows of `inner` values. */
+export interface DenseInput {
+  readonly rows: number;
+  readonly inner: number;
+  readonly outputs: readonly DenseOutput[];
+}
+
+/**
+ * Lay out the products of one input with one or more matrices: forward 2·rows·inner·columns flops; backward as much for the input, and as much for the
+ * weights where they are trained. The input is kept once, where a trained matrix reads it. Quantized weights are made plain by a kernel before each
+ * product of training, and inside the product of inference.
+ */
+export const dense = (setting: PassSetting, { rows, inner, outputs }: DenseInput): readonly Operator[] => {
+  const { valueBytes, type, training, adapters } = setting;
+  const inputBytes = rows * inner * valueBytes;
+  let kept = false;
+  const keepInput = (needed: boolean): number => {
+    const keeps = needed && !kept;
+    kept ||= needed;
+    return keeps ? inputBytes : 0;
+  };
+
+  const product = (columns: number, readWeightBytes: number, trained: boolean) => {
+    const flops = 2 * rows * inner * columns;
+    const outputBytes = rows * columns * valueBytes;
+    const toInput = work(flops, outputBytes + readWeightBytes, inputBytes);
+    const toWeights = work(flops, outputBytes + inputBytes, inner * columns * setting.weightBytes);
+    return {
+      type,
+      forward: work(flops, inputBytes + readWeightBytes, outputBytes),
+      backward: training ? [toInput, ...(trained ? [toWeights] : [])] : [],
+      outputBytes,
+    };
+  };
+
+  const adapter = (name: string, columns: number): Operator[] => {
+    const { kind, rank } = adapters!;
+    const trainsBoth = kind === "lora";
+    const down = product(rank, inner * rank * setting.weightBytes, trainsBoth);
+    const narrowBytes = rows * rank * valueBytes;
+    const wideBytes = rows * columns * valueBytes;
+    const upBytes = rank * columns * setting.weightBytes;
+    const flops = 2 * rows * rank * columns;
+    return [
+      operator(`${name} adapter A`, "matmul", {
+        ...down,
+        [trainsBoth ? "trainable" : "frozen"]: inner * rank,
+        weightBytes: inner * rank * setting.weightBytes,
+        savedBytes: keepInput(trainsBoth && training),
+      }),
+      operator(`${name} adapter B`, "matmul", {
+        type,
+        trainable: rank * columns,
+        weightBytes: upBytes,
+        // It adds to what the frozen matrix has written.
+        forward: work(flops, narrowBytes + upBytes + wideBytes, wideBytes),
+        backward: training ? [work(flops, wideBytes + upBytes, narrowBytes), work(flops, wideBytes + narrowBytes, upBytes)] : [],
+        savedBytes: training ? narrowBytes : 0,
+        outputBytes: wideBytes,
+      }),
+    ];
+  };
+
+  return outputs.flatMap(({ name, columns, bias = false, projection, tied = false }) => {
+    const values = inner * columns;
+    const plainBytes = values * setting.weightBytes;
+    const quantized = projection === undefined ? undefined : setting.quantized;
+    const storedBytes = quantized === undefined ? plainBytes : values * quantizedBytes[quantized];
+    const trained = training && adapters === undefined;
+    const biases = bias ? columns : 0;
+    const parameters = tied ? 0 : values + biases;
+    const unpack = work(values, storedBytes, plainBytes);
+    const unpacks = training && quantized !== undefined;
+    return [
+      ...(unpacks ? [operator(`${name} dequantize`, "dequantize", { forward: unpack, backward: [unpack], outputBytes: plainBytes })] : []),
+      operator(name, "matmul", {
+        ...product(columns, unpacks ? plainBytes : storedBytes, trained),
+        [adapters === undefined ? "trainable" : "frozen"]: parameters,
+        weightBytes: tied ? 0 : storedBytes + biases * setting.weightBytes,
+        savedBytes: keepInput(trained),
+      }),
+      ...(projection !== undefined && adapters?.projections.includes(projection) ? adapter(name, columns) : []),
+    ];
+  });
+};

@@ -1,0 +1,49 @@
+import { operator, type Operator, type PassSetting, work } from "./operator.ts";
+
+/** What an operator that goes once over its values reads and writes, counted in values. */
+export interface Sweep {
+  readonly read: number;
+  readonly written: number;
+  readonly flops: number;
+  /** Of the backward pass. Default: none. */
+  readonly backward?: { readonly read: number; readonly written: number; readonly flops: number };
+  readonly saved?: number;
+  readonly parameters?: number;
+}
+
+/** Lay out an operator that is held up by memory alone: normalisation, activation, addition. */
+export const sweep = (setting: PassSetting, name: string, kind: string, given: Sweep): Operator => {
+  const { valueBytes, weightBytes, training, adapters } = setting;
+  const { read, written, flops, backward, saved = 0, parameters = 0 } = given;
+  return operator(name, kind, {
+    [adapters === undefined ? "trainable" : "frozen"]: parameters,
+    weightBytes: parameters * weightBytes,
+    forward: work(flops, read * valueBytes + parameters * weightBytes, written * valueBytes),
+    backward: training && backward !== undefined ? [work(backward.flops, backward.read * valueBytes, backward.written * valueBytes)] : [],
+    savedBytes: training ? saved * valueBytes : 0,
+    outputBytes: written * valueBytes,
+  });
+};
+
+/** Root mean square or layer normalisation over the width; it keeps its input. */
+export const norm = (setting: PassSetting, name: string, kind: "layer" | "rms", rows: number, width: number): Operator => {
+  const values = rows * width;
+  const [flops, parameters] = kind === "rms" ? [4, width] : [7, 2 * width];
+  return sweep(setting, name, `${kind}-norm`, {
+    read: values,
+    written: values,
+    flops: flops * values,
+    backward: { read: 2 * values, written: values, flops: 2 * flops * values },
+    saved: values,
+    parameters,
+  });
+};
+
+/** The sum of a branch and what went around it; backward, the sum of both gradients. */
+export const residual = (setting: PassSetting, name: string, values: number): Operator =>
+  sweep(setting, name, "add", {
+    read: 2 * values,
+    written: values,
+    flops: values,
+    backward: { read: 2 * values, written: values, flops: values },
+  });
