@@ -1,0 +1,28 @@
+/** One part of a model in a pass with ZeRO-3. */
+export interface GatheredUnit {
+  readonly gatherSeconds: number;
+  readonly computeSeconds: number;
+  /** Of its gradients; 0 in a forward pass. */
+  readonly reduceSeconds: number;
+}
+
+/**
+ * Time a pass whose weights are gathered part by part: a part's all-gather starts when the part before begins to compute, its gradients' reduce-scatter when
+ * it has computed; collectives run one at a time in that order, and the pass ends with the last of them.
+ *
+ * Cost: O(units).
+ */
+export const gatheredPassSeconds = (units: readonly GatheredUnit[]): number => {
+  let network = units[0]?.gatherSeconds ?? 0;
+  let computed = 0;
+  let gathered = network;
+  for (const [index, { computeSeconds, reduceSeconds }] of units.entries()) {
+    const begin = Math.max(computed, gathered);
+    computed = begin + computeSeconds;
+    const next = units[index + 1];
+    if (next !== undefined && next.gatherSeconds > 0) network = Math.max(network, begin) + next.gatherSeconds;
+    gathered = next === undefined ? gathered : next.gatherSeconds > 0 ? network : 0;
+    if (reduceSeconds > 0) network = Math.max(network, computed) + reduceSeconds;
+  }
+  return Math.max(computed, network);
+};

@@ -1,0 +1,72 @@
+import type { Device } from "../hardware/hardware.ts";
+import type { Work } from "../hardware/roofline.ts";
+import { operatorSeconds } from "./operator-seconds.ts";
+import { operatorsOf } from "./modules.ts";
+import type { Operator, Part } from "./operator.ts";
+
+/** A stretch of a step: of training the first four, of inference the last two. */
+export type PassName = "forward" | "recompute" | "backward" | "update" | "prefill" | "decode";
+
+/** What an operator takes in one pass, all its repeats and calls together. */
+export interface OperatorRow extends Work {
+  readonly part: string;
+  readonly repeats: number;
+  readonly module: string;
+  readonly name: string;
+  readonly operator: string;
+  readonly pass: PassName;
+  /** Kernels that are started. */
+  readonly calls: number;
+  readonly seconds: number;
+  readonly boundBy: "flops" | "bytes" | "start";
+}
+
+/** The kernels of an operator in one pass. */
+export type KernelsOf = (operator: Operator) => readonly Work[];
+
+/**
+ * Price a pass by operator.
+ *
+ * @param times how often the pass runs.
+ */
+export const passRows = (
+  device: Device,
+  parts: readonly Part[],
+  pass: PassName,
+  times: number,
+  kernelsOf: KernelsOf,
+): readonly OperatorRow[] =>
+  parts.flatMap((part) =>
+    part.modules.flatMap((module) =>
+      module.operators.flatMap((operator) => {
+        const kernels = kernelsOf(operator);
+        if (kernels.length === 0) return [];
+        const prices = kernels.map((work) => operatorSeconds(device, work, operator.type));
+        const count = part.repeats * times;
+        const total = (values: readonly number[]): number => count * values.reduce((sum, value) => sum + value, 0);
+        const longest = prices.reduce((a, b) => (b.seconds > a.seconds ? b : a));
+        return [
+          {
+            part: part.name,
+            repeats: part.repeats,
+            module: module.name,
+            name: operator.name,
+            operator: operator.operator,
+            pass,
+            calls: count * kernels.length,
+            seconds: total(prices.map(({ seconds }) => seconds)),
+            flops: total(kernels.map(({ flops }) => flops)),
+            bytes: total(kernels.map(({ bytes }) => bytes)),
+            boundBy: longest.boundBy,
+          },
+        ];
+      }),
+    ),
+  );
+
+/** Add up a pass of one repeat of a part. */
+export const partSeconds = (device: Device, part: Part, kernelsOf: KernelsOf): number =>
+  operatorsOf(part).reduce(
+    (sum, operator) => sum + kernelsOf(operator).reduce((inner, work) => inner + operatorSeconds(device, work, operator.type).seconds, 0),
+    0,
+  );

@@ -1,0 +1,49 @@
+import type { GroupSituation } from "@skein/collectives";
+import type { CollectiveKind } from "@skein/tensor-core";
+import { linkModelOfGroup } from "../group-link-model.ts";
+import type { HardwareFile } from "../hardware/hardware.ts";
+import { type CollectiveModel, collectiveSeconds } from "../link-model.ts";
+
+/** What collectives of one mesh axis take, by kind; made once for each kind that is asked for. */
+export interface AxisPrices {
+  readonly ranks: number;
+  readonly modelOf: (kind: CollectiveKind) => CollectiveModel;
+  /** @param bytes of the vector, or of the larger of operand and result. */
+  readonly secondsOf: (kind: CollectiveKind, bytes: number) => number;
+}
+
+const pricesOf = (group: GroupSituation): AxisPrices => {
+  const models = new Map<CollectiveKind, CollectiveModel>();
+  const modelOf = (kind: CollectiveKind): CollectiveModel => {
+    const known = models.get(kind);
+    if (known !== undefined) return known;
+    const model = group.worldSize === 1 ? { startupSeconds: 0, secondsPerByte: 0 } : linkModelOfGroup(group, kind);
+    models.set(kind, model);
+    return model;
+  };
+  return { ranks: group.worldSize, modelOf, secondsOf: (kind, bytes) => (bytes === 0 ? 0 : collectiveSeconds(modelOf(kind), bytes)) };
+};
+
+/**
+ * Price the collectives of a mesh of ranks: neighbours are a tensor-parallel group, ranks with equal places in those a data-parallel one. Data-parallel
+ * groups of one host send at the same time, and share its link.
+ *
+ * @returns of the groups of rank 0, which stand for all.
+ */
+export const axisPrices = (
+  { topology, links }: HardwareFile,
+  tensorParallel: number,
+): { readonly data: AxisPrices; readonly tensor: AxisPrices } => {
+  const { ranks, ranksPerHost } = topology;
+  const groupOf = (worldSize: number, stride: number, groupsPerHost: number): GroupSituation => {
+    const members = Array.from({ length: worldSize }, (_, index) => index);
+    const hosts = [...Map.groupBy(members, (index) => Math.floor((index * stride) / ranksPerHost)).values()];
+    const { within, across, reduceSecondsPerByte } = links;
+    const shared = { ...across, secondsPerByte: across.secondsPerByte * groupsPerHost };
+    return { worldSize, sharesMemory: false, hosts, order: "any", link: { within, across: shared, reduceSecondsPerByte } };
+  };
+  return {
+    data: pricesOf(groupOf(ranks / tensorParallel, tensorParallel, Math.min(tensorParallel, ranksPerHost))),
+    tensor: pricesOf(groupOf(tensorParallel, 1, Math.max(1, Math.floor(Math.min(ranks, ranksPerHost) / tensorParallel)))),
+  };
+};

@@ -1,0 +1,134 @@
+import type { Device, HardwareFile } from "../hardware/hardware.ts";
+import { peakFlops } from "../hardware/roofline.ts";
+import type { ModelShape } from "./model-shape.ts";
+import { partsOf, passWork, sumOver } from "./modules.ts";
+import type { Operator, Part } from "./operator.ts";
+import { operatorSeconds } from "./operator-seconds.ts";
+import { type OperatorRow, partSeconds, passRows } from "./pass-rows.ts";
+import { optimizers, precisions, stateBytes } from "./precision.ts";
+import { axisPrices } from "./rank-groups.ts";
+import { type CollectiveRow, dataCommunication, type PartSeconds, tensorCalls } from "./training-communication.ts";
+import { type TrainingConfiguration, type TrainingPlan, trainingPlan } from "./training-configuration.ts";
+import { trainingMemory, type TrainingMemory, trainingSetting } from "./training-memory.ts";
+
+/** What a training step is expected to take. */
+export interface TrainingEstimate {
+  readonly plan: TrainingPlan;
+  readonly parts: readonly Part[];
+  /** Forward, recomputation, backward and update by operator, all accumulated batches of a step together. */
+  readonly rows: readonly OperatorRow[];
+  readonly collectives: readonly CollectiveRow[];
+  readonly memory: TrainingMemory;
+  /** Computation, exposed communication and moves between device and host add up to it. */
+  readonly stepSeconds: number;
+  readonly computeSeconds: number;
+  readonly exposedSeconds: number;
+  /** Gradients to the host, its update, weights back; 0 without offload. */
+  readonly offloadSeconds: number;
+  /** Tokens, or images, of all ranks. */
+  readonly itemsPerStep: number;
+  readonly itemsPerSecond: number;
+  /** Of a rank, both passes, without recomputation. */
+  readonly flops: number;
+  /** Of a rank, recomputation alone. */
+  readonly recomputedFlops: number;
+  /** flops / (step · peak of the type that products multiply). */
+  readonly modelFlopsUtilization: number;
+}
+
+/** Whether a plan computes an operator's forward pass a second time. */
+const recomputes = (plan: TrainingPlan, part: Part, { remade }: Operator): boolean =>
+  part.recomputable && (plan.recomputation === "full" || (plan.recomputation === "selective" && remade));
+
+/** Parameters that one rank updates, and the bytes that an update of one of them reads and writes. */
+const updateOf = (plan: TrainingPlan, parts: readonly Part[]): { readonly count: number; readonly bytes: number } => {
+  const { gradient, weight, master } = precisions[plan.precision];
+  const trainable = sumOver(parts, (operator) => operator.trainable);
+  return {
+    count: plan.zeroStage >= 1 ? trainable / plan.dataParallel : trainable,
+    bytes: gradient + 2 * stateBytes(plan.precision, plan.optimizer) + (master > 0 ? weight : 2 * weight),
+  };
+};
+
+const updateRow = (device: Device, plan: TrainingPlan, { count, bytes }: ReturnType<typeof updateOf>): OperatorRow => {
+  const work = { flops: count * optimizers[plan.optimizer].flops, bytes: count * bytes };
+  const name = plan.optimizer;
+  const common = { part: "optimizer", repeats: 1, module: "update", name, operator: name, pass: "update", calls: 1 } as const;
+  return { ...common, ...work, ...operatorSeconds(device, work, "f32") };
+};
+
+const offloadSecondsOf = (plan: TrainingPlan, { topology }: HardwareFile, { count, bytes }: ReturnType<typeof updateOf>): number => {
+  if (plan.offload === undefined) return 0;
+  const { linkBytesPerSecond, hostMemoryBytesPerSecond } = plan.offload;
+  const { gradient, weight } = precisions[plan.precision];
+  const onHost = Math.min(topology.ranks, topology.ranksPerHost);
+  return (count * (gradient + weight)) / linkBytesPerSecond + (onHost * count * bytes) / hostMemoryBytesPerSecond;
+};
+
+/**
+ * Estimate a training step of a model on described hardware: its time by operator and collective, and its memory by kind.
+ *
+ *     step = accumulation · (forward + recomputation + backward) + exposed communication + update
+ *
+ * Cost: O(operators + layers), and for each kind of collective the choice of its algorithms.
+ *
+ * @throws ArgumentError for a configuration that cannot be.
+ */
+export const estimateTraining = (shape: ModelShape, configuration: TrainingConfiguration, hardware: HardwareFile): TrainingEstimate => {
+  const { device } = hardware;
+  const plan = trainingPlan(shape, configuration, hardware.topology);
+  const parts = partsOf(shape, trainingSetting(plan));
+  const { data, tensor } = axisPrices(hardware, plan.tensorParallel);
+  const { accumulation } = plan;
+
+  const forward = ({ forward }: Operator) => [forward];
+  const again = (part: Part) => (operator: Operator) => (recomputes(plan, part, operator) ? [operator.forward] : []);
+  const backward = ({ backward }: Operator) => backward;
+  const update = updateOf(plan, parts);
+  const rows = [
+    ...passRows(device, parts, "forward", accumulation, forward),
+    ...parts.flatMap((part) => passRows(device, [part], "recompute", accumulation, again(part))),
+    ...passRows(device, parts, "backward", accumulation, backward),
+    ...(plan.offload === undefined ? [updateRow(device, plan, update)] : []),
+  ];
+
+  const calls = tensorCalls(plan);
+  const shared = plan.tensorParallel > 1;
+  const layerSeconds = (part: Part): number => (shared && part.recomputable ? tensor.secondsOf("all-reduce", part.inputBytes) : 0);
+  const times: readonly PartSeconds[] = parts.map((part) => ({
+    part,
+    forwardSeconds: partSeconds(device, part, forward) + calls.forward * layerSeconds(part),
+    backwardSeconds: partSeconds(device, part, again(part)) + partSeconds(device, part, backward) + calls.backward * layerSeconds(part),
+  }));
+  const tensorRows: readonly CollectiveRow[] = parts
+    .filter((part) => shared && part.recomputable)
+    .map((part) => {
+      const count = accumulation * part.repeats * (calls.forward + calls.backward);
+      const common = { name: "layer values", kind: "all-reduce", axis: "tensor", ranks: plan.tensorParallel, calls: count } as const;
+      return { ...common, bytes: count * part.inputBytes, seconds: count * layerSeconds(part) };
+    });
+  const between = dataCommunication(plan, times, data);
+
+  const computeSeconds = rows.reduce((sum, { seconds }) => sum + seconds, 0);
+  const exposedSeconds = between.exposedSeconds + tensorRows.reduce((sum, { seconds }) => sum + seconds, 0);
+  const offloadSeconds = offloadSecondsOf(plan, hardware, update);
+  const stepSeconds = computeSeconds + exposedSeconds + offloadSeconds;
+  const itemsPerStep = plan.batchPerRank * plan.sequenceLength * accumulation * plan.dataParallel;
+  const flops = accumulation * (passWork(parts, "forward").flops + passWork(parts, "backward").flops);
+  return {
+    plan,
+    parts,
+    rows,
+    collectives: [...tensorRows, ...between.collectives],
+    memory: trainingMemory(shape, plan),
+    stepSeconds,
+    computeSeconds,
+    exposedSeconds,
+    offloadSeconds,
+    itemsPerStep,
+    itemsPerSecond: itemsPerStep / stepSeconds,
+    flops,
+    recomputedFlops: rows.filter(({ pass }) => pass === "recompute").reduce((sum, row) => sum + row.flops, 0),
+    modelFlopsUtilization: flops / (stepSeconds * peakFlops(device, precisions[plan.precision].type)),
+  };
+};
