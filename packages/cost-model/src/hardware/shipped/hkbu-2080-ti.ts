@@ -1,0 +1,69 @@
+import type { LinkTimes } from "@skein/collectives";
+import type { HardwareFile } from "../hardware.ts";
+import { gpuReduceSecondsPerByte } from "./data-sheet-host.ts";
+import { rtx2080TiDevice } from "./rtx-2080-ti.ts";
+
+/** A published fit of a whole all-reduce: a + b · M. */
+interface AllReduceFit {
+  readonly startupSeconds: number;
+  readonly secondsPerByte: number;
+}
+
+/** Of the four GPUs of one host, on any network. */
+const host: AllReduceFit = { startupSeconds: 4.2043e-5, secondsPerByte: 2.0589e-10 };
+
+/** A ring over four: 6 messages of a quarter of the vector. */
+const within: LinkTimes = { secondsPerMessage: host.startupSeconds / 6, secondsPerByte: (host.secondsPerByte * 4) / 6 };
+
+/**
+ * What two hosts add to one, in an all-reduce of two levels: two messages between them, and the whole vector over each one's link.
+ *
+ * @param all the fit of eight GPUs on two hosts.
+ */
+const between = (all: AllReduceFit): LinkTimes => ({
+  secondsPerMessage: (all.startupSeconds - host.startupSeconds) / 2,
+  secondsPerByte: all.secondsPerByte - host.secondsPerByte,
+});
+
+const fits = "constants in github.com/HKBU-HPML/MG-WFBP and github.com/lzhangbv/dear_pytorch: all-reduce of 4 and of 8 GPUs";
+
+const cluster = (name: string, network: string, across: LinkTimes, source: string, penaltyPerFlow: number): HardwareFile => ({
+  format: "skein-hardware",
+  version: 1,
+  name,
+  description: `16 hosts of 4 × RTX 2080 Ti, ${network}; as published`,
+  device: rtx2080TiDevice,
+  topology: { ranks: 64, ranksPerHost: 4 },
+  links: { within, across, reduceSecondsPerByte: gpuReduceSecondsPerByte(rtx2080TiDevice), source, contention: { penaltyPerFlow } },
+});
+
+const tenGigabit = between({ startupSeconds: 5.2303e-4, secondsPerByte: 8.5707e-10 });
+
+/** The online admission of arXiv 2002.10105 has b : η = 0.856 : 0.235. */
+export const hkbu2080Ti10GbE: HardwareFile = cluster("hkbu-2080ti-10gbe", "10 Gbit/s Ethernet", tenGigabit, fits, 0.235 / 0.856);
+
+/** The authors call this network "RDMA"; its figures are those of their 56 Gbit/s InfiniBand. */
+export const hkbu2080Ti100GbIb: HardwareFile = cluster(
+  "hkbu-2080ti-100gbib",
+  "100 Gbit/s InfiniBand",
+  between({ startupSeconds: 9.7537e-5, secondsPerByte: 3.0568e-10 }),
+  `${fits}, there for 56 Gbit/s; contention not measured`,
+  0,
+);
+
+/**
+ * No fit is published. By the throughputs of BERT-Large without overlap (github.com/HKBU-HPML/ddl-benchmarks, 29 May 2020, BSP-A2A, 8 samples a GPU): 52.90
+ * samples/s on one host, 55.80 on two, so that the second one's link adds 0.542 s for 336 million f32 gradients.
+ */
+const hundredGigabitTcp: LinkTimes = {
+  secondsPerMessage: tenGigabit.secondsPerMessage,
+  secondsPerByte: ((8 * 8) / 55.8 - (4 * 8) / 52.9) / (4 * 336e6),
+};
+
+export const hkbu2080Ti100GbE: HardwareFile = cluster(
+  "hkbu-2080ti-100gbe",
+  "100 Gbit/s Ethernet over TCP",
+  hundredGigabitTcp,
+  `within and start of a message: ${fits}, 10 Gbit/s; bytes: BERT-Large on 4 and 8 GPUs, github.com/HKBU-HPML/ddl-benchmarks; contention not measured`,
+  0,
+);

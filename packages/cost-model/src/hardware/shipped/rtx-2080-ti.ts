@@ -1,0 +1,17 @@
+import type { Device, HardwareFile } from "../hardware.ts";
+import { dataSheetGpu, hostOfGpus } from "./data-sheet-host.ts";
+
+/** With the clock of the reference card. It has no bf16. */
+export const rtx2080TiDevice: Device = dataSheetGpu({
+  name: "NVIDIA GeForce RTX 2080 Ti",
+  source: "NVIDIA, Turing GPU Architecture, 2018, table 1; products that add up in f32",
+  flopsPerSecond: { f32: 13.4e12, f16: 53.8e12, i8: 215.2e12, i4: 430.3e12 },
+  memoryBytesPerSecond: 616e9,
+  memoryGibibytes: 11,
+});
+
+export const rtx2080Ti: HardwareFile = hostOfGpus("rtx-2080-ti", "4 × RTX 2080 Ti on PCIe 3.0 ×16, from data sheets", rtx2080TiDevice, 4, {
+  kind: "PCIe",
+  bytesPerSecond: 15.75e9,
+  source: "PCI-SIG: PCIe 3.0 ×16 has 15.75 GB/s one way",
+});

@@ -1,0 +1,17 @@
+import type { HardwareFile } from "../hardware.ts";
+import { dataSheetGpu, hostOfGpus } from "./data-sheet-host.ts";
+
+/** It has no bf16. */
+const device = dataSheetGpu({
+  name: "NVIDIA V100 SXM2 32 GB",
+  source: "NVIDIA, V100 data sheet, 2020",
+  flopsPerSecond: { f32: 15.7e12, f16: 125e12 },
+  memoryBytesPerSecond: 900e9,
+  memoryGibibytes: 32,
+});
+
+export const v100: HardwareFile = hostOfGpus("v100", "8 × V100 32 GB with NVLink, from data sheets", device, 8, {
+  kind: "NVLink",
+  bytesPerSecond: 150e9,
+  source: "NVIDIA, V100 data sheet: NVLink 300 GB/s both ways",
+});
