@@ -1,0 +1,121 @@
+import type { HardwareFile } from "../hardware/hardware.ts";
+import {
+  type InferenceConfiguration,
+  inferenceMemory,
+  type InferenceMemory,
+  inferencePlan,
+  type InferencePlan,
+  inferenceSetting,
+} from "./inference-plan.ts";
+import { largestBatch, type LargestBatch } from "./largest-batch.ts";
+import type { ModelShape } from "./model-shape.ts";
+import { partsOf } from "./modules.ts";
+import type { Part } from "./operator.ts";
+import { type OperatorRow, type PassName, passRows } from "./pass-rows.ts";
+import { axisPrices, type AxisPrices } from "./rank-groups.ts";
+import type { CollectiveRow } from "./training-communication.ts";
+
+/** A pass of inference: the prompt, or one generated token of each sequence. */
+export interface InferencePass {
+  readonly pass: PassName;
+  readonly seconds: number;
+  readonly flops: number;
+  readonly bytes: number;
+  /** Share of the pass in kernels that memory holds up. */
+  readonly memoryBoundShare: number;
+  readonly communicationSeconds: number;
+}
+
+/** What inference is expected to take. */
+export interface InferenceEstimate {
+  readonly plan: InferencePlan;
+  readonly parts: readonly Part[];
+  readonly rows: readonly OperatorRow[];
+  readonly collectives: readonly CollectiveRow[];
+  readonly memory: InferenceMemory;
+  readonly prefill: InferencePass;
+  /** With half of the output generated; absent where nothing is generated. */
+  readonly decode?: InferencePass | undefined;
+  readonly secondsToFirstToken: number;
+  readonly secondsPerOutputToken?: number | undefined;
+  /** Of a whole batch: prompt and output. */
+  readonly secondsPerBatch: number;
+  /** Generated tokens, or images, of all replicas. */
+  readonly itemsPerSecond: number;
+}
+
+const tensorRow = (pass: PassName, parts: readonly Part[], prices: AxisPrices): CollectiveRow | undefined => {
+  const layer = parts.find(({ recomputable }) => recomputable);
+  if (prices.ranks === 1 || layer === undefined) return undefined;
+  const calls = 2 * layer.repeats;
+  const common = { name: `layer values, ${pass}`, kind: "all-reduce", axis: "tensor", ranks: prices.ranks, calls } as const;
+  return { ...common, bytes: calls * layer.inputBytes, seconds: calls * prices.secondsOf("all-reduce", layer.inputBytes) };
+};
+
+const passOf = (pass: PassName, rows: readonly OperatorRow[], communication: CollectiveRow | undefined): InferencePass => {
+  const sum = (figure: (row: OperatorRow) => number): number => rows.reduce((total, row) => total + figure(row), 0);
+  const communicationSeconds = communication?.seconds ?? 0;
+  const seconds = sum((row) => row.seconds) + communicationSeconds;
+  return {
+    pass,
+    seconds,
+    flops: sum(({ flops }) => flops),
+    bytes: sum(({ bytes }) => bytes),
+    memoryBoundShare: sum((row) => (row.boundBy === "bytes" ? row.seconds : 0)) / seconds,
+    communicationSeconds,
+  };
+};
+
+/**
+ * Estimate what a batch of inference takes on described hardware: the prompts in one pass, then a pass for each further token of the output, which looks back
+ * on the cached keys and values. Replicas do not talk to each other.
+ *
+ * Cost: O(operators), and the choice of algorithms for all-reduce.
+ *
+ * @throws ArgumentError for a configuration that cannot be.
+ */
+export const estimateInference = (shape: ModelShape, configuration: InferenceConfiguration, hardware: HardwareFile): InferenceEstimate => {
+  const plan = inferencePlan(shape, configuration, hardware.topology.ranks);
+  const { promptTokens, outputTokens, batch, replicas } = plan;
+  const { tensor } = axisPrices(hardware, plan.tensorParallel);
+  const price = (name: PassName, parts: readonly Part[]) => {
+    const rows = passRows(hardware.device, parts, name, 1, ({ forward }) => [forward]);
+    const communication = tensorRow(name, parts, tensor);
+    return { rows, communication, pass: passOf(name, rows, communication) };
+  };
+  const parts = partsOf(shape, inferenceSetting(plan, promptTokens, promptTokens));
+  const prefill = price("prefill", parts);
+  // The prefill gives the first token; those after it look back on promptTokens + 1 to promptTokens + outputTokens − 1 tokens.
+  const generated = outputTokens - 1;
+  const decode = generated > 0 ? price("decode", partsOf(shape, inferenceSetting(plan, 1, promptTokens + (generated + 1) / 2))) : undefined;
+  const secondsPerBatch = prefill.pass.seconds + generated * (decode?.pass.seconds ?? 0);
+  return {
+    plan,
+    parts,
+    rows: [...prefill.rows, ...(decode?.rows ?? [])],
+    collectives: [prefill, decode].flatMap((of) => of?.communication ?? []),
+    memory: inferenceMemory(shape, plan),
+    prefill: prefill.pass,
+    decode: decode?.pass,
+    secondsToFirstToken: prefill.pass.seconds,
+    secondsPerOutputToken: decode?.pass.seconds,
+    secondsPerBatch,
+    itemsPerSecond: (replicas * batch * Math.max(1, outputTokens)) / secondsPerBatch,
+  };
+};
+
+/**
+ * Find the largest batch of a replica that fits.
+ *
+ * @throws ArgumentError for a configuration that cannot be.
+ */
+export const largestInferenceBatch = (
+  shape: ModelShape,
+  configuration: Omit<InferenceConfiguration, "batch">,
+  { device, topology }: HardwareFile,
+): LargestBatch => {
+  const plan = inferencePlan(shape, { ...configuration, batch: 1 }, topology.ranks);
+  const bytesOf = (batch: number): number =>
+    Object.values(inferenceMemory(shape, { ...plan, batch })).reduce((sum, bytes) => sum + bytes, 0);
+  return largestBatch(bytesOf, device.memoryBytes);
+};
