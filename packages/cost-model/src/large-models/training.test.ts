@@ -81,7 +81,7 @@ describe("time", () => {
           for (const { seconds } of rows) expect(Number.isFinite(seconds) && seconds > 0).toBe(true);
         }
       }),
-      { numRuns: 12 },
+      { numRuns: 6 },
     );
   });
 
@@ -92,7 +92,7 @@ describe("time", () => {
         expect(modelFlopsUtilization).toBeGreaterThan(0);
         expect(modelFlopsUtilization).toBeLessThanOrEqual(hardware.device.assumedEfficiency);
       }),
-      { numRuns: 20 },
+      { numRuns: 8 },
     );
   });
 
@@ -132,7 +132,7 @@ describe("time", () => {
         expect(full.computeSeconds).toBeLessThanOrEqual(plain.computeSeconds + forward);
         expect(deviceBytes(full.memory)).toBeLessThanOrEqual(deviceBytes(plain.memory));
       }),
-      { numRuns: 20 },
+      { numRuns: 12 },
     );
   });
 });

@@ -1,0 +1,119 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { hardwareNamed } from "../hardware/shipped/index.ts";
+import { modelNamed } from "./architectures.ts";
+import { gatheredPassSeconds } from "./gathered-pass.ts";
+import { axisPrices } from "./rank-groups.ts";
+import { estimateTraining } from "./training.ts";
+import type { TrainingConfiguration, ZeroStage } from "./training-configuration.ts";
+
+const unit = (gatherSeconds: number, computeSeconds: number, reduceSeconds = 0) => ({ gatherSeconds, computeSeconds, reduceSeconds });
+
+describe("a pass whose weights are gathered", () => {
+  test("waits for the first part, and then for what takes longer", () => {
+    expect(gatheredPassSeconds([])).toBe(0);
+    expect(gatheredPassSeconds([unit(3, 5, 2)])).toBe(10);
+    // Gathers hide behind computation: 1 + 3 · 10.
+    expect(gatheredPassSeconds([unit(1, 10), unit(1, 10), unit(1, 10)])).toBe(31);
+    // Computation hides behind gathers: the second one begins when the first part computes.
+    expect(gatheredPassSeconds([unit(10, 1), unit(10, 1), unit(10, 1)])).toBe(31);
+    // The network gathers part 2 (1 to 5) and reduces part 1 (11 to 13) behind what is computed; part 2's gradients come last: 1 + 20 + 2.
+    expect(gatheredPassSeconds([unit(1, 10, 2), unit(4, 10, 2)])).toBe(23);
+    // What has no weights waits for nothing.
+    expect(gatheredPassSeconds([unit(0, 1), unit(5, 1), unit(0, 1)])).toBe(7);
+  });
+
+  test("takes no less than computation or communication, and no more than both", () => {
+    const seconds = fc.nat(20);
+    fc.assert(
+      fc.property(fc.array(fc.tuple(seconds, seconds, seconds), { maxLength: 8 }), (tuples) => {
+        const units = tuples.map(([gather, compute, reduce]) => unit(gather, compute, reduce));
+        const [gather, compute, reduce] = [0, 1, 2].map((i) => tuples.reduce((sum, tuple) => sum + tuple[i]!, 0)) as [
+          number,
+          number,
+          number,
+        ];
+        const taken = gatheredPassSeconds(units);
+        expect(taken).toBeGreaterThanOrEqual(Math.max(compute, gather + reduce));
+        expect(taken).toBeLessThanOrEqual(compute + gather + reduce);
+      }),
+    );
+  });
+});
+
+const llama = modelNamed("llama-2-7b");
+const bytes = 2 * 6_738_415_616;
+
+describe("what data ranks say to each other in a step", () => {
+  const rowsOf = (zeroStage: ZeroStage, given: Partial<TrainingConfiguration> = {}) =>
+    estimateTraining(
+      llama,
+      { task: "training", batchPerRank: 1, sequenceLength: 256, accumulation: 3, zeroStage, ...given },
+      hardwareNamed("a800"),
+    ).collectives.map(({ name, kind, calls, bytes }) => ({ name, kind, calls, bytes }));
+
+  test("is what each stage of ZeRO says, for each accumulated batch or once", () => {
+    const parts = 34;
+    expect(rowsOf(0)).toEqual([{ name: "gradients", kind: "all-reduce", calls: parts, bytes }]);
+    const updated = { name: "updated weights", kind: "all-gather", calls: 1, bytes };
+    expect(rowsOf(1)).toEqual([{ name: "gradients", kind: "reduce-scatter", calls: parts, bytes }, updated]);
+    expect(rowsOf(2)).toEqual([{ name: "gradients", kind: "reduce-scatter", calls: 3 * parts, bytes: 3 * bytes }, updated]);
+    expect(rowsOf(3)).toEqual([
+      { name: "weights, forward", kind: "all-gather", calls: 3 * parts, bytes: 3 * bytes },
+      { name: "weights, backward", kind: "all-gather", calls: 3 * parts, bytes: 3 * bytes },
+      { name: "gradients", kind: "reduce-scatter", calls: 3 * parts, bytes: 3 * bytes },
+    ]);
+  });
+
+  test("of adapters is their gradients alone", () => {
+    const adapters = { kind: "lora", rank: 8, projections: ["query", "value"] } as const;
+    expect(rowsOf(0, { adapters })).toEqual([{ name: "gradients", kind: "all-reduce", calls: 32, bytes: 2 * 32 * 4 * 4096 * 8 }]);
+  });
+
+  test("is nothing on one rank, or where all ranks share the model", () => {
+    const one = { ...hardwareNamed("a800"), topology: { ranks: 1, ranksPerHost: 1 } };
+    const configuration = { task: "training", batchPerRank: 1, sequenceLength: 256, zeroStage: 3 } as const;
+    const alone = estimateTraining(llama, configuration, one);
+    expect([alone.collectives, alone.exposedSeconds]).toEqual([[], 0]);
+    expect(rowsOf(3, { tensorParallel: 8 }).map(({ name }) => name)).toEqual(["layer values"]);
+  });
+
+  test("is hidden as far as there is something to compute, and more of it with more data", () => {
+    const exposed = [1, 2, 4, 8, 16].map((batchPerRank) => {
+      const { exposedSeconds, collectives } = estimateTraining(
+        llama,
+        { task: "training", batchPerRank, sequenceLength: 512 },
+        hardwareNamed("rtx-4090"),
+      );
+      return exposedSeconds / collectives[0]!.seconds;
+    });
+    expect(exposed).toEqual(exposed.toSorted((a, b) => b - a));
+    expect(exposed[0]).toBeGreaterThan(0.5);
+    // The embedding's gradient comes last, and nothing hides it.
+    expect(exposed[4]).toBeLessThan(0.1);
+    expect(exposed[4]).toBeGreaterThan(0);
+  });
+});
+
+describe("groups of a mesh", () => {
+  const slow = { secondsPerMessage: 0, secondsPerByte: 1e-9 };
+  const hardware = {
+    ...hardwareNamed("hkbu-2080ti-10gbe"),
+    topology: { ranks: 8, ranksPerHost: 4 },
+    links: { ...hardwareNamed("hkbu-2080ti-10gbe").links, within: { ...slow, secondsPerByte: 0 }, across: slow, reduceSecondsPerByte: 0 },
+  };
+
+  test("of data ranks share a host's link", () => {
+    const size = 1e9;
+    // Two hosts: all of the vector goes over each link, in one group of eight or in four groups that have a quarter each.
+    expect(axisPrices(hardware, 1).data.secondsOf("all-reduce", size)).toBeCloseTo(1, 6);
+    expect(axisPrices(hardware, 4).data.secondsOf("all-reduce", size / 4)).toBeCloseTo(1, 6);
+    expect(axisPrices(hardware, 2).data.secondsOf("all-reduce", size / 2)).toBeCloseTo(1, 6);
+    expect(axisPrices(hardware, 4).data.ranks).toBe(2);
+  });
+
+  test("of tensor ranks lie within a host as far as they can", () => {
+    expect(axisPrices(hardware, 4).tensor.secondsOf("all-reduce", 1e9)).toBe(0);
+    expect(axisPrices(hardware, 8).tensor.secondsOf("all-reduce", 1e9)).toBeCloseTo(1, 6);
+  });
+});
