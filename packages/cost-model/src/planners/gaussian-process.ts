@@ -1,38 +1,11 @@
+import { cholesky, solveLower, type Vector } from "../cholesky.ts";
+
 /** What a Gaussian process says of one point. */
 export interface Prediction {
   readonly mean: number;
   /** Of the function itself, without the noise of a measurement. */
   readonly deviation: number;
 }
-
-type Vector = readonly number[];
-
-/** Lower triangle L with L · Lᵀ = A, by rows; A symmetric and positive definite. */
-const cholesky = (matrix: readonly Vector[]): readonly Vector[] => {
-  const lower: number[][] = [];
-  for (const [i, row] of matrix.entries()) {
-    const own: number[] = [];
-    for (let j = 0; j <= i; j++) {
-      const other = j === i ? own : lower[j]!;
-      let left = row[j]!;
-      for (let k = 0; k < j; k++) left -= own[k]! * other[k]!;
-      own.push(j === i ? Math.sqrt(left) : left / other[j]!);
-    }
-    lower.push(own);
-  }
-  return lower;
-};
-
-/** x with L · x = y. */
-const solveLower = (lower: readonly Vector[], right: Vector): number[] => {
-  const x: number[] = [];
-  for (const [i, row] of lower.entries()) {
-    let left = right[i]!;
-    for (let k = 0; k < i; k++) left -= row[k]! * x[k]!;
-    x.push(left / row[i]!);
-  }
-  return x;
-};
 
 const dot = (a: Vector, b: Vector): number => a.reduce((sum, value, i) => sum + value * b[i]!, 0);
 

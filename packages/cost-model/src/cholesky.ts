@@ -1,0 +1,40 @@
+/** Row of a matrix, or a vector of its own. */
+export type Vector = readonly number[];
+
+/** Lower triangle L with L · Lᵀ = A, by rows; A symmetric. What is not positive definite gives NaN. */
+export const cholesky = (matrix: readonly Vector[]): readonly Vector[] => {
+  const lower: number[][] = [];
+  for (const [i, row] of matrix.entries()) {
+    const own: number[] = [];
+    for (let j = 0; j <= i; j++) {
+      const other = j === i ? own : lower[j]!;
+      let left = row[j]!;
+      for (let k = 0; k < j; k++) left -= own[k]! * other[k]!;
+      own.push(j === i ? Math.sqrt(left) : left / other[j]!);
+    }
+    lower.push(own);
+  }
+  return lower;
+};
+
+/** x with L · x = y. */
+export const solveLower = (lower: readonly Vector[], right: Vector): number[] => {
+  const x: number[] = [];
+  for (const [i, row] of lower.entries()) {
+    let left = right[i]!;
+    for (let k = 0; k < i; k++) left -= row[k]! * x[k]!;
+    x.push(left / row[i]!);
+  }
+  return x;
+};
+
+/** x with Lᵀ · x = y. */
+export const solveTransposed = (lower: readonly Vector[], right: Vector): number[] => {
+  const x: number[] = [];
+  for (let i = lower.length - 1; i >= 0; i--) {
+    let left = right[i]!;
+    for (let k = i + 1; k < lower.length; k++) left -= lower[k]![i]! * x[k]!;
+    x[i] = left / lower[i]![i]!;
+  }
+  return x;
+};
