@@ -24,10 +24,13 @@ type Residuals = (parameters: Vector) => Vector;
 
 const sumOfSquares = (values: Vector): number => values.reduce((sum, value) => sum + value * value, 0);
 
+/** What steps of a parameter are measured by: its size, but not less than a hundredth of where it began, since it may end at 0. */
+const sizesOf = (at: Vector, start: Vector): Vector => at.map((value, k) => Math.max(Math.abs(value), (Math.abs(start[k]!) || 1) / 100));
+
 /** ∂r/∂p by central differences, a row per parameter. */
-const jacobianAt = (residuals: Residuals, at: Vector, relativeStep: number): readonly Vector[] =>
+const jacobianAt = (residuals: Residuals, at: Vector, steps: Vector): readonly Vector[] =>
   at.map((value, k) => {
-    const step = relativeStep * (Math.abs(value) || 1);
+    const step = steps[k]!;
     const above = residuals(at.with(k, value + step));
     const below = residuals(at.with(k, value - step));
     return above.map((one, i) => (one - below[i]!) / (2 * step));
@@ -69,7 +72,7 @@ const standardErrorsOf = (normal: readonly Vector[], scales: Vector, residual: n
  * differences. It finds the nearest minimum; a step to where a residual is no number is not taken. For parameters above 0 take their logarithms: then a
  * standard error is a relative one.
  *
- * Units of parameters do not matter, but for a start of exactly 0, which is moved by `relativeStep` itself.
+ * Units of parameters do not matter, but for a start of exactly 0, which is taken for one of size 1.
  *
  * Cost: (2 · parameters + 1) calls of `residuals` an iteration.
  *
@@ -94,9 +97,10 @@ export const fitLeastSquares = (residuals: Residuals, start: Vector, options: Le
   let sum = sumOfSquares(current);
   if (!Number.isFinite(sum))
     throw new ArgumentError(`at the start [${start.join(", ")}] the sum of squares is ${sum}; start where every residual is a number`);
+  const stepsAt = (at: Vector): Vector => sizesOf(at, start).map((size) => relativeStep * size);
   let [damping, converged] = [1e-3, sum === 0];
   for (let iteration = 0; iteration < mostIterations && !converged; iteration++) {
-    const jacobian = jacobianAt(residuals, parameters, relativeStep);
+    const jacobian = jacobianAt(residuals, parameters, stepsAt(parameters));
     const normal = normalMatrix(jacobian);
     const scales = scalesOf(normal);
     const slope = jacobian.map((row, k) => dot(row, current) / scales[k]!);
@@ -107,13 +111,14 @@ export const fitLeastSquares = (residuals: Residuals, start: Vector, options: Le
       const tried = residuals(next);
       const triedSum = sumOfSquares(tried);
       better = triedSum < sum;
-      const small = move.every((value, k) => Math.abs(value) <= tolerance * Math.abs(parameters[k]!));
+      const sizes = sizesOf(parameters, start);
+      const small = move.every((value, k) => Math.abs(value) <= tolerance * sizes[k]!);
       converged = small || (better && sum - triedSum <= tolerance * sum) || damping > 1e12;
       damping = better ? Math.max(damping / 5, 1e-12) : damping * 4;
       if (better) [parameters, current, sum] = [next, tried, triedSum];
     }
   }
-  const normal = normalMatrix(jacobianAt(residuals, parameters, relativeStep));
+  const normal = normalMatrix(jacobianAt(residuals, parameters, stepsAt(parameters)));
   const residual = numSamples === numParameters ? Number.NaN : Math.sqrt(sum / (numSamples - numParameters));
   return { parameters, standardErrors: standardErrorsOf(normal, scalesOf(normal), residual), residual, converged };
 };
