@@ -51,16 +51,16 @@ export const replay = (backward: LayerTimes, allReduce: LayerTimes): ReplayedLog
   };
 };
 
+export type LogName = "tmpcomm" | "tmp2comm" | "tmp8comm";
+
 /** Times of a log by layer: backward and all-reduce. */
-const logs = {
+const logs: Readonly<Record<LogName, readonly [backward: LayerTimes, allReduce: LayerTimes]>> = {
   tmpcomm: [layerTimes(({ backwardOf }) => backwardOf.unnamed), layerTimes(({ allReduce }) => allReduce.unnamed)],
   tmp2comm: [layerTimes(({ backwardOf }) => backwardOf[2]), layerTimes(({ allReduce }) => allReduce[2])],
   tmp8comm: [layerTimes(({ backwardOf }) => backwardOf[8]), layerTimes(({ allReduce }) => allReduce[8])],
-} as const;
+};
 
-export type LogName = keyof typeof logs;
-
-export const logNames = Object.keys(logs) as readonly LogName[];
+export const logNames: readonly LogName[] = ["tmpcomm", "tmp2comm", "tmp8comm"];
 
 export const replayLog = (name: LogName): ReplayedLog => replay(...logs[name]);
 

@@ -11,11 +11,18 @@ export interface FreeParameter {
   readonly write: (cluster: Cluster, value: number) => Cluster;
 }
 
-const shared = (key: Exclude<keyof Cluster, "networks">, name: string, unit: string): FreeParameter => ({
+const shared = (key: Exclude<keyof Cluster, "networks" | "negotiationSeconds">, name: string, unit: string): FreeParameter => ({
   name,
   unit,
   read: (cluster) => cluster[key],
   write: (cluster, value) => ({ ...cluster, [key]: value }),
+});
+
+const negotiationOf = (of: "images" | "text", name: string): FreeParameter => ({
+  name: `negotiation of a collective, ${name}`,
+  unit: "s",
+  read: ({ negotiationSeconds }) => negotiationSeconds[of],
+  write: (cluster, value) => ({ ...cluster, negotiationSeconds: { ...cluster.negotiationSeconds, [of]: value } }),
 });
 
 const ofNetwork = (network: Network, key: keyof ClusterNetwork, name: string, unit: string): FreeParameter => ({
@@ -35,7 +42,7 @@ export interface Stage {
   readonly parameters: readonly FreeParameter[];
 }
 
-/** What the calibration finds: 9 numbers from all-reduces, 1 of ByteScheduler over them, 4 of parameter servers. */
+/** What the calibration finds: 9 numbers from all-reduces, 2 of ByteScheduler over them, 4 of parameter servers. */
 export const stages: readonly Stage[] = [
   {
     title: "all-reduce",
@@ -53,7 +60,7 @@ export const stages: readonly Stage[] = [
   {
     title: "ByteScheduler over all-reduce",
     methods: ["ByteScheduler-A2A"],
-    parameters: [shared("negotiationSeconds", "negotiation of a collective", "s")],
+    parameters: [negotiationOf("images", "ResNet-50"), negotiationOf("text", "BERT")],
   },
   {
     title: "parameter servers",
@@ -74,7 +81,7 @@ export const nominalCluster: Cluster = {
   nodeRingStepSeconds: 1e-5,
   slowdownWhileComputing: 2,
   backwardShare: 2 / 3,
-  negotiationSeconds: 1e-3,
+  negotiationSeconds: { images: 1e-3, text: 1e-3 },
   serverStartSeconds: 1e-4,
   networks: {
     "10GbE": { ringStepSeconds: 1e-5, ringSecondsPerByte: 8e-10, serverSecondsPerByte: 8e-10 },
@@ -98,6 +105,17 @@ export const relativeErrors = (cluster: Cluster, cells: readonly Cell[]): readon
     predicted.set(keyOf(cell), seconds);
     return seconds / cell.iterationSeconds - 1;
   });
+};
+
+/** A measurement, and what was predicted of it. */
+export interface PredictedCell extends Cell {
+  /** (predicted − measured) / measured, of the time of an iteration. */
+  readonly relativeError: number;
+}
+
+export const predictCells = (cluster: Cluster, cells: readonly Cell[]): readonly PredictedCell[] => {
+  const errors = relativeErrors(cluster, cells);
+  return cells.map((cell, i) => ({ ...cell, relativeError: errors[i]! }));
 };
 
 /** A parameter as found, with its relative standard error; none where these cells do not show it, and it stays as it began. */

@@ -1,4 +1,5 @@
 import type { ContendedSample } from "../../src/calibration/fit-contention.ts";
+import type { LinkModel } from "../../src/index.ts";
 
 /** Milliseconds of 1, 2 … 16 all-reduces of so many bytes at once. */
 interface Row {
@@ -58,3 +59,6 @@ export const worstOfFlows: readonly ContendedSample[] = samplesOf([
     milliseconds: "422.7 1216.7 2087.1 2370.6 4079.1 4665.8 4352.7 4739.9 18187.4 28167.8 36870.1 25288.5 29920.0 25282.8 29379.6 38706.5",
   },
 ]);
+
+/** One job alone, as published: least squares of seconds. */
+export const linkAlone: LinkModel = { startupSeconds: 14.9e-3, secondsPerByte: 9.917e-9 };

@@ -32,8 +32,8 @@ export const singleSeconds = (model: ModelName): number => singleGpu[model].batc
 export const serverNetworkOf = ({ model, method, network }: Run): Network =>
   network === "100GbE" && model !== "BERT-Base" && method !== "ByteScheduler-PS" ? "10GbE" : network;
 
-/** Sizes that ByteScheduler's search is given. */
-const partitionBytes = [mebibytes(2), mebibytes(8)];
+/** What ByteScheduler cuts tensors to, if it does: its default. */
+const partitionBytes = [mebibytes(4)];
 
 /** After the backward pass nothing is computed, so what is left then travels at full speed. */
 const overlapped = (profile: GradientProfile, plan: BucketPlan, during: CollectiveModel, after: CollectiveModel): number => {
@@ -44,15 +44,17 @@ const overlapped = (profile: GradientProfile, plan: BucketPlan, during: Collecti
   }, 0);
 };
 
-/** Rounds in which the share of computing settles; the fourth changes the iteration by less than 1 %. */
-const rounds = 4;
+/** Rounds in which the share of computing settles to 1 %. */
+const rounds = 9;
 
 /** Computing and communicating go on all the time, so PCIe lanes are slowed by the part of an iteration in which GPUs compute. */
 const scheduled = (profile: GradientProfile, alone: number, priceOf: (computing: number) => CollectiveModel): number => {
-  let seconds = alone;
+  let seconds = Number.POSITIVE_INFINITY;
   for (let round = 0; round < rounds; round++) {
     const price = priceOf(alone / seconds);
-    seconds = priorityTimeline(profile, planByteScheduler(profile, price, { partitionBytes }), price).iterationSeconds;
+    const next = priorityTimeline(profile, planByteScheduler(profile, price, { partitionBytes }), price).iterationSeconds;
+    // The longer an iteration is taken to be, the less PCIe is slowed and the shorter it gets: the middle of both does not swing.
+    seconds = round === 0 ? next : (seconds + next) / 2;
   }
   return seconds;
 };
@@ -82,8 +84,11 @@ export const predictIteration = (cluster: Cluster, run: Run): number => {
       return alone + overlapped(profile, onePerTensor(profile), priceOf(1), priceOf(0));
     case "MG-WFBP":
       return alone + overlapped(profile, mergeGreedy(profile, priceOf(1)), priceOf(1), priceOf(0));
-    case "ByteScheduler-A2A":
-      return scheduled(profile, alone, (computing) => negotiatedModel(cluster, placeOf(computing)));
+    case "ByteScheduler-A2A": {
+      const { images, text } = cluster.negotiationSeconds;
+      const negotiation = model === "ResNet-50" ? images : text;
+      return scheduled(profile, alone, (computing) => negotiatedModel(cluster, placeOf(computing), negotiation));
+    }
     case "ByteScheduler-PS":
       return scheduled(profile, alone, priceOf);
   }

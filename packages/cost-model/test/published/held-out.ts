@@ -1,0 +1,59 @@
+import { calibrateCluster, predictCells, type PredictedCell } from "./calibrate-cluster.ts";
+import type { Cluster } from "./cluster.ts";
+import { gpusPerNode } from "./cluster.ts";
+import { type Cell, cells, type Method, modelNames, networks, worldSizes } from "./seven-methods.ts";
+
+/** Rows for which 15 % is asked. */
+export const allReduceMethods: readonly Method[] = ["BSP-A2A", "WFBP-A2A", "MG-WFBP"];
+
+/** Cells that a calibration does not see. */
+export interface Fold {
+  readonly title: string;
+  readonly holds: (cell: Cell) => boolean;
+}
+
+const columns: readonly Fold[] = networks.flatMap((network) =>
+  worldSizes
+    .filter((worldSize) => worldSize > gpusPerNode)
+    .map((size) => ({
+      title: `${size} GPUs over ${network}`,
+      holds: (cell: Cell) => cell.network === network && cell.worldSize === size,
+    })),
+);
+
+/**
+ * Ways to hold out: a column; all of one node, whose three columns measure the same thing; a model; the BERTs of a network, of which only ResNet-50 shows what it
+ * is; and all of 16 GPUs, which is as far ahead of 8 as 32 is of 16.
+ */
+export const folds: readonly Fold[] = [
+  ...columns,
+  { title: "4 GPUs", holds: ({ worldSize }) => worldSize === gpusPerNode },
+  ...modelNames.map((model) => ({ title: model, holds: (cell: Cell) => cell.model === model })),
+  ...networks.map((network) => ({
+    title: `both BERTs over ${network}`,
+    holds: ({ model, network: own, worldSize }: Cell) => own === network && worldSize > gpusPerNode && model !== "ResNet-50",
+  })),
+  { title: "16 GPUs", holds: ({ worldSize }) => worldSize === 16 },
+];
+
+/** Absolute relative errors of some cells. */
+export interface ErrorSummary {
+  readonly count: number;
+  readonly median: number;
+  readonly worst: PredictedCell;
+}
+
+export const summarizeErrors = (predicted: readonly PredictedCell[]): ErrorSummary => {
+  const sorted = predicted.toSorted((a, b) => Math.abs(a.relativeError) - Math.abs(b.relativeError));
+  return { count: sorted.length, median: Math.abs(sorted[Math.floor(sorted.length / 2)]!.relativeError), worst: sorted.at(-1)! };
+};
+
+/** Cells of a fold in some rows, predicted by a calibration without them. */
+export const predictFold = ({ holds }: Fold, start: Cluster, methods: readonly Method[] = allReduceMethods): readonly PredictedCell[] => {
+  const rows = cells.filter(({ method }) => methods.includes(method));
+  const { cluster } = calibrateCluster(
+    rows.filter((cell) => !holds(cell)),
+    start,
+  );
+  return predictCells(cluster, rows.filter(holds));
+};

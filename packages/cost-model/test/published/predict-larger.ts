@@ -1,0 +1,20 @@
+import type { PredictedCell } from "./calibrate-cluster.ts";
+import type { Cluster } from "./cluster.ts";
+import { predictIteration, type Run } from "./predict-iteration.ts";
+import { singleGpu } from "./seven-methods.ts";
+
+/** A prediction of a cluster that is twice as large as one that was measured. */
+export interface LargerPrediction extends Run {
+  /** By the model alone. */
+  readonly modelSamplesPerSecond: number;
+  /** With the ratio of measured to predicted of the same run at half the size: what a run has that the model lacks stays with it. */
+  readonly samplesPerSecond: number;
+}
+
+/** Predict runs of twice as many GPUs as those that were measured and predicted. */
+export const predictLarger = (cluster: Cluster, before: readonly PredictedCell[]): readonly LargerPrediction[] =>
+  before.map(({ model, method, network, worldSize, relativeError }) => {
+    const run = { model, method, network, worldSize: 2 * worldSize };
+    const modelSamplesPerSecond = (run.worldSize * singleGpu[model].batch) / predictIteration(cluster, run);
+    return { ...run, modelSamplesPerSecond, samplesPerSecond: modelSamplesPerSecond * (1 + relativeError) };
+  });
