@@ -8,3 +8,4 @@ export type {
   ProfileReport,
   Times,
 } from "./profile-report.ts";
+export { reportPage } from "./report-page.ts";

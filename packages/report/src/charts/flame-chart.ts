@@ -1,0 +1,45 @@
+import { escapeText } from "../html.ts";
+import { secondsText, shareText } from "../quantities.ts";
+import type { Kind } from "../tokens.ts";
+import { chart, percent } from "./svg.ts";
+
+/** A part of a model, or an operator in it, and what it takes with all that is in it. */
+export interface FlameNode {
+  readonly name: string;
+  readonly kind: Kind;
+  readonly seconds: number;
+  readonly children: readonly FlameNode[];
+}
+
+const rowHeight = 21;
+/** Below this part of the width no name is drawn before one zooms in. */
+const leastLabelled = 0.03;
+
+const depthOf = ({ children }: FlameNode): number => 1 + children.reduce((most, child) => Math.max(most, depthOf(child)), 0);
+
+/**
+ * Draw times inside times: the whole on top, its parts below it, each as wide as its seconds, the largest first.
+ *
+ * Static; `zoomFlame` makes its cells open on a click. What takes no time has no cell.
+ */
+export const flameChart = (root: FlameNode, { label }: { readonly label: string }): string => {
+  if (!(root.seconds > 0 && root.seconds < Infinity)) return chart("flame", label, 60, []);
+  const cells: string[] = [];
+  const draw = ({ name, kind, seconds, children }: FlameNode, begin: number, depth: number): void => {
+    const width = seconds / root.seconds;
+    const words = `${name}: ${secondsText(seconds)}, ${shareText(width)}`;
+    cells.push(
+      `<svg class="cell k-${kind}${width < leastLabelled ? " narrow" : ""}" x="${percent(begin / root.seconds)}" y="${depth * rowHeight}" width="${percent(width)}" height="20"><title>${escapeText(
+        words,
+      )}</title><rect width="100%" height="20"/><text x="4" y="14">${escapeText(name)}</text></svg>`,
+    );
+    let childBegin = begin;
+    for (const child of children.toSorted((a, b) => b.seconds - a.seconds)) {
+      if (!(child.seconds > 0)) continue;
+      draw(child, childBegin, depth + 1);
+      childBegin += child.seconds;
+    }
+  };
+  draw(root, 0, 0);
+  return chart("flame", label, depthOf(root) * rowHeight, cells);
+};

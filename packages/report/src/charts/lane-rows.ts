@@ -1,0 +1,26 @@
+/** From when until when. */
+export interface Interval {
+  readonly startSeconds: number;
+  readonly endSeconds: number;
+}
+
+/**
+ * Share intervals out to the fewest rows on which none lies over another, in the order of their begins.
+ *
+ * @returns the row of each interval, in the order of the input.
+ *
+ * Cost: O(n log n + n · rows).
+ */
+export const rowsOfIntervals = (intervals: readonly Interval[]): { readonly rows: readonly number[]; readonly count: number } => {
+  const ends: number[] = [];
+  const rows = intervals.map(() => 0);
+  const order = intervals.map((_, index) => index).sort((a, b) => intervals[a]!.startSeconds - intervals[b]!.startSeconds);
+  for (const index of order) {
+    const { startSeconds, endSeconds } = intervals[index]!;
+    const free = ends.findIndex((end) => end <= startSeconds);
+    const row = free === -1 ? ends.length : free;
+    ends[row] = Math.max(endSeconds, startSeconds);
+    rows[index] = row;
+  }
+  return { rows, count: ends.length };
+};

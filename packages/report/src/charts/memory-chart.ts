@@ -1,0 +1,80 @@
+import { escapeText } from "../html.ts";
+import { byteUnits, bytesText } from "../quantities.ts";
+import { chart, percent, pixel } from "./svg.ts";
+import { linearTicks, tickTexts } from "./ticks.ts";
+
+/** A value that lies in memory from one position until another, both included. */
+export interface Lifetime {
+  readonly name: string;
+  readonly bytes: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Bytes at each position of a step, beside what lies there all the time, and values whose lifetimes are drawn below. */
+export interface MemoryRows {
+  readonly residentBytes: number;
+  readonly liveBytes: readonly number[];
+  readonly lifetimes: readonly Lifetime[];
+}
+
+const heights = { area: 200, gap: 26, lifetime: 17 };
+/** An area is drawn with at most as many corners as a wide window has pixels. */
+const mostPositions = 2000;
+
+/** Where most is live; the first of several. −1 where there is no position. */
+export const peakPosition = (liveBytes: readonly number[]): number =>
+  liveBytes.reduce((best, bytes, at) => (bytes > (liveBytes[best] ?? -1) ? at : best), -1);
+
+/** Fewer positions, each with the most of those that it stands for: a peak is never lost. */
+const thinned = (values: readonly number[]): readonly number[] => {
+  if (values.length <= mostPositions) return values;
+  return Array.from({ length: mostPositions }, (_, i) =>
+    values
+      .slice(Math.floor((i * values.length) / mostPositions), Math.floor(((i + 1) * values.length) / mostPositions))
+      .reduce((most, value) => Math.max(most, value), 0),
+  );
+};
+
+/** Draw memory over a step: an area of live bytes on what lies there all the time, the peak marked, and below it from where to where values live. */
+export const memoryChart = ({ residentBytes, liveBytes, lifetimes }: MemoryRows, { label }: { readonly label: string }): string => {
+  const peak = peakPosition(liveBytes);
+  const most = residentBytes + (liveBytes[peak] ?? 0);
+  if (!(most > 0 && most < Infinity)) return chart("memory", label, 60, []);
+  const positions = Math.max(1, liveBytes.length);
+  const y = (bytes: number): number => pixel(heights.area * (1 - bytes / (1.08 * most)));
+  const scaled = (bytes: number): number => Math.round(1000 * (1 - bytes / (1.08 * most)));
+  const steps = thinned(liveBytes);
+  const outline = steps.map((bytes, at) => `V${scaled(residentBytes + bytes)}H${at + 1}`).join("");
+  // Ticks at round binary sizes: in whole units of the largest that the peak is at least one of.
+  const unit = 1024 ** Math.floor(Math.log2(most) / 10);
+  const sizes = linearTicks(0, (1.08 * most) / unit, 4).map((tick) => tick * unit);
+  const texts = tickTexts(sizes, byteUnits);
+  const grid = sizes.map(
+    (size, index) =>
+      `<line x1="0" x2="100%" y1="${y(size)}" y2="${y(size)}"/><text x="-6" y="${y(size) + 4}" text-anchor="end">${texts[index]!}</text>`,
+  );
+  const area = `<svg class="area" width="100%" height="${heights.area}" viewBox="0 0 ${steps.length} 1000" preserveAspectRatio="none"><path class="live" d="M0 ${scaled(residentBytes)}${outline}V${scaled(residentBytes)}Z"/><path class="resident" d="M0 ${scaled(residentBytes)}H${steps.length}V1000H0Z"/></svg>`;
+  const peakX = percent((peak + 0.5) / positions);
+  const beyondMiddle = peak > positions / 2;
+  const mark =
+    peak < 0
+      ? ""
+      : `<g class="peak"><line x1="${peakX}" x2="${peakX}" y1="${y(most)}" y2="100%"/><text x="${peakX}" dx="${beyondMiddle ? -6 : 6}" y="${y(most) - 5}" text-anchor="${beyondMiddle ? "end" : "start"}">${bytesText(most)} at node ${peak}</text></g>`;
+  const bars = lifetimes.map(({ name, bytes, from, to }, index) => {
+    const width = (to - from + 1) / positions;
+    const words = `${name}: ${bytesText(bytes)}, nodes ${from} to ${to}`;
+    return `<svg class="cell k-other" x="${percent(from / positions)}" y="${heights.area + heights.gap + index * heights.lifetime}" width="${percent(width)}" height="${heights.lifetime - 2}"><title>${escapeText(
+      words,
+    )}</title><rect width="100%" height="100%"/><text x="4" y="12">${escapeText(name)}, ${bytesText(bytes)}</text></svg>`;
+  });
+  const nodes = linearTicks(0, positions, 6).map(
+    (tick) => `<text x="${percent(tick / positions)}" y="${heights.area + 15}" text-anchor="middle">${tick}</text>`,
+  );
+  return chart("memory", label, heights.area + heights.gap + lifetimes.length * heights.lifetime, [
+    `<g class="ticks">${grid.join("")}${nodes.join("")}</g>`,
+    ...(steps.length === 0 ? [] : [area]),
+    ...bars,
+    mark,
+  ]);
+};

@@ -1,0 +1,16 @@
+import { escapeText } from "../html.ts";
+
+/** A part of the width, 0 to 1, as SVG takes it: "12.34%". So charts fit every window without a script. */
+export const percent = (part: number): string => `${Number((100 * (Number.isFinite(part) ? part : 0)).toFixed(4))}%`;
+
+/** A tenth of a pixel is exact enough, and keeps pages small. */
+export const pixel = (value: number): number => Math.round(10 * value) / 10;
+
+/** What an empty chart shows. */
+const nothing = (words: string): string => `<text x="50%" y="50%" text-anchor="middle" class="quiet">${escapeText(words)}</text>`;
+
+/** The frame of a chart: as wide as its place, of a height in pixels. Labels of axes lie outside of it (`styles.ts` leaves them the room). */
+export const chart = (name: string, label: string, height: number, parts: readonly string[], attributes = ""): string =>
+  `<svg class="chart ${name}" width="100%" height="${height}" role="img" aria-label="${escapeText(label)}"${attributes}>${
+    parts.length === 0 ? nothing("nothing to show") : parts.join("")
+  }</svg>`;

@@ -1,0 +1,39 @@
+import type { Units } from "../quantities.ts";
+
+/**
+ * Round numbers between two, both included: about `count` of them, at a distance of 1, 2 or 5 times a power of ten. None for an empty range.
+ *
+ * Self-contained: the page carries its source.
+ */
+export const linearTicks = (from: number, to: number, count: number): number[] => {
+  const rough = (to - from) / count;
+  if (!Number.isFinite(rough) || rough <= 0) return [];
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const ratio = rough / power;
+  const step = power * (ratio > 5 ? 10 : ratio > 2 ? 5 : ratio > 1 ? 2 : 1);
+  const first = Math.ceil(from / step - 1e-9);
+  const last = Math.floor(to / step + 1e-9);
+  // Rounded, so that three steps of 0.1 are 0.3.
+  return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+};
+
+/** Powers of ten between two positive numbers, both included; every second, third, … so that there are at most `most`. */
+export const logTicks = (from: number, to: number, most: number): number[] => {
+  if (!(from > 0 && to >= from && Number.isFinite(to))) return [];
+  const [first, last] = [Math.ceil(Math.log10(from) - 1e-9), Math.floor(Math.log10(to) + 1e-9)];
+  const every = Math.max(1, Math.ceil((last - first + 1) / most));
+  return Array.from({ length: Math.max(0, Math.floor((last - first) / every) + 1) }, (_, i) => 10 ** (first + i * every));
+};
+
+/**
+ * Write ticks with one unit, that of the largest, and with as many decimals as their distance asks for: 0 ms, 0.5 ms, 1.0 ms.
+ *
+ * Self-contained: the page carries its source.
+ */
+export const tickTexts = (ticks: readonly number[], units: Units): string[] => {
+  const largest = ticks.reduce((most, tick) => Math.max(most, Math.abs(tick)), 0);
+  const distance = ticks.length > 1 ? Math.abs(ticks[1]! - ticks[0]!) : largest;
+  const [size, name] = units.findLast(([one]) => one <= largest * (1 + 1e-9)) ?? units[0]!;
+  const decimals = distance > 0 ? Math.min(12, Math.max(0, Math.ceil(-Math.log10(distance / size) - 1e-9))) : 0;
+  return ticks.map((tick) => `${(tick / size).toFixed(decimals)} ${name}`.trim());
+};

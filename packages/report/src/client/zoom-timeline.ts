@@ -1,0 +1,202 @@
+/**
+ * Make timelines zoom and pan, by the pointer, the wheel, buttons (`data-zoom`) and keys, and tell what lies under the pointer or is chosen.
+ *
+ * Keys: ← and → go from span to span, ↑ and ↓ from lane to lane, Enter fills the window with the span; + and − zoom, Shift with ← or → pans, 0 shows all.
+ * The wheel zooms while the timeline has the focus or with Ctrl; otherwise it scrolls the page, as anywhere.
+ *
+ * Runs in the page, which carries its source: what it uses from outside is handed to it.
+ */
+export const zoomTimeline = (
+  page: Document,
+  secondsText: (seconds: number) => string,
+  ticksOf: (from: number, to: number, count: number) => { readonly at: number; readonly text: string }[],
+): void => {
+  for (const figure of page.querySelectorAll<HTMLElement>("[data-timeline]")) {
+    const svg = figure.querySelector<SVGSVGElement>("svg.timeline[data-units]");
+    if (svg === null) continue;
+    const { units: unitsText, start: startText, end: endText, labels: labelsText } = svg.dataset;
+    const units = Number(unitsText);
+    const [start, end] = [Number(startText), Number(endText)];
+    const labels = (labelsText ?? "").split("\n");
+    const least = units / 20_000; // narrower, browsers' coordinates become coarse
+    const told = figure.querySelector("output");
+    const ticks = svg.querySelector(".ticks")!;
+    const create = (name: string, attributes: Readonly<Record<string, string | number>>): SVGElement => {
+      const element = page.createElementNS("http://www.w3.org/2000/svg", name);
+      for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+      return element;
+    };
+    const lanes = [...svg.querySelectorAll<SVGSVGElement>("svg.lane")].map((element) => {
+      const spans = [...element.querySelectorAll("path")].flatMap((path) => {
+        const own = (path.dataset["l"] ?? "").split(" ").map(Number);
+        return [...(path.getAttribute("d") ?? "").matchAll(/M(\d+) (\d+)h(\d+)/g)].map(([, x, y, width], index) => ({
+          x: Number(x),
+          y: Number(y),
+          width: Number(width),
+          label: labels[own[index]!] ?? "",
+        }));
+      });
+      return {
+        element,
+        name: element.dataset["name"] ?? "",
+        y: Number(element.getAttribute("y")),
+        height: Number(element.getAttribute("height")),
+        rows: element.viewBox.baseVal.height,
+        spans: spans.sort((a, b) => a.x - b.x),
+      };
+    });
+    type Lane = (typeof lanes)[number];
+    type Shown = Lane["spans"][number];
+    const view = { x: 0, width: units };
+    const seconds = (x: number): number => start + (x / units) * (end - start);
+    const words = ({ name }: Lane, span: Shown): string =>
+      `${name}: ${span.label}; ${secondsText((span.width / units) * (end - start))} from ${secondsText(seconds(span.x))}`;
+
+    const draw = (): void => {
+      view.width = Math.min(units, Math.max(least, view.width));
+      view.x = Math.min(units - view.width, Math.max(0, view.x));
+      for (const { element, rows } of lanes) element.setAttribute("viewBox", `${view.x} 0 ${view.width} ${rows}`);
+      const [from, to] = [seconds(view.x), seconds(view.x + view.width)];
+      ticks.replaceChildren(
+        ...ticksOf(from, to, svg.clientWidth < 500 ? 3 : 7).flatMap(({ at, text }) => {
+          const x = `${(100 * (at - from)) / (to - from)}%`;
+          const name = create("text", { x, y: 12, "text-anchor": "middle" });
+          name.textContent = text;
+          return [create("line", { x1: x, x2: x, y1: 16, y2: "100%" }), name];
+        }),
+      );
+      figure.dataset["zoom"] = String(Math.round((10 * units) / view.width) / 10);
+    };
+    const zoom = (factor: number, at = 0.5): void => {
+      const middle = view.x + at * view.width;
+      view.width = Math.min(units, Math.max(least, view.width / factor));
+      view.x = middle - at * view.width;
+      draw();
+    };
+    const pan = (part: number): void => {
+      view.x += part * view.width;
+      draw();
+    };
+    const showAll = (): void => {
+      Object.assign(view, { x: 0, width: units });
+      draw();
+    };
+
+    let chosen: { readonly lane: Lane; readonly span: Shown } | undefined;
+    const frame = create("rect", { class: "chosen", "vector-effect": "non-scaling-stroke" });
+    const choose = (lane: Lane | undefined, span: Shown | undefined): void => {
+      if (lane === undefined || span === undefined) return;
+      chosen = { lane, span };
+      for (const [key, value] of Object.entries({ x: span.x, y: span.y - 4.3, width: span.width, height: 8.6 }))
+        frame.setAttribute(key, String(value));
+      lane.element.append(frame);
+      if (span.x < view.x || span.x + span.width > view.x + view.width) {
+        view.x = span.x + span.width / 2 - view.width / 2;
+        draw();
+      }
+      if (told !== null) told.textContent = words(lane, span);
+    };
+    const nearest = ({ spans }: Lane, x: number): Shown | undefined => {
+      const away = (span: Shown): number => Math.max(span.x - x, x - span.x - span.width, 0);
+      return spans.reduce<Shown | undefined>((best, span) => (best === undefined || away(span) < away(best) ? span : best), undefined);
+    };
+    const under = (clientX: number, clientY: number): { readonly lane: Lane; readonly span: Shown } | undefined => {
+      const box = svg.getBoundingClientRect();
+      const lane = lanes.find(({ y, height }) => clientY - box.top >= y && clientY - box.top < y + height);
+      if (lane === undefined || box.width === 0) return undefined;
+      const x = view.x + ((clientX - box.left) / box.width) * view.width;
+      const row = Math.floor(((clientY - box.top - lane.y) / lane.height) * (lane.rows / 10));
+      const slack = (3 * view.width) / box.width; // a thin span is hit from three pixels away
+      const span = nearest({ ...lane, spans: lane.spans.filter(({ y }) => Math.floor(y / 10) === row) }, x);
+      return span === undefined || span.x - x > slack || x - span.x - span.width > slack ? undefined : { lane, span };
+    };
+
+    let dragged: { readonly clientX: number; readonly x: number; moved: boolean } | undefined;
+    svg.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      dragged = { clientX: event.clientX, x: view.x, moved: false };
+      svg.setPointerCapture(event.pointerId);
+    });
+    svg.addEventListener("pointermove", ({ clientX, clientY }) => {
+      if (dragged !== undefined && (dragged.moved || Math.abs(clientX - dragged.clientX) > 3)) {
+        dragged.moved = true;
+        view.x = dragged.x - ((clientX - dragged.clientX) / svg.getBoundingClientRect().width) * view.width;
+        draw();
+      }
+      const hit = dragged?.moved === true ? undefined : under(clientX, clientY);
+      if (hit === undefined) delete svg.dataset["tip"];
+      else svg.dataset["tip"] = words(hit.lane, hit.span);
+    });
+    svg.addEventListener("pointerup", ({ clientX, clientY }) => {
+      const hit = dragged?.moved === false ? under(clientX, clientY) : undefined;
+      dragged = undefined;
+      choose(hit?.lane, hit?.span);
+    });
+    svg.addEventListener("pointercancel", () => {
+      dragged = undefined;
+    });
+    svg.addEventListener(
+      "wheel",
+      (event) => {
+        const { deltaX, deltaY, clientX } = event;
+        const sideways = Math.abs(deltaX) > Math.abs(deltaY) || event.shiftKey;
+        const box = svg.getBoundingClientRect();
+        if (!sideways && (event.ctrlKey || event.metaKey || page.activeElement === svg))
+          zoom(Math.exp(-Math.sign(deltaY) * Math.min(0.4, Math.abs(deltaY) / 300)), (clientX - box.left) / box.width);
+        else if (sideways && view.width < units) pan((deltaX || deltaY) / box.width);
+        else return;
+        event.preventDefault();
+      },
+      { passive: false },
+    );
+    svg.addEventListener("keydown", (event) => {
+      const lane = chosen?.lane ?? lanes.find(({ spans }) => spans.length > 0);
+      const move = (by: number): void => {
+        const index = chosen === undefined ? -1 : lane!.spans.indexOf(chosen.span);
+        choose(lane, lane?.spans[chosen === undefined ? 0 : index + by]);
+      };
+      const change = (by: number): void => {
+        const filled = lanes.filter(({ spans }) => spans.length > 0);
+        const other = lane === undefined || chosen === undefined ? filled[0] : filled[filled.indexOf(lane) + by];
+        if (other !== undefined) choose(other, nearest(other, chosen === undefined ? 0 : chosen.span.x + chosen.span.width / 2));
+      };
+      // What is in the middle of the window stays there, unless a span is chosen.
+      const at = chosen === undefined ? 0.5 : Math.min(1, Math.max(0, (chosen.span.x + chosen.span.width / 2 - view.x) / view.width));
+      const actions: Readonly<Record<string, () => void>> = {
+        "+": () => zoom(1.6, at),
+        "=": () => zoom(1.6, at),
+        "-": () => zoom(1 / 1.6, at),
+        "0": showAll,
+        Escape: showAll,
+        ArrowLeft: () => (event.shiftKey ? pan(-0.2) : move(-1)),
+        ArrowRight: () => (event.shiftKey ? pan(0.2) : move(1)),
+        ArrowUp: () => change(-1),
+        ArrowDown: () => change(1),
+        Enter: () => {
+          if (chosen === undefined) return;
+          view.width = Math.max(least, 1.2 * chosen.span.width);
+          view.x = chosen.span.x + chosen.span.width / 2 - view.width / 2;
+          draw();
+        },
+      };
+      const action = event.ctrlKey || event.metaKey || event.altKey ? undefined : actions[event.key];
+      if (action === undefined) return;
+      event.preventDefault();
+      action();
+    });
+    const buttons: Readonly<Record<string, () => void>> = {
+      in: () => zoom(1.6),
+      out: () => zoom(1 / 1.6),
+      left: () => pan(-0.25),
+      right: () => pan(0.25),
+      all: showAll,
+    };
+    for (const button of figure.querySelectorAll<HTMLButtonElement>("button[data-zoom]"))
+      button.addEventListener("click", () => buttons[button.dataset["zoom"] ?? ""]?.());
+    svg.setAttribute("tabindex", "0");
+    svg.setAttribute("role", "application");
+    svg.setAttribute("aria-roledescription", "timeline");
+    draw();
+    new ResizeObserver(draw).observe(svg);
+  }
+};

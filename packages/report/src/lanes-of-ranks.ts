@@ -1,0 +1,60 @@
+import { type RankSpans, type Span, type Track, tracks } from "@skein/tensor-core";
+import type { TimelineLane, TimelineSpan } from "./charts/timeline-chart.ts";
+import { kindOfPhase } from "./phases.ts";
+import type { OperatorRow } from "./profile-report.ts";
+import { bytesText } from "./quantities.ts";
+import type { Kind } from "./tokens.ts";
+
+/** Always shown, so that a rank without waiting is seen to have none. */
+const shownTracks: readonly Track[] = ["compute", "collectives", "waiting"];
+
+const withoutBackward = (scope: string): string => scope.replace(/\/?backward$/, "");
+
+/** Of a kernel: by the operator's row, or by its scope where it has none. */
+const kindOfSpan = (rows: ReadonlyMap<string, Kind>, { track, args }: Span): Kind => {
+  if (track === "collectives") return "communication";
+  if (track === "waiting") return "exposed";
+  if (track !== "compute" || args?.scope === undefined) return "other";
+  const { operator, scope } = args;
+  const isBackward = /(^|\/)backward$/.test(scope);
+  return rows.get(`${operator} ${withoutBackward(scope)} ${isBackward}`) ?? (isBackward ? "backward" : "other");
+};
+
+const labelOf = ({ name, args = {} }: Span): string =>
+  [name, args.shape, args.algorithm, args.bytes === undefined ? undefined : bytesText(args.bytes)]
+    .filter((part) => part !== undefined)
+    .join(", ");
+
+/**
+ * A timeline's lanes: of each rank its kernels, collectives and waiting, and further tracks where they have spans, with the prediction for the same rank.
+ *
+ * Steps are left out: each holds all the rest.
+ */
+export const lanesOfRanks = (
+  measured: readonly RankSpans[],
+  predicted: readonly RankSpans[] | undefined,
+  operators: readonly OperatorRow[],
+): TimelineLane[] => {
+  const kinds = new Map(
+    operators.map(({ operator, scope, phase }) => [`${operator} ${scope} ${phase === "backward"}`, kindOfPhase[phase]]),
+  );
+  const spansOf = (spans: readonly Span[], track: Track): TimelineSpan[] =>
+    spans
+      .filter((span) => span.track === track)
+      .map((span) => ({
+        label: labelOf(span),
+        kind: kindOfSpan(kinds, span),
+        startSeconds: span.startSeconds,
+        endSeconds: span.endSeconds,
+      }));
+  return measured.flatMap(({ rank, process, spans }) => {
+    const group = process === undefined ? `rank ${rank}` : `rank ${rank}, ${process}`;
+    const foreseen = predicted?.find((one) => one.rank === rank)?.spans;
+    return tracks
+      .filter((track) => track !== "steps" && (shownTracks.includes(track) || spans.some((span) => span.track === track)))
+      .map((track): TimelineLane => {
+        const isForeseen = foreseen !== undefined && (shownTracks.includes(track) || foreseen.some((span) => span.track === track));
+        return { group, name: track, spans: spansOf(spans, track), predicted: isForeseen ? spansOf(foreseen, track) : undefined };
+      });
+  });
+};

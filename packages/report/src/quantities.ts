@@ -1,0 +1,76 @@
+/** A unit and how many of the smallest one it stands for; smallest first. */
+export type Units = readonly (readonly [size: number, name: string])[];
+
+export const timeUnits: Units = [
+  [1e-9, "ns"],
+  [1e-6, "µs"],
+  [1e-3, "ms"],
+  [1, "s"],
+];
+export const byteUnits: Units = [
+  [1, "B"],
+  [2 ** 10, "KiB"],
+  [2 ** 20, "MiB"],
+  [2 ** 30, "GiB"],
+  [2 ** 40, "TiB"],
+];
+export const decimalUnits: Units = [
+  [1, ""],
+  [1e3, "k"],
+  [1e6, "M"],
+  [1e9, "G"],
+  [1e12, "T"],
+  [1e15, "P"],
+];
+
+/**
+ * Write a number with three digits in the largest unit that leaves at least 1 of it: 0.00123 → "1.23 ms". What is not finite is "–".
+ *
+ * Self-contained: the page carries its source.
+ */
+export const quantityText = (value: number, units: Units): string => {
+  if (!Number.isFinite(value)) return "–";
+  const magnitude = Math.abs(value);
+  // Nothing is written in the unit in which most is: 0 s, not 0 ns.
+  let index = value === 0 ? units.findIndex(([size]) => size === 1) : units.findLastIndex(([size]) => magnitude >= size);
+  index = Math.max(0, index);
+  const digits = (count: number): string => {
+    if (Number.isInteger(count) && units[index]![0] === 1 && units[0]![0] === 1) return String(count); // of bytes there are no parts
+    const rounded = Number(count.toPrecision(3));
+    if (rounded === 0) return "0";
+    return Math.abs(rounded) >= 1000
+      ? String(Math.round(count))
+      : rounded.toFixed(Math.min(9, 2 - Math.floor(Math.log10(Math.abs(rounded)))));
+  };
+  // 999.9 µs are 1.00 ms.
+  const next = units[index + 1];
+  if (next !== undefined && Number(digits(magnitude / units[index]![0])) * units[index]![0] >= next[0] * (1 - 1e-12)) index++;
+  const [size, name] = units[index]!;
+  return `${digits(value / size)} ${name}`.trim();
+};
+
+export const secondsText = (seconds: number): string => quantityText(seconds, timeUnits);
+
+export const bytesText = (bytes: number): string => quantityText(bytes, byteUnits);
+
+/** 3.2e9 and "FLOP/s" → "3.20 GFLOP/s". */
+export const rateText = (rate: number, unit: string): string => {
+  const text = quantityText(rate, decimalUnits);
+  return `${text}${/\d$/.test(text) ? " " : ""}${unit}`;
+};
+
+/** 0.1234 → "12.3 %", 0 → "0 %". */
+export const shareText = (share: number): string => {
+  if (!Number.isFinite(share)) return "–";
+  const percent = 100 * share;
+  return `${Math.abs(percent) >= 99.95 || percent === 0 ? percent.toFixed(0) : percent.toFixed(1)} %`;
+};
+
+/** With three digits and no unit, for the columns of a table: 0.012345 → "0.0123". */
+export const digitsText = (value: number | undefined): string => {
+  if (value === undefined || !Number.isFinite(value)) return "–";
+  if (value === 0) return "0";
+  const rounded = Number(value.toPrecision(3));
+  const magnitude = Math.floor(Math.log10(Math.abs(rounded)));
+  return magnitude < -4 ? rounded.toExponential(1) : rounded.toFixed(Math.max(0, 2 - magnitude));
+};

@@ -1,0 +1,105 @@
+import type { RankSpans } from "@skein/tensor-core";
+import { flameChart } from "../charts/flame-chart.ts";
+import { memoryChart, peakPosition } from "../charts/memory-chart.ts";
+import { pointsWithoutPlace, rooflineChart } from "../charts/roofline-chart.ts";
+import { timelineChart } from "../charts/timeline-chart.ts";
+import { flameOfOperators } from "../flame-of-operators.ts";
+import { escapeText } from "../html.ts";
+import { lanesOfRanks } from "../lanes-of-ranks.ts";
+import { kindOfPhase } from "../phases.ts";
+import type { MemoryProfile, ProfileReport } from "../profile-report.ts";
+import { bytesText } from "../quantities.ts";
+import { type Kind, kindNames } from "../tokens.ts";
+import { legend } from "./legend.ts";
+
+/** More ranks make a page that nobody reads; a trace has them all. */
+const mostRanks = 8;
+/** Of values at the peak, so many are named. */
+const mostBlocks = 8;
+
+const key = (kinds: readonly Kind[]): string => legend(kinds.map((kind) => [kind, kindNames[kind]] as const));
+
+const waited = ({ spans }: RankSpans): number =>
+  spans.reduce((sum, { track, startSeconds, endSeconds }) => sum + (track === "waiting" ? endSeconds - startSeconds : 0), 0);
+
+/** All ranks where they are few; of many, those that wait least and most, in their order. */
+export const shownRanks = (ranks: readonly RankSpans[]): readonly RankSpans[] => {
+  if (ranks.length <= mostRanks) return ranks;
+  const byWait = ranks.toSorted((a, b) => waited(a) - waited(b));
+  const chosen = new Set([...byWait.slice(0, mostRanks / 2), ...byWait.slice(-mostRanks / 2)]);
+  return ranks.filter((rank) => chosen.has(rank));
+};
+
+const zoomButtons = [
+  ["in", "+", "zoom in"],
+  ["out", "−", "zoom out"],
+  ["left", "←", "earlier"],
+  ["right", "→", "later"],
+  ["all", "whole step", "show the whole step"],
+] as const;
+
+export const timelineSection = ({ timeline, predicted, operators }: ProfileReport): string => {
+  const ranks = shownRanks(timeline);
+  const buttons = zoomButtons.map(
+    ([action, text, label]) => `<button type="button" data-zoom="${action}" aria-label="${label}">${text}</button>`,
+  );
+  const fewer =
+    ranks.length < timeline.length
+      ? `<p class="quiet">${ranks.length} of ${timeline.length} ranks are shown: those that wait least, and those that wait most.</p>`
+      : "";
+  const hatched = predicted === undefined ? "" : "; hatched rows are the prediction";
+  return `<section aria-labelledby="timeline-heading"><h2 id="timeline-heading">Timeline</h2>
+<p class="quiet">The step whose time is the median${hatched}. <span class="scripted">Click into it: then the wheel zooms and arrow keys go from span to span; + and − zoom, Shift with ← or → pans, Enter fits the span, 0 shows all. Drag to pan.</span></p>${fewer}
+<figure data-timeline><div class="toolbar scripted">${buttons.join("")}<output aria-live="polite"></output></div>${timelineChart(
+    lanesOfRanks(ranks, predicted, operators),
+    {
+      label: `Timeline of ${ranks.length} ranks`,
+    },
+  )}${key(["forward", "backward", "update", "communication", "exposed", "other"])}</figure></section>`;
+};
+
+export const flameSection = ({ operators }: ProfileReport): string =>
+  `<section aria-labelledby="flame-heading"><h2 id="flame-heading">Flame chart</h2>
+<p class="quiet">Scopes and their operators; widths are seconds. <span class="scripted">Click a cell to open it; arrow keys, Enter and Backspace do the same.</span></p>
+<fieldset class="choice"><legend>Forward and backward</legend><label><input type="radio" name="flame" value="apart" checked>apart</label><label><input type="radio" name="flame" value="together">together</label></fieldset>
+<figure class="apart">${flameChart(flameOfOperators(operators, "apart"), { label: "Flame chart, by phase, scope and operator" })}</figure>
+<figure class="together">${flameChart(flameOfOperators(operators, "together"), { label: "Flame chart, by scope, operator and phase" })}</figure>
+${key(["forward", "backward", "update", "communication", "other"])}</section>`;
+
+export const rooflineSection = ({ operators, device }: ProfileReport): string => {
+  const points = operators.map(({ operator, scope, phase, flops, bytes, seconds }) => ({
+    name: `${operator} ${scope}, ${phase}`,
+    kind: kindOfPhase[phase],
+    flops,
+    bytes,
+    seconds: seconds.median,
+  }));
+  const absent = pointsWithoutPlace(points);
+  const roof = device === undefined ? "The device's peaks are not known, so no roof is drawn." : `The roof: ${device.name}.`;
+  const left = absent === 0 ? "" : ` ${absent} of ${points.length} operators only move data, and have no place here.`;
+  return `<section aria-labelledby="roofline-heading"><h2 id="roofline-heading">Roofline</h2>
+<p class="quiet">${escapeText(`A dot is an operator, its area its time: the nearer to the roof, the less is to gain. ${roof}${left}`)}</p>
+<figure>${rooflineChart(points, { label: "Roofline plot", roof: device })}${key(["forward", "backward", "update", "communication", "other"])}</figure></section>`;
+};
+
+const memoryFigure = ({ residentBytes, liveBytes, workspaceBytes, blocks }: MemoryProfile): string => {
+  const peak = peakPosition(liveBytes);
+  const atPeak = blocks.filter(({ from, to }) => from <= peak && peak <= to).toSorted((a, b) => b.bytes - a.bytes);
+  const shown = atPeak.slice(0, mostBlocks);
+  const rest = atPeak.slice(mostBlocks).reduce((sum, { bytes }) => sum + bytes, 0);
+  const words = [
+    `${bytesText(residentBytes)} lie there all the time (parameters, optimizer state, batch)`,
+    `intermediates reach ${bytesText(liveBytes[peak] ?? 0)}`,
+    `their plan takes ${bytesText(workspaceBytes)}`,
+  ];
+  const named =
+    shown.length === 0
+      ? ""
+      : ` Below: from where to where the largest at the peak live${rest > 0 ? `; ${atPeak.length - shown.length} more have ${bytesText(rest)} there` : ""}.`;
+  return `<p class="quiet">${words.join("; ")}.${named}</p>
+<figure>${memoryChart({ residentBytes, liveBytes, lifetimes: shown }, { label: `Memory over the nodes of a step: ${words.join("; ")}` })}</figure>`;
+};
+
+export const memorySection = ({ memory }: ProfileReport): string =>
+  `<section aria-labelledby="memory-heading"><h2 id="memory-heading">Memory</h2>
+${memory === undefined ? '<p class="quiet">Memory was not followed.</p>' : memoryFigure(memory)}</section>`;

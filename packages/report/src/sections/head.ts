@@ -1,0 +1,89 @@
+import { stackedBar } from "../charts/stacked-bar.ts";
+import { escapeText } from "../html.ts";
+import { kindOfPhase, stepSegments } from "../phases.ts";
+import type { Advice, OperatorRow, ProfileReport } from "../profile-report.ts";
+import { digitsText, secondsText, shareText } from "../quantities.ts";
+import { legend } from "./legend.ts";
+
+/** 2026-11-23T09:30:00.000Z → 2026-11-23 09:30 UTC; what is no such date stays as it is. */
+export const dateText = (iso: string): string => {
+  const [, day, minute] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z$/.exec(iso) ?? [];
+  return day === undefined ? iso : `${day} ${minute} UTC`;
+};
+
+/** By how much a prediction missed: "3.2 % too short". */
+export const missText = (predicted: number, measured: number): string => {
+  const miss = predicted / measured - 1;
+  if (!Number.isFinite(miss)) return "not comparable";
+  return Math.abs(miss) < 0.0005 ? "as measured" : `${shareText(Math.abs(miss))} too ${miss < 0 ? "short" : "long"}`;
+};
+
+/** A setting as a job file has it. */
+export const settingText = (key: string, value: unknown): string => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`;
+
+const tile = (name: string, value: string, detail: string, className = ""): string =>
+  `<div class="tile ${className}"><dt>${escapeText(name)}</dt><dd><strong>${escapeText(value)}</strong><span>${escapeText(detail)}</span></dd></div>`;
+
+const tiles = ({ step, exposedSeconds, samplesPerStep, predictedStepSeconds, ranks, steps, warmUpSteps }: ProfileReport): string => {
+  const exposed = exposedSeconds.median / step.median;
+  return `<dl class="tiles">${[
+    tile("step", secondsText(step.median), `± ${secondsText(step.mad)}, median of ${step.n}`),
+    tile("speed", `${digitsText(samplesPerStep / step.median)} samples/s`, `${steps} steps, ${warmUpSteps} before to warm up`),
+    tile(
+      "exposed communication",
+      shareText(exposed),
+      ranks === 1 ? "one rank: nothing to send" : `${secondsText(exposedSeconds.median)} of each step`,
+      "k-exposed",
+    ),
+    predictedStepSeconds === undefined
+      ? tile("predicted step", "–", "the model was not asked")
+      : tile("predicted step", secondsText(predictedStepSeconds), missText(predictedStepSeconds, step.median)),
+  ].join("")}</dl>`;
+};
+
+const slowest = (operators: readonly OperatorRow[]): string => {
+  const rows = operators.toSorted((a, b) => b.seconds.median - a.seconds.median).slice(0, 3);
+  const most = rows[0]?.seconds.median ?? 0;
+  if (!(most > 0)) return '<p class="quiet">No operator was timed.</p>';
+  return `<ol class="slowest">${rows
+    .map(
+      ({ operator, scope, phase, seconds, share, calls }) =>
+        `<li class="k-${kindOfPhase[phase]}"><span class="operator"><b>${escapeText(operator)}</b> ${escapeText(scope === "" ? "(no scope)" : scope)}, ${phase}${calls === 1 ? "" : `, ${calls} calls`}</span><span class="time"><b>${secondsText(
+          seconds.median,
+        )}</b> ± ${secondsText(seconds.mad)}, ${shareText(share)}</span><span class="bar"><i style="width:${Math.max(0, Math.min(100, (100 * seconds.median) / most)).toFixed(1)}%"></i></span></li>`,
+    )
+    .join("")}</ol>`;
+};
+
+const adviceItem = ({ finding, cure, change, saves, basis }: Advice): string => {
+  const settings = Object.entries(change ?? {}).map(([key, value]) => `<code>${escapeText(settingText(key, value))}</code>`);
+  const gain = saves === undefined ? "" : ` <strong class="gain">predicted to save ${shareText(saves)} of the step</strong>`;
+  return `<li><p>${escapeText(finding)}</p>${cure === undefined ? "" : `<p>${escapeText(cure)}${gain}</p>`}${cure === undefined && gain !== "" ? `<p>${gain}</p>` : ""}${
+    settings.length === 0 ? "" : `<p>${settings.join(" ")}</p>`
+  }<p class="quiet">How found: ${escapeText(basis)}</p></li>`;
+};
+
+/** What one sees first: the job, four figures, the split of the step, the three slowest operators and the advice. */
+export const headSection = (report: ProfileReport): string => {
+  const { job, machine, backend, ranks, madeAt, advice, operators } = report;
+  const segments = stepSegments(report);
+  const whole = segments.reduce((sum, { seconds }) => sum + seconds, 0);
+  const told = segments.map(
+    ({ name, kind, seconds }) => [kind, `${name} ${secondsText(seconds)}, ${shareText(whole > 0 ? seconds / whole : 0)}`] as const,
+  );
+  const tooMuch =
+    whole > 1.02 * report.step.median
+      ? '<p class="quiet">The parts are those of the rank that takes longest, so they add up to more than the step.</p>'
+      : "";
+  return `<header><h1>${escapeText(job)}</h1><p class="quiet">${escapeText(`${machine}; ${backend}, ${ranks} ${ranks === 1 ? "rank" : "ranks"}; ${dateText(madeAt)}`)}</p></header>
+${tiles(report)}
+<section aria-labelledby="step-heading"><h2 id="step-heading">Where a step goes</h2>
+${stackedBar(segments, { label: `A step: ${told.map(([, words]) => words).join("; ")}` })}
+${legend(told)}${tooMuch}</section>
+<div class="columns"><section aria-labelledby="slowest-heading"><h2 id="slowest-heading">Slowest operators</h2>${slowest(operators)}</section>
+<section aria-labelledby="advice-heading"><h2 id="advice-heading">Advice</h2>${
+    advice.length === 0
+      ? '<p class="quiet">Nothing was found that would make the step shorter.</p>'
+      : `<ul class="advice">${advice.map(adviceItem).join("")}</ul>`
+  }</section></div>`;
+};
