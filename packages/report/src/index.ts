@@ -9,3 +9,6 @@ export type {
   Times,
 } from "./profile-report.ts";
 export { reportPage } from "./report-page.ts";
+export { csvOf, type ReportCsv } from "./csv.ts";
+export { parseReport } from "./parse-report.ts";
+export { terminalReport, type TerminalReportOptions } from "./terminal/terminal-report.ts";

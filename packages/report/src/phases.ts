@@ -24,7 +24,7 @@ export const stepSegments = ({ operators, exposedSeconds, step }: ProfileReport)
     { name: "backward", kind: "backward", seconds: ofPhase("backward") },
     { name: "update", kind: "update", seconds: ofPhase("update") },
     ...(packing > 0 ? [{ name: "packing for communication", kind: "communication", seconds: packing } as const] : []),
-    { name: "communication, exposed", kind: "exposed", seconds: exposedSeconds.median },
+    { name: "exposed communication", kind: "exposed", seconds: exposedSeconds.median },
   ];
   const known = parts.reduce((sum, { seconds }) => sum + seconds, 0);
   return [...parts, { name: "other", kind: "other", seconds: Math.max(0, step.median - known) }];

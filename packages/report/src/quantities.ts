@@ -66,11 +66,11 @@ export const shareText = (share: number): string => {
   return `${Math.abs(percent) >= 99.95 || percent === 0 ? percent.toFixed(0) : percent.toFixed(1)} %`;
 };
 
-/** With three digits and no unit, for the columns of a table: 0.012345 → "0.0123". */
-export const digitsText = (value: number | undefined): string => {
+/** With so many digits and no unit, for the columns of a table: 0.012345 → "0.0123". What is not known is "–". */
+export const digitsText = (value: number | undefined, digits = 3): string => {
   if (value === undefined || !Number.isFinite(value)) return "–";
   if (value === 0) return "0";
-  const rounded = Number(value.toPrecision(3));
+  const rounded = Number(value.toPrecision(digits));
   const magnitude = Math.floor(Math.log10(Math.abs(rounded)));
-  return magnitude < -4 ? rounded.toExponential(1) : rounded.toFixed(Math.max(0, 2 - magnitude));
+  return magnitude < -4 || magnitude > 14 ? rounded.toExponential(1) : rounded.toFixed(Math.max(0, digits - 1 - magnitude));
 };

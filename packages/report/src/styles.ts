@@ -45,6 +45,7 @@ figure{margin:0}
 .chart{display:block;overflow:visible;font-size:12px}
 .chart text{fill:var(--text)}
 .chart rect,.chart circle{fill:var(--fill)}
+.cell>rect{width:100%;height:100%}
 .chart .mark text,.chart .cell text{fill:var(--ink)}
 .chart .mark>rect,.chart .cell>rect{stroke:var(--page);stroke-width:1px}
 .chart .ticks line{stroke:var(--line)}
@@ -54,7 +55,8 @@ figure{margin:0}
 .timeline .group-name{font-weight:600;transform:translateX(-92px)}
 .timeline .ground{fill:var(--panel)}
 .timeline path{stroke:var(--fill)}
-.timeline .hatched{pointer-events:none}
+.timeline .hatched{fill:url(#hatch);pointer-events:none}
+.timeline .foreseen{font-size:10.5px}
 .timeline .hatch{fill:var(--panel);opacity:.75}
 .timeline .chosen{fill:none;stroke:var(--text);stroke-width:2px}
 .timeline[tabindex]{cursor:grab}
@@ -79,6 +81,7 @@ section:has(input[value=apart]:checked) .together,section:has(input[value=togeth
 .roofline circle{fill-opacity:.7;stroke:var(--edge);stroke-width:1px}
 .roofline circle:hover{fill-opacity:1;stroke:var(--text);stroke-width:2px}
 .memory{margin:10px 12px 8px 72px;width:calc(100% - 84px)}
+.memory .lifetime{fill:var(--edge)}
 .memory .live{fill:#56b4e9;fill-opacity:.65}
 .memory .resident{fill:#b4bac4;fill-opacity:.65}
 .memory .peak line{stroke:#d55e00;stroke-width:1.5px;stroke-dasharray:4 3}
@@ -87,9 +90,9 @@ section:has(input[value=apart]:checked) .together,section:has(input[value=togeth
 table{border-collapse:separate;border-spacing:0;width:100%;font-size:13px;font-variant-numeric:tabular-nums}
 caption{text-align:left;padding:6px 10px;color:var(--quiet);font-size:var(--small)}
 th{position:sticky;top:0;background:var(--panel);border-bottom:1px solid var(--edge);text-align:left;padding:0;z-index:1}
-th button{width:100%;border:0;border-radius:0;background:none;text-align:left;font-weight:600;white-space:nowrap}
+th button{position:relative;width:100%;padding:3px 9px;border:0;border-radius:0;background:none;text-align:left;font-weight:600;white-space:nowrap}
 th.number button,td.n{text-align:right}
-th button::after{content:" ";display:inline-block;width:1em;text-align:right}
+th button::after{position:absolute;right:0;font-size:8px;line-height:1.4}
 th[aria-sort=ascending] button::after{content:"▲"}
 th[aria-sort=descending] button::after{content:"▼"}
 td{padding:3px 9px;border-bottom:1px solid var(--line);white-space:nowrap}

@@ -8,7 +8,7 @@ export const kindNames: Readonly<Record<Kind, string>> = {
   backward: "backward",
   update: "update",
   communication: "communication",
-  exposed: "communication, exposed",
+  exposed: "exposed communication",
   other: "other",
 };
 
@@ -63,6 +63,6 @@ const kindRules = kinds.map((kind) => {
 /** The tokens as custom properties: colours of both schemes, a class for each kind, sizes. Paper is always light. */
 export const tokenRules: string = [
   `:root{color-scheme:light dark;${declarations(schemes.light)}--gap:16px;--radius:8px;--small:12.5px;}`,
-  `@media (prefers-color-scheme:dark) and (not print){:root{${declarations(schemes.dark)}}}`,
+  `@media screen and (prefers-color-scheme:dark){:root{${declarations(schemes.dark)}}}`,
   ...kindRules,
 ].join("\n");

@@ -81,7 +81,7 @@ export const sampleStep = (blocks: number, buckets: number): SampleNode[] => {
     ];
   });
   const scopes = [...new Set(forward.map(({ scope }) => scope))];
-  const parameters = parameterCount(blocks) / scopes.length;
+  const parameters = Math.round(parameterCount(blocks) / scopes.length);
   const update = scopes.map(
     (scope): SampleNode => ({
       operator: "fused",

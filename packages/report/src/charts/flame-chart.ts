@@ -12,7 +12,7 @@ export interface FlameNode {
 }
 
 const rowHeight = 21;
-/** Below this part of the width no name is drawn before one zooms in. */
+/** Below this part of the width a name is only told, until the cell is opened: thousands of names that nobody sees would double a page. */
 const leastLabelled = 0.03;
 
 const depthOf = ({ children }: FlameNode): number => 1 + children.reduce((most, child) => Math.max(most, depthOf(child)), 0);
@@ -28,11 +28,9 @@ export const flameChart = (root: FlameNode, { label }: { readonly label: string 
   const draw = ({ name, kind, seconds, children }: FlameNode, begin: number, depth: number): void => {
     const width = seconds / root.seconds;
     const words = `${name}: ${secondsText(seconds)}, ${shareText(width)}`;
-    cells.push(
-      `<svg class="cell k-${kind}${width < leastLabelled ? " narrow" : ""}" x="${percent(begin / root.seconds)}" y="${depth * rowHeight}" width="${percent(width)}" height="20"><title>${escapeText(
-        words,
-      )}</title><rect width="100%" height="20"/><text x="4" y="14">${escapeText(name)}</text></svg>`,
-    );
+    const text = width < leastLabelled ? "" : `<text x="4" y="14">${escapeText(name)}</text>`;
+    const place = `x="${percent(begin / root.seconds)}" y="${depth * rowHeight}" width="${percent(width)}" height="20"`;
+    cells.push(`<svg class="cell k-${kind}" ${place}><title>${escapeText(words)}</title><rect/>${text}</svg>`);
     let childBegin = begin;
     for (const child of children.toSorted((a, b) => b.seconds - a.seconds)) {
       if (!(child.seconds > 0)) continue;

@@ -18,7 +18,7 @@ export interface MemoryRows {
   readonly lifetimes: readonly Lifetime[];
 }
 
-const heights = { area: 200, gap: 26, lifetime: 17 };
+const heights = { area: 200, gap: 26, lifetime: 22 };
 /** An area is drawn with at most as many corners as a wide window has pixels. */
 const mostPositions = 2000;
 
@@ -48,7 +48,7 @@ export const memoryChart = ({ residentBytes, liveBytes, lifetimes }: MemoryRows,
   const outline = steps.map((bytes, at) => `V${scaled(residentBytes + bytes)}H${at + 1}`).join("");
   // Ticks at round binary sizes: in whole units of the largest that the peak is at least one of.
   const unit = 1024 ** Math.floor(Math.log2(most) / 10);
-  const sizes = linearTicks(0, (1.08 * most) / unit, 4).map((tick) => tick * unit);
+  const sizes = linearTicks(0, (1.08 * most) / unit, 6).map((tick) => tick * unit);
   const texts = tickTexts(sizes, byteUnits);
   const grid = sizes.map(
     (size, index) =>
@@ -56,17 +56,19 @@ export const memoryChart = ({ residentBytes, liveBytes, lifetimes }: MemoryRows,
   );
   const area = `<svg class="area" width="100%" height="${heights.area}" viewBox="0 0 ${steps.length} 1000" preserveAspectRatio="none"><path class="live" d="M0 ${scaled(residentBytes)}${outline}V${scaled(residentBytes)}Z"/><path class="resident" d="M0 ${scaled(residentBytes)}H${steps.length}V1000H0Z"/></svg>`;
   const peakX = percent((peak + 0.5) / positions);
-  const beyondMiddle = peak > positions / 2;
+  const beyondMiddle = peak >= positions / 2;
   const mark =
     peak < 0
       ? ""
       : `<g class="peak"><line x1="${peakX}" x2="${peakX}" y1="${y(most)}" y2="100%"/><text x="${peakX}" dx="${beyondMiddle ? -6 : 6}" y="${y(most) - 5}" text-anchor="${beyondMiddle ? "end" : "start"}">${bytesText(most)} at node ${peak}</text></g>`;
   const bars = lifetimes.map(({ name, bytes, from, to }, index) => {
-    const width = (to - from + 1) / positions;
-    const words = `${name}: ${bytesText(bytes)}, nodes ${from} to ${to}`;
-    return `<svg class="cell k-other" x="${percent(from / positions)}" y="${heights.area + heights.gap + index * heights.lifetime}" width="${percent(width)}" height="${heights.lifetime - 2}"><title>${escapeText(
-      words,
-    )}</title><rect width="100%" height="100%"/><text x="4" y="12">${escapeText(name)}, ${bytesText(bytes)}</text></svg>`;
+    const y = heights.area + heights.gap + index * heights.lifetime;
+    const [begin, end] = [from / positions, (to + 1) / positions];
+    // The name stands above its bar and goes to the side where there is more room, so that a short bar has a whole name.
+    const text = end > 1 - begin ? `x="${percent(end)}" text-anchor="end"` : `x="${percent(begin)}"`;
+    return `<g><title>${escapeText(`${name}: ${bytesText(bytes)}, nodes ${from} to ${to}`)}</title><text ${text} y="${y + 11}">${escapeText(name)}, ${bytesText(
+      bytes,
+    )}</text><rect class="lifetime" x="${percent(begin)}" y="${y + 14}" width="${percent(end - begin)}" height="4"/></g>`;
   });
   const nodes = linearTicks(0, positions, 6).map(
     (tick) => `<text x="${percent(tick / positions)}" y="${heights.area + 15}" text-anchor="middle">${tick}</text>`,

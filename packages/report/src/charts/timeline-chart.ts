@@ -22,7 +22,7 @@ export interface TimelineLane {
 
 /** Coordinates are whole parts of this many of the time shown: less than browsers' 24 bits, and 100 ps of a step of a millisecond. */
 const units = 10_000_000;
-const heights = { axis: 22, group: 20, lane: 18, predicted: 9, gap: 5 };
+const heights = { axis: 22, group: 20, lane: 18, predicted: 11, gap: 6 };
 /** How a lane of several rows grows, and until which height. */
 const rowHeight = { measured: 9, predicted: 5, most: 72 };
 /** Of a row in its lane's own coordinates, and of the span in it. */
@@ -89,13 +89,13 @@ export const timelineChart = (lanes: readonly TimelineLane[], { label }: { reado
     const place = `y="${y}" height="${height}"`;
     const words = predicted ? "predicted" : name;
     parts.push(
-      `<text class="lane-name${predicted ? " quiet" : ""}" x="-8" y="${y + height / 2 + 4}" text-anchor="end">${escapeText(words)}</text>`,
+      `<text class="lane-name${predicted ? " foreseen" : ""}" x="-8" y="${y + height / 2 + 4}" text-anchor="end">${escapeText(words)}</text>`,
       `<rect class="ground" width="100%" ${place}/>`,
       `<svg class="lane" ${place} width="100%" viewBox="0 0 ${units} ${row.height * Math.max(1, count)}" preserveAspectRatio="none" stroke-width="${row.span}" data-name="${escapeText(
         predicted ? `${name}, predicted` : name,
       )}">${paths(spans, rows, range, labelOf)}</svg>`,
     );
-    if (predicted) parts.push(`<rect class="hatched" width="100%" ${place} fill="url(#hatch)"/>`);
+    if (predicted) parts.push(`<rect class="hatched" width="100%" ${place}/>`);
     y += height + (predicted ? heights.gap : 1);
   };
   for (const { group: own, name, spans, predicted } of drawn) {

@@ -5,11 +5,13 @@
  */
 export const zoomFlame = (page: Document): void => {
   for (const svg of page.querySelectorAll<SVGSVGElement>("svg.flame")) {
+    /** The title says "name: time, share"; names may hold colons, times do not. */
+    const nameOf = (element: Element): string => (element.querySelector("title")?.textContent ?? "").replace(/: [^:]*$/, "");
     const cells = [...svg.querySelectorAll<SVGSVGElement>("svg.cell")].map((element, index) => {
       const number = (name: string): number => Number.parseFloat(element.getAttribute(name) ?? "0");
       // What is too narrow to have a width can be opened, too.
       const width = Math.max(1e-4, number("width"));
-      return { element, index, x: number("x"), y: number("y"), width, name: element.querySelector("text")?.textContent ?? "" };
+      return { element, index, x: number("x"), y: number("y"), width, name: nameOf(element) };
     });
     const [root] = cells;
     if (root === undefined) continue;
@@ -43,6 +45,13 @@ export const zoomFlame = (page: Document): void => {
         cell.element.setAttribute("width", `${width}%`);
         cell.element.style.display = isAround || (cell.index >= opened.index && cell.index < end) ? "" : "none";
         cell.element.classList.toggle("around", isAround);
+        if (cell.element.style.display === "" && cell.element.querySelector("text") === null) {
+          const text = page.createElementNS("http://www.w3.org/2000/svg", "text");
+          text.setAttribute("x", "4");
+          text.setAttribute("y", "14");
+          text.textContent = cell.name;
+          cell.element.append(text);
+        }
         cell.element.classList.toggle("narrow", pixels > 0 && (width / 100) * pixels < 28);
       }
     };

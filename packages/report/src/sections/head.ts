@@ -69,7 +69,7 @@ export const headSection = (report: ProfileReport): string => {
   const segments = stepSegments(report);
   const whole = segments.reduce((sum, { seconds }) => sum + seconds, 0);
   const told = segments.map(
-    ({ name, kind, seconds }) => [kind, `${name} ${secondsText(seconds)}, ${shareText(whole > 0 ? seconds / whole : 0)}`] as const,
+    ({ name, kind, seconds }) => [kind, `${name} ${secondsText(seconds)}, ${shareText(seconds / report.step.median)}`] as const,
   );
   const tooMuch =
     whole > 1.02 * report.step.median
@@ -78,8 +78,8 @@ export const headSection = (report: ProfileReport): string => {
   return `<header><h1>${escapeText(job)}</h1><p class="quiet">${escapeText(`${machine}; ${backend}, ${ranks} ${ranks === 1 ? "rank" : "ranks"}; ${dateText(madeAt)}`)}</p></header>
 ${tiles(report)}
 <section aria-labelledby="step-heading"><h2 id="step-heading">Where a step goes</h2>
-${stackedBar(segments, { label: `A step: ${told.map(([, words]) => words).join("; ")}` })}
-${legend(told)}${tooMuch}</section>
+${stackedBar(segments, { label: `A step: ${told.map(([, words]) => words).join("; ")}`, wholeSeconds: report.step.median })}
+${legend(told.filter((_, index) => segments[index]!.seconds > 0))}${tooMuch}</section>
 <div class="columns"><section aria-labelledby="slowest-heading"><h2 id="slowest-heading">Slowest operators</h2>${slowest(operators)}</section>
 <section aria-labelledby="advice-heading"><h2 id="advice-heading">Advice</h2>${
     advice.length === 0

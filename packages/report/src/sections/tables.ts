@@ -15,7 +15,7 @@ const operatorColumns: readonly Column[] = [
   number("% of step"),
   number("GFLOP/s"),
   number("GB/s", "read and written"),
-  number("% of roofline", "least time that the device could take, over the time it took"),
+  number("% of roof", "least time that the device could take, over the time it took"),
   number("predicted ms", "by the cost model"),
   text("bound by", "what the device's roofline is set by"),
 ];

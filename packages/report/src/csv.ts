@@ -1,0 +1,62 @@
+import type { CollectiveRow, OperatorRow, ProfileReport } from "./profile-report.ts";
+
+/** A number, a text, or nothing. */
+type Field = string | number | undefined;
+
+const fieldText = (field: Field): string => {
+  const text = field === undefined ? "" : String(field);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
+
+const csvText = <T>(columns: readonly (readonly [name: string, of: (row: T) => Field])[], rows: readonly T[]): string =>
+  [columns.map(([name]) => name), ...rows.map((row) => columns.map(([, of]) => of(row)))]
+    .map((fields) => `${fields.map(fieldText).join(",")}\r\n`)
+    .join("");
+
+const operatorColumns: readonly (readonly [string, (row: OperatorRow) => Field])[] = [
+  ["operator", ({ operator }) => operator],
+  ["scope", ({ scope }) => scope],
+  ["phase", ({ phase }) => phase],
+  ["calls", ({ calls }) => calls],
+  ["seconds_median", ({ seconds }) => seconds.median],
+  ["seconds_mad", ({ seconds }) => seconds.mad],
+  ["seconds_n", ({ seconds }) => seconds.n],
+  ["share", ({ share }) => share],
+  ["flops", ({ flops }) => flops],
+  ["bytes", ({ bytes }) => bytes],
+  ["roofline_seconds", ({ rooflineSeconds }) => rooflineSeconds],
+  ["bound_by", ({ boundBy }) => boundBy],
+  ["predicted_seconds", ({ predictedSeconds }) => predictedSeconds],
+];
+
+const collectiveColumns: readonly (readonly [string, (row: CollectiveRow) => Field])[] = [
+  ["name", ({ name }) => name],
+  ["kind", ({ kind }) => kind],
+  ["axis", ({ axis }) => axis],
+  ["algorithm", ({ algorithm }) => algorithm],
+  ["bytes", ({ bytes }) => bytes],
+  ["seconds_median", ({ seconds }) => seconds.median],
+  ["seconds_mad", ({ seconds }) => seconds.mad],
+  ["seconds_n", ({ seconds }) => seconds.n],
+  ["exposed_seconds_median", ({ exposedSeconds }) => exposedSeconds.median],
+  ["exposed_seconds_mad", ({ exposedSeconds }) => exposedSeconds.mad],
+  ["exposed_seconds_n", ({ exposedSeconds }) => exposedSeconds.n],
+  ["predicted_seconds", ({ predictedSeconds }) => predictedSeconds],
+];
+
+/** The tables of a report, each a file. */
+export interface ReportCsv {
+  readonly operators: string;
+  readonly collectives: string;
+}
+
+/**
+ * Write a report's operators and collectives as comma-separated values: a line of names, then a line per row. Seconds and bytes, all digits; what is
+ * not known is empty.
+ *
+ * Source: RFC 4180.
+ */
+export const csvOf = ({ operators, collectives }: ProfileReport): ReportCsv => ({
+  operators: csvText(operatorColumns, operators),
+  collectives: csvText(collectiveColumns, collectives),
+});

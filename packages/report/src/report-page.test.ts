@@ -1,0 +1,131 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { anyReport } from "../test/any-report.ts";
+import { sampleReport } from "../test/sample-report.ts";
+import { flameOfOperators } from "./flame-of-operators.ts";
+import { lanesOfRanks } from "./lanes-of-ranks.ts";
+import { stepSegments } from "./phases.ts";
+import { reportPage } from "./report-page.ts";
+import { shownRanks } from "./sections/charts.ts";
+
+const close = 6;
+
+test("a page is one file: no request, and small for a step of 300 nodes on four ranks", () => {
+  const report = sampleReport({ blocks: 11, ranks: 4, buckets: 8 });
+  expect(report.memory!.liveBytes.length).toBeGreaterThan(300);
+  const page = reportPage(report);
+  expect(Buffer.byteLength(page)).toBeLessThan(320_000);
+  expect(page).toContain("default-src 'none'");
+  expect(page.replaceAll("http://www.w3.org/2000/svg", "")).not.toMatch(/https?:|\bsrc=|\bhref=|@import|url\((?!#)/);
+});
+
+test("no text of a report becomes a tag, an attribute or a script", () => {
+  const tagsOf = (page: string): number => page.split(/<[a-zA-Z/!]/).length;
+  const evil = `</script><img src=x onerror=alert(1)>" onfocus='alert(2)' & --> \u0000`;
+  const replaced = <T>(value: T, text: (old: string) => string): T =>
+    JSON.parse(JSON.stringify(value), (_, old: unknown) => (typeof old === "string" ? text(old) : old)) as T;
+  // Words that decide something stay as they are.
+  const fixed = new Set<string>([
+    "skein-profile",
+    "forward",
+    "backward",
+    "update",
+    "communication",
+    "compute",
+    "collectives",
+    "waiting",
+    "flops",
+    "bytes",
+  ]);
+  // A kernel finds its row by its scope's end.
+  const harmless = replaced(sampleReport(), (old) => (fixed.has(old) ? old : `${"y".repeat(evil.length)}${old}`));
+  const hostile = replaced(sampleReport(), (old) => (fixed.has(old) ? old : `${evil}${old}`));
+  const page = reportPage(hostile);
+  expect(page).not.toContain("<img");
+  expect(page).not.toContain("\u0000");
+  expect(tagsOf(page)).toBe(tagsOf(reportPage(harmless)));
+  expect(page.split("</script>").length - 1).toBe(2);
+  expect(page.split("&lt;/script&gt;&lt;img").length).toBeGreaterThan(100);
+});
+
+test("any report makes a page without a number that is none", () => {
+  fc.assert(
+    fc.property(anyReport, (report) => {
+      const page = reportPage(report);
+      // Names may say anything; attributes with coordinates may not.
+      expect(page).not.toMatch(/ (?:x|y|x1|x2|y1|y2|cx|cy|r|width|height|d|viewBox)="[^"]*(?:NaN|Infinity|undefined)/);
+      expect(page).not.toMatch(/>(?:NaN|Infinity|undefined)/);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+describe("what a report is drawn from", () => {
+  test("parts of a step add up to it", () => {
+    const report = sampleReport();
+    const segments = stepSegments({ ...report, step: { ...report.step, median: 1 } });
+    expect(segments.map(({ kind }) => kind)).toEqual(["forward", "backward", "update", "communication", "exposed", "other"]);
+    expect(segments.reduce((sum, { seconds }) => sum + seconds, 0)).toBeCloseTo(1, close);
+    expect(stepSegments({ ...report, step: { ...report.step, median: 1e-9 } }).at(-1)!.seconds).toBe(0);
+  });
+
+  test.each(["apart", "together"] as const)("the flame chart with phases %s has all seconds, and no part more than its whole", (layout) => {
+    const { operators } = sampleReport();
+    const root = flameOfOperators(operators, layout);
+    expect(root.seconds).toBeCloseTo(
+      operators.reduce((sum, { seconds }) => sum + seconds.median, 0),
+      close,
+    );
+    const check = ({ seconds, children }: typeof root): void => {
+      if (children.length > 0) expect(children.reduce((sum, child) => sum + child.seconds, 0)).toBeCloseTo(seconds, close);
+      for (const child of children) check(child);
+    };
+    check(root);
+    const path = layout === "apart" ? ["forward", "head", "matmul"] : ["head", "matmul", "forward"];
+    const found = path.reduce<typeof root | undefined>((at, name) => at?.children.find((child) => child.name === name), root);
+    expect(found?.seconds).toBe(
+      operators.find(({ operator, scope, phase }) => operator === "matmul" && scope === "head" && phase === "forward")!.seconds.median,
+    );
+  });
+
+  test("an operator keeps apart from a scope of its name", () => {
+    const [row] = sampleReport().operators;
+    const one = { ...row!, calls: 1, phase: "forward" as const, seconds: { median: 1, mad: 0, n: 1 } };
+    const root = flameOfOperators(
+      [
+        { ...one, operator: "attention", scope: "" },
+        { ...one, operator: "matmul", scope: "attention" },
+      ],
+      "apart",
+    );
+    expect(root.children[0]!.children.map(({ children }) => children.length).sort()).toEqual([0, 1]);
+  });
+
+  test("lanes of a rank: kernels by their phase, collectives, waiting, each beside its prediction", () => {
+    const { timeline, predicted, operators } = sampleReport();
+    const lanes = lanesOfRanks(timeline, predicted, operators);
+    expect(lanes.map(({ group, name }) => `${group}: ${name}`)).toEqual(
+      ["rank 0", "rank 1"].flatMap((rank) => ["compute", "collectives", "waiting"].map((name) => `${rank}, host-a: ${name}`)),
+    );
+    const kindsOf = (name: string): string[] => [
+      ...new Set(lanes[0]!.spans.filter(({ label }) => label.startsWith(name)).map(({ kind }) => kind)),
+    ];
+    expect([
+      kindsOf("softmax-cross-entropy head/backward"),
+      kindsOf("softmax-cross-entropy head,"),
+      kindsOf("fused update"),
+      kindsOf("concat"),
+    ]).toEqual([["backward"], ["forward"], ["update"], ["communication"]]);
+    expect(lanes.every(({ predicted: foreseen }) => foreseen !== undefined)).toBe(true);
+    expect(lanes[1]!.spans[0]).toMatchObject({ kind: "communication", label: "all-reduce bucket-0, ring, 171 KiB" });
+  });
+
+  test("of many ranks those that wait least and most are shown", () => {
+    const ranks = Array.from({ length: 20 }, (_, rank) => ({
+      rank,
+      spans: [{ name: "wait", track: "waiting" as const, startSeconds: 0, endSeconds: (7 * rank) % 20 }],
+    }));
+    const waits = shownRanks(ranks).map(({ spans }) => spans[0]!.endSeconds);
+    expect(waits.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 16, 17, 18, 19]);
+  });
+});

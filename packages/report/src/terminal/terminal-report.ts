@@ -1,0 +1,184 @@
+import { ArgumentError } from "@skein/tensor-core";
+import { stepSegments } from "../phases.ts";
+import type { Advice, Phase, ProfileReport } from "../profile-report.ts";
+import { bytesText, digitsText, secondsText, shareText } from "../quantities.ts";
+import { dateText, missText, settingText } from "../sections/head.ts";
+import type { Kind } from "../tokens.ts";
+import { beside, printable, wrapped } from "./display-width.ts";
+import { barLengths } from "./text-bar.ts";
+import { type TextColumn, textTable } from "./text-table.ts";
+
+/** How a report is laid out for a terminal. */
+export interface TerminalReportOptions {
+  /** Of the terminal; no line is longer. 20 at least. */
+  readonly columns: number;
+  /** Whether to write colour codes. Default: false. */
+  readonly colour?: boolean | undefined;
+}
+
+const leastColumns = 20;
+const mostOperators = 10;
+const mostCollectives = 10;
+const mostBlocks = 3;
+
+/** The letter and the colour code (ECMA-48) of a part of the bar. */
+const marks: Readonly<Record<Kind, { readonly letter: string; readonly code: number }>> = {
+  forward: { letter: "f", code: 36 },
+  backward: { letter: "b", code: 34 },
+  update: { letter: "u", code: 32 },
+  communication: { letter: "p", code: 33 },
+  exposed: { letter: "c", code: 31 },
+  other: { letter: "·", code: 90 },
+};
+
+const text = (heading: string, weight: number, least = 8, cutAt: "middle" | "end" = "end"): TextColumn => ({
+  heading,
+  numeric: false,
+  cutAt,
+  least,
+  weight,
+});
+const number = (heading: string, weight: number): TextColumn => ({ heading, numeric: true, cutAt: "end", least: 0, weight });
+
+const shortPhases: Readonly<Record<Phase, string>> = {
+  forward: "fwd",
+  backward: "bwd",
+  update: "upd",
+  communication: "comm",
+  other: "other",
+};
+
+const milliseconds = (seconds: number | undefined): string => digitsText(seconds === undefined ? undefined : 1e3 * seconds);
+
+const headLines = (report: ProfileReport): [string, string][] => {
+  const { step, samplesPerStep, exposedSeconds, predictedStepSeconds, warmUpSteps } = report;
+  return [
+    ["step", `${secondsText(step.median)} ± ${secondsText(step.mad)}, median of ${step.n}, ${warmUpSteps} before to warm up`],
+    ["speed", `${digitsText(samplesPerStep / step.median)} samples/s`],
+    [
+      "exposed",
+      `${shareText(exposedSeconds.median / step.median)} of the step: ${secondsText(exposedSeconds.median)} of waiting for communication`,
+    ],
+    ...(predictedStepSeconds === undefined
+      ? []
+      : [["predicted", `${secondsText(predictedStepSeconds)}, ${missText(predictedStepSeconds, step.median)}`] as [string, string]]),
+  ];
+};
+
+const operatorTable = ({ operators }: ProfileReport, columns: number): string[] =>
+  textTable(
+    [
+      text("operator", 9, 10),
+      text("scope", 8, 12, "middle"),
+      text("phase", 6),
+      number("ms", 10),
+      number("± ms", 3),
+      number("%", 7),
+      number("roof %", 4),
+      number("pred. ms", 5),
+    ],
+    operators
+      .toSorted((a, b) => b.seconds.median - a.seconds.median)
+      .slice(0, mostOperators)
+      .map(({ operator, scope, phase, calls, seconds, share, rooflineSeconds, predictedSeconds }) => [
+        calls === 1 ? printable(operator) : `${printable(operator)} × ${calls}`,
+        printable(scope),
+        shortPhases[phase],
+        milliseconds(seconds.median),
+        digitsText(1e3 * seconds.mad, 2),
+        digitsText(100 * share),
+        digitsText(rooflineSeconds === undefined || !(seconds.median > 0) ? undefined : (100 * rooflineSeconds) / seconds.median),
+        milliseconds(predictedSeconds),
+      ]),
+    columns,
+  );
+
+const collectiveTable = ({ collectives }: ProfileReport, columns: number): string[] =>
+  textTable(
+    [
+      text("collective", 9, 10, "middle"),
+      text("kind", 5),
+      text("algorithm", 4),
+      number("size", 6),
+      number("ms", 10),
+      number("exposed ms", 8),
+      number("pred. ms", 7),
+    ],
+    collectives
+      .toSorted((a, b) => b.exposedSeconds.median - a.exposedSeconds.median || b.seconds.median - a.seconds.median)
+      .slice(0, mostCollectives)
+      .map(({ name, kind, algorithm, bytes, seconds, exposedSeconds, predictedSeconds }) => [
+        printable(name),
+        printable(kind),
+        printable(algorithm ?? "–"),
+        bytesText(bytes),
+        milliseconds(seconds.median),
+        milliseconds(exposedSeconds.median),
+        milliseconds(predictedSeconds),
+      ]),
+    columns,
+  );
+
+const memoryLines = ({ memory }: ProfileReport, columns: number): string[] => {
+  if (memory === undefined) return [];
+  const { residentBytes, liveBytes, workspaceBytes, blocks } = memory;
+  const peak = liveBytes.reduce((best, bytes, at) => (bytes > (liveBytes[best] ?? -1) ? at : best), -1);
+  const named = blocks
+    .filter(({ from, to }) => from <= peak && peak <= to)
+    .toSorted((a, b) => b.bytes - a.bytes)
+    .slice(0, mostBlocks)
+    .map(({ name, bytes }) => `${printable(name)} ${bytesText(bytes)}`);
+  const live = `${bytesText(liveBytes[peak] ?? 0)} of intermediates at node ${Math.max(0, peak)} (planned ${bytesText(workspaceBytes)})`;
+  const largest = named.length === 0 ? "" : `; largest: ${named.join(", ")}`;
+  return wrapped(`${bytesText(residentBytes)} all the time, ${live}${largest}`, columns);
+};
+
+const adviceLines = ({ finding, cure, change, saves, basis }: Advice, columns: number): string[] => {
+  const gain = saves === undefined ? "" : `Predicted to save ${shareText(saves)} of the step.`;
+  const settings = Object.entries(change ?? {}).map(([key, value]) => settingText(key, value));
+  const further = [[cure ?? "", gain].filter((part) => part !== "").join(" "), ...settings, `How found: ${basis}`];
+  return [
+    ...beside("- ", printable(finding), columns),
+    ...further.filter((line) => line !== "").flatMap((line) => beside("  ", printable(line), columns)),
+  ];
+};
+
+/**
+ * Lay a report out for a terminal: the step, where it goes, the ten slowest operators, collectives, memory and advice. No line is longer than `columns`.
+ *
+ * @throws ArgumentError for fewer columns than 20.
+ */
+export const terminalReport = (report: ProfileReport, { columns, colour = false }: TerminalReportOptions): string => {
+  if (!(Number.isInteger(columns) && columns >= leastColumns))
+    throw new ArgumentError(`columns is ${columns}, but a report needs a whole number of at least ${leastColumns}; widen the terminal`);
+  const painted = (words: string, code: number): string => (colour && words !== "" ? `\u001B[${code}m${words}\u001B[0m` : words);
+  const heading = (words: string): string[] => ["", painted(words, 1)];
+  const segments = stepSegments(report);
+  const lengths = barLengths(
+    segments.map(({ seconds }) => Math.max(0, seconds)),
+    columns,
+  );
+  const bar = segments.map(({ kind }, index) => painted(marks[kind].letter.repeat(lengths[index]!), marks[kind].code)).join("");
+  const key = segments
+    .filter(({ seconds }) => seconds > 0)
+    .map(({ name, kind, seconds }) => `${marks[kind].letter} ${name} ${secondsText(seconds)} (${shareText(seconds / report.step.median)})`);
+  const { job, machine, backend, ranks, madeAt, operators, collectives, advice } = report;
+  const memory = memoryLines(report, columns);
+  const lines = [
+    ...wrapped(printable(`${job}: ${machine}; ${backend}, ${ranks} ${ranks === 1 ? "rank" : "ranks"}; ${dateText(madeAt)}`), columns),
+    ...headLines(report).flatMap(([name, words]) => beside(name.padEnd(10), words, columns)),
+    ...heading("Where a step goes"),
+    ...(bar === "" ? [] : [bar]),
+    ...wrapped(key.join(", "), columns),
+    ...heading(operators.length > mostOperators ? `Slowest operators (${mostOperators} of ${operators.length})` : "Slowest operators"),
+    ...(operators.length === 0 ? ["none timed"] : operatorTable(report, columns)),
+    ...heading(collectives.length > mostCollectives ? `Collectives (${mostCollectives} of ${collectives.length})` : "Collectives"),
+    ...(collectives.length === 0 ? ["none"] : collectiveTable(report, columns)),
+    ...(memory.length === 0 ? [] : [...heading("Memory"), ...memory]),
+    ...heading("Advice"),
+    ...(advice.length === 0
+      ? wrapped("Nothing was found that would make the step shorter.", columns)
+      : advice.flatMap((one) => adviceLines(one, columns))),
+  ];
+  return `${lines.map((line) => line.trimEnd()).join("\n")}\n`;
+};

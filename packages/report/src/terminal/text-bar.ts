@@ -1,0 +1,19 @@
+/** A part of a bar: the letter that fills it. */
+export interface TextSegment {
+  readonly letter: string;
+  readonly amount: number;
+}
+
+/**
+ * How many letters each part gets, `width` in all: by the largest remainder, so that the lengths are as true as they can be. All parts zero give none.
+ */
+export const barLengths = (amounts: readonly number[], width: number): number[] => {
+  const whole = amounts.reduce((sum, amount) => sum + amount, 0);
+  if (!(whole > 0 && whole < Infinity)) return amounts.map(() => 0);
+  const exact = amounts.map((amount) => (amount / whole) * width);
+  const lengths = exact.map(Math.floor);
+  const order = exact.map((_, index) => index).sort((a, b) => exact[b]! - lengths[b]! - (exact[a]! - lengths[a]!));
+  const missing = Math.round(width - lengths.reduce((sum, length) => sum + length, 0));
+  for (const index of order.slice(0, missing)) lengths[index]!++;
+  return lengths;
+};
