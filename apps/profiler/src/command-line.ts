@@ -1,6 +1,7 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Option } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { calibrateCommand, type CalibrateCommandOptions } from "./commands/calibrate-command.ts";
+import { modelCommand, type ModelCommandOptions } from "./commands/model-command.ts";
 import { predictCommand, type PredictCommandOptions } from "./commands/predict-command.ts";
 import { runCommand, type RunCommandOptions } from "./commands/run-command.ts";
 import { exitCodes, explain } from "./errors.ts";
@@ -52,6 +53,30 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .option("--json", "print the result as one line of JSON")
     .addHelpText("after", "\nExample:\n  skein-profile predict job.yaml --hardware hardware.json --ranks 8")
     .action(async (file: string, options: PredictCommandOptions) => finish(await predictCommand(file, options)));
+  program
+    .command("model")
+    .description("say where time and memory of a large model would go, by its shapes")
+    .argument("<name>", "gpt-2, llama-2-7b, resnet-50 and the like; a wrong name lists all")
+    .requiredOption("--hardware <file>", "a hardware file, or the name of one that is shipped")
+    .option("--batch <count>", "sequences or images of a rank", "1")
+    .option("--sequence <tokens>", "length of a sequence in training; default: the model's context")
+    .addOption(
+      new Option("--zero <stage>", "what data ranks share of states, gradients, weights").choices(["0", "1", "2", "3"]).default("0"),
+    )
+    .addOption(
+      new Option("--recompute <what>", "what is computed anew in the backward pass").choices(["none", "selective", "full"]).default("none"),
+    )
+    .addOption(new Option("--precision <kind>", "default: mixed-bf16").choices(["f32", "tf32", "mixed-f16", "mixed-bf16"]))
+    .addOption(new Option("--quantized <type>", "what the layers' matrices are stored as").choices(["i8", "i4"]))
+    .option("--lora <rank>", "train low-rank adapters of queries and values, and nothing else")
+    .option("--no-flash", "attention whose scores go through memory")
+    .option("--tensor-parallel <ranks>", "ranks that share each layer", "1")
+    .option("--inference", "in place of training")
+    .option("--prompt <tokens>", "of each sequence, in inference")
+    .option("--output <tokens>", "that are generated, in inference")
+    .option("--json", "print all figures as one line of JSON")
+    .addHelpText("after", "\nExample:\n  skein-profile model llama-2-7b --hardware a800 --zero 2 --lora 64")
+    .action((name: string, options: ModelCommandOptions) => finish(modelCommand(name, options)));
   return program;
 };
 

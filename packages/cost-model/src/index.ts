@@ -53,7 +53,7 @@ export type {
   TransferTimes,
 } from "./hardware/hardware.ts";
 export { peakFlops, type Roofline, roofline, type Work } from "./hardware/roofline.ts";
-export { type CollectivePhase, type CollectivePrice, type CollectivePricer, collectivePricer } from "./pricing/collective-price.ts";
+export { type CollectivePrice, type CollectivePricer, collectivePricer } from "./pricing/collective-price.ts";
 export { type Basis, type Efficiency, efficiencyLookup } from "./pricing/efficiency.ts";
 export { type KernelPrice, type KernelPricer, kernelPricer } from "./pricing/kernel-price.ts";
 export { type KernelSample, learnEfficiencies } from "./pricing/learn-efficiencies.ts";
@@ -67,3 +67,11 @@ export {
   stepProgram,
   type WaitStep,
 } from "./pricing/step-program.ts";
+export { stepTasks } from "./pricing/step-tasks.ts";
+export { hardwareNamed, shippedHardware } from "./hardware/shipped/index.ts";
+export { type ContendedSample, contendedSeconds, fitContention, type FittedContention } from "./calibration/fit-contention.ts";
+export { fitLeastSquares, type LeastSquaresFit, type LeastSquaresOptions } from "./calibration/fit-least-squares.ts";
+export { type JitterOptions } from "./simulation/jitter.ts";
+export { simulate, type SimulatedCollective, type SimulatedStep, type SimulationOptions } from "./simulation/simulate.ts";
+export { type ScheduleTimes, simulateSchedule, type SimulatedCollectivePlace } from "./simulation/simulate-schedule.ts";
+export type { CollectiveTask, ComputeTask, LinkStream, Phase, Program, SimulatedWorld, Task, WaitTask } from "./simulation/task.ts";

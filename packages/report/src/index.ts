@@ -4,7 +4,6 @@ export type {
   MemoryBlock,
   MemoryProfile,
   OperatorRow,
-  Phase,
   ProfileReport,
   Times,
 } from "./profile-report.ts";
@@ -12,3 +11,5 @@ export { reportPage } from "./report-page.ts";
 export { csvOf, type ReportCsv } from "./csv.ts";
 export { parseReport } from "./parse-report.ts";
 export { terminalReport, type TerminalReportOptions } from "./terminal/terminal-report.ts";
+export { bytesText, rateText, secondsText } from "./quantities.ts";
+export { type TextColumn, textTable } from "./terminal/text-table.ts";

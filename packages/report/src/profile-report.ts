@@ -1,4 +1,6 @@
-import type { RankSpans } from "@skein/tensor-core";
+import type { Phase, RankSpans } from "@skein/tensor-core";
+
+export type { Phase };
 
 /** A time that was measured several times: seconds. */
 export interface Times {
@@ -7,9 +9,6 @@ export interface Times {
   readonly mad: number;
   readonly n: number;
 }
-
-/** Which part of a step a node belongs to. */
-export type Phase = "forward" | "backward" | "update" | "communication" | "other";
 
 /** One operator at one place of the model, summed over its calls in a step. */
 export interface OperatorRow {

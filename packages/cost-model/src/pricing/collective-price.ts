@@ -1,12 +1,6 @@
 import { algorithmSelector, ethernetLinks, type GroupSituation, predictedSeconds } from "@skein/collectives";
 import type { CollectiveKind } from "@skein/tensor-core";
-
-/** A stretch of a collective on one kind of link: `startupSeconds` that do not depend on bytes, and what its bytes take alone on the link. */
-export interface CollectivePhase {
-  readonly stream: "intra-node" | "inter-node";
-  readonly startupSeconds: number;
-  readonly transferSeconds: number;
-}
+import type { Phase } from "../simulation/task.ts";
 
 /** What a collective is expected to take, and by which algorithm. */
 export interface CollectivePrice {
@@ -14,7 +8,7 @@ export interface CollectivePrice {
   readonly segments: number;
   readonly seconds: number;
   /** Within hosts, then between them: those that the algorithm uses. They add up to `seconds`. */
-  readonly phases: readonly CollectivePhase[];
+  readonly phases: readonly Phase[];
 }
 
 /** Prices a collective of one group. `bytes` are S of docs/algorithms.md: the larger of operand and result. */
@@ -35,7 +29,7 @@ export const collectivePricer = (group: GroupSituation): CollectivePricer => {
     const place = { worldSize, byteLength, segments, ...(hosts && { hosts }) };
     const seconds = predictedSeconds(algorithm, place, link);
     const { within, across } = algorithm.cost(place).path;
-    const phases: CollectivePhase[] = [
+    const phases: Phase[] = [
       {
         stream: "intra-node" as const,
         startupSeconds: link.within.secondsPerMessage * within.messages,

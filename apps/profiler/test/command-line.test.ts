@@ -1,0 +1,159 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseHardwareFile } from "@skein/cost-model/files";
+import { parseReport } from "@skein/report";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { main as runMain } from "../src/command-line.ts";
+
+const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "skein-profile-test-"));
+  writeFileSync(
+    join(folder, "job.yaml"),
+    `name: tiny
+ranks: 2
+backend: cpu
+batch: 32
+steps: 30
+data: { kind: mnist, trainSamples: 640, testSamples: 203 }
+model: { kind: mlp, hidden: [16] }
+optimizer: { kind: adamw }
+learningRate: { peak: 0.005 }
+buckets: { kind: per-tensor }
+`,
+  );
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const skeinProfile = (...args: string[]): Promise<Ended> =>
+  new Promise((resolve) => {
+    const child = spawn(process.execPath, ["--no-memory-protection-keys", main, ...args], {
+      cwd: folder,
+      env: { ...process.env, NO_COLOR: "1" },
+    });
+    const written = { stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"] as const)
+      child[name].setEncoding("utf8").on("data", (text: string) => void (written[name] += text));
+    child.once("close", (code) => resolve({ code, ...written }));
+  });
+
+/** The same in this process, for what starts no ranks: a command takes a second to load. */
+const inProcess = async (...args: string[]): Promise<Ended> => {
+  const written = { stdout: "", stderr: "" };
+  const spies = (["stdout", "stderr"] as const).map((name) =>
+    vi.spyOn(process[name], "write").mockImplementation((text) => {
+      written[name] += String(text);
+      return true;
+    }),
+  );
+  try {
+    return { code: await runMain(args.map((word) => word.replace("HERE", folder))), ...written };
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+};
+
+/** Expect a line that says what is wrong, code 2, and nothing written. */
+const expectRefused = ({ code, stdout, stderr }: Ended, words: RegExp): void => {
+  expect(stderr).toMatch(words);
+  expect([code, stdout, stderr.match(/^\s+at /m)]).toEqual([2, "", null]);
+};
+
+describe("run", () => {
+  let ended: Ended;
+  const report = (): ReturnType<typeof parseReport> =>
+    parseReport(readFileSync(join(folder, "profiles/tiny/1/report.json"), "utf8"), "report.json");
+  beforeAll(async () => {
+    ended = await skeinProfile("run", "job.yaml", "--steps", "6", "--warm-up", "2");
+  });
+
+  test("prints a report for 80 columns, and says where the files are", () => {
+    expect([ended.code, ended.stderr.match(/^\s+at /m)]).toEqual([0, null]);
+    expect(ended.stdout).toMatch(/^tiny:/);
+    expect(ended.stdout).toContain("Slowest operators");
+    expect(Math.max(...ended.stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
+    expect(ended.stderr).toContain("open profiles/tiny/1/report.html in a browser");
+  });
+
+  test("leaves report, page, trace and tables, and no run of the trainer", () => {
+    expect(readdirSync(join(folder, "profiles/tiny/1")).sort()).toEqual([
+      "collectives.csv",
+      "operators.csv",
+      "report.html",
+      "report.json",
+      "trace.json",
+    ]);
+    expect(existsSync(join(folder, "runs"))).toBe(false);
+    const { traceEvents } = JSON.parse(readFileSync(join(folder, "profiles/tiny/1/trace.json"), "utf8")) as {
+      traceEvents: { name: string }[];
+    };
+    expect(traceEvents.filter(({ name }) => name === "step 8")).toHaveLength(2); // ranks
+  });
+
+  test("knows the work of every operator, and the collectives of every bucket", () => {
+    const { operators, collectives, steps, warmUpSteps, ranks } = report();
+    expect([steps, warmUpSteps, ranks]).toEqual([6, 2, 2]);
+    const product = operators.filter(({ operator }) => operator === "matmul");
+    // Two layers forward, and backward all but the gradient of the first layer's inputs; per rank 16 samples.
+    const [inputs, hidden, classes] = [784, 16, 10];
+    const flops = 2 * 16 * (2 * inputs * hidden + 3 * hidden * classes);
+    expect(product.reduce((sum, row) => sum + row.flops, 0)).toBe(flops);
+    expect(collectives.map(({ name }) => name).sort()).toEqual([
+      "all-reduce exchange-0",
+      "all-reduce exchange-1",
+      "all-reduce exchange-2",
+      "all-reduce exchange-3",
+      "all-reduce mean-loss",
+    ]);
+    expect(operators.every(({ predictedSeconds = 0 }) => predictedSeconds > 0)).toBe(true);
+  });
+});
+
+test("a machine is calibrated by a job, and the job predicted on it", async () => {
+  const calibrated = await skeinProfile("calibrate", "job.yaml", "--steps", "6", "--output", "here.json");
+  expect([calibrated.code, calibrated.stderr.match(/^\s+at /m)]).toEqual([0, null]);
+  const hardware = parseHardwareFile(readFileSync(join(folder, "here.json"), "utf8"), "here.json");
+  expect(hardware.topology).toMatchObject({ ranks: 2, ranksPerHost: 2 });
+  expect(hardware.device.efficiencies.some(({ operator }) => operator === "matmul")).toBe(true);
+  const predicted = await skeinProfile("predict", "job.yaml", "--hardware", "here.json", "--json");
+  expect(predicted.code).toBe(0);
+  const { stepSeconds } = JSON.parse(predicted.stdout) as { stepSeconds: number };
+  expect(stepSeconds).toBeGreaterThan(0);
+  const twice = await skeinProfile("predict", "job.yaml", "--hardware", "here.json", "--json", "--ranks", "4", "--set", "batch=64");
+  expect((JSON.parse(twice.stdout) as { stepSeconds: number }).stepSeconds).toBeGreaterThan(stepSeconds);
+});
+
+test("a large model is dissected", async () => {
+  const { code, stdout } = await inProcess("model", "llama-2-7b", "--hardware", "a800", "--zero", "2");
+  expect(code).toBe(0);
+  expect(stdout).toContain("layer × 32");
+  expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThan(200); // assumptions are sentences
+});
+
+test.each([
+  ["a job that is not there", ["run", "HERE/nope.yaml"], /nope\.yaml: cannot be read/],
+  ["no steps", ["run", "HERE/job.yaml", "--steps", "0"], /--steps 0: must be a whole number from 1/],
+  ["a warm-up that is no number", ["run", "HERE/job.yaml", "--warm-up", "some"], /--warm-up some: must be a whole number from 0/],
+  ["a folder in use", ["run", "HERE/job.yaml", "--output", "HERE"], /--output .*: the folder is not empty/],
+  ["hardware that is not there", ["predict", "HERE/job.yaml", "--hardware", "HERE/none.json"], /none\.json cannot be read/],
+  [
+    "hardware that nobody ships",
+    ["predict", "HERE/job.yaml", "--hardware", "abacus"],
+    /no hardware is named "abacus"; use one of laptop-cpu/,
+  ],
+  ["a job file as hardware", ["predict", "HERE/job.yaml", "--hardware", "HERE/job.yaml"], /job\.yaml is no JSON/],
+  ["an unknown model", ["model", "llama-9", "--hardware", "a800"], /llama-9/],
+] as const)("%s is refused in one line", async (_, args, words) => {
+  expectRefused(await inProcess(...args), words);
+});

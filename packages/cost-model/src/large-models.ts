@@ -1,0 +1,11 @@
+export { architectures, modelNamed } from "./large-models/architectures.ts";
+export { dissect } from "./large-models/dissect.ts";
+export type * from "./large-models/dissection.ts";
+export { estimateInference, type InferenceEstimate, largestInferenceBatch } from "./large-models/inference.ts";
+export type { InferenceConfiguration, WeightType } from "./large-models/inference-plan.ts";
+export { type LargestBatch, largestTrainingBatch } from "./large-models/largest-batch.ts";
+export type { ModelShape } from "./large-models/model-shape.ts";
+export { estimateTraining, type TrainingEstimate } from "./large-models/training.ts";
+export type { Adapters, QuantizedType } from "./large-models/operator.ts";
+export type { Precision } from "./large-models/precision.ts";
+export type { Recomputation, TrainingConfiguration, ZeroStage } from "./large-models/training-configuration.ts";
