@@ -22,7 +22,7 @@ const exposedAdvice = ({ collectives, exposedSeconds, step }: Figures): Advice[]
   return [
     {
       finding: `${percent(share)} of the step is communication that computation does not hide (${milliseconds(exposedSeconds.median)}), most of it ${longest.map(({ name }) => name).join(", ")}`,
-      cure: "compare overlap: wait-free with buckets: mg-wfbp, and compression, by skein-profile plan",
+      cure: "try overlap: wait-free with buckets: {kind: mg-wfbp}, and a compression of docs/algorithms.md",
       basis: "measured: what ranks waited at the done of a collective; a slower rank's computing is waited for as well",
     },
   ];
