@@ -1,13 +1,17 @@
-import type { HardwareFile } from "../hardware/hardware.ts";
+import type { ComputeType, HardwareFile } from "../hardware/hardware.ts";
 import type { InferencePlan } from "./inference-plan.ts";
 import type { ModelShape } from "./model-shape.ts";
+import { precisions } from "./precision.ts";
 import type { TrainingPlan } from "./training-configuration.ts";
 
 const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
 
-const ofHardware = ({ device }: HardwareFile): readonly string[] => [
+const ofHardware = ({ device }: HardwareFile, type: ComputeType): readonly string[] => [
   `Each kernel takes its start of ${(device.kernelStartSeconds * 1e6).toFixed(1)} µs, and the longer of flops and bytes at ${percent(device.assumedEfficiency)} of the device's peaks; sizes do not change that share.`,
   `Peaks: ${device.source}.`,
+  ...(device.flopsPerSecond[type] === undefined
+    ? [`The device has no peak for ${type}, so that products are priced by its f32 peak.`]
+    : []),
   "What is no product is priced by the f32 peak, and goes through memory once; neighbours are not fused.",
   "Memory of the runtime itself, and what an allocator wastes, are not counted.",
 ];
@@ -24,7 +28,7 @@ export const trainingAssumptions = (shape: ModelShape, plan: TrainingPlan, hardw
   const { zeroStage, dataParallel, tensorParallel, recomputation, offload, flashAttention, quantized, adapters } = plan;
   const transformer = shape.kind === "transformer";
   return [
-    ...ofHardware(hardware),
+    ...ofHardware(hardware, precisions[plan.precision].type),
     ...(transformer ? ["There is no dropout."] : []),
     ...(transformer && flashAttention
       ? ["FlashAttention skips masked scores; its backward pass takes 2.5 times the flops of its forward pass."]
@@ -51,7 +55,7 @@ export const inferenceAssumptions = (shape: ModelShape, plan: InferencePlan, har
   const { weights, tensorParallel, replicas, outputTokens } = plan;
   const quantized = weights === "i8" || weights === "i4";
   return [
-    ...ofHardware(hardware),
+    ...ofHardware(hardware, quantized ? "f16" : weights),
     ...(shape.kind === "transformer"
       ? ["All sequences of a batch are equally long, begin together and end together.", "Prompts go through the model in one pass."]
       : []),

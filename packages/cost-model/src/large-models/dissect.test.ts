@@ -47,6 +47,13 @@ describe.each(configurations)("a dissection of $task", (configuration) => {
   });
 });
 
+test("a device without the type of the products is named as such", () => {
+  const said = (precision: "mixed-bf16" | "mixed-f16"): string =>
+    dissect(modelNamed("gpt-2"), { task: "training", batchPerRank: 1, precision }, hardwareNamed("v100")).assumptions.join(" ");
+  expect(said("mixed-bf16")).toContain("no peak for bf16");
+  expect(said("mixed-f16")).not.toContain("no peak");
+});
+
 test("equal layers are one row", () => {
   const { modules, item, ranks } = dissect(modelNamed("llama-2-7b"), { task: "training", batchPerRank: 1 }, hardwareNamed("a800"));
   expect(modules.map(({ part, repeats, module }) => `${part} × ${repeats}: ${module}`)).toEqual([

@@ -104,6 +104,15 @@ describe("time", () => {
   });
 });
 
+test("a token decoded halfway stands for all of them", () => {
+  const generated = 9;
+  const given = { batch: 2, promptTokens: 200, flashAttention: false };
+  const one = Array.from({ length: generated }, (_, i) => estimate({ ...given, promptTokens: 200 + i, outputTokens: 2 }).decode!);
+  const { decode } = estimate({ ...given, outputTokens: generated + 1 });
+  for (const figure of ["flops", "bytes", "seconds"] as const)
+    expect(decode![figure] / one.reduce((sum, pass) => sum + pass[figure] / generated, 0)).toBeCloseTo(1, 9);
+});
+
 test("ResNet-50 takes images in one pass", () => {
   const { decode, secondsPerOutputToken, itemsPerSecond, secondsToFirstToken, memory } = estimate(
     { batch: 64 },

@@ -19,6 +19,8 @@ describe("a pass whose weights are gathered", () => {
     expect(gatheredPassSeconds([unit(10, 1), unit(10, 1), unit(10, 1)])).toBe(31);
     // The network gathers part 2 (1 to 5) and reduces part 1 (11 to 13) behind what is computed; part 2's gradients come last: 1 + 20 + 2.
     expect(gatheredPassSeconds([unit(1, 10, 2), unit(4, 10, 2)])).toBe(23);
+    // One part ahead, no more: the third gather begins with the second part, at 11.
+    expect(gatheredPassSeconds([unit(1, 10), unit(1, 10), unit(12, 1)])).toBe(24);
     // What has no weights waits for nothing.
     expect(gatheredPassSeconds([unit(0, 1), unit(5, 1), unit(0, 1)])).toBe(7);
   });

@@ -12,8 +12,15 @@ const device = dataSheetGpu({
   memoryGibibytes: 80,
 });
 
-export const a100Sxm: HardwareFile = hostOfGpus("a100-sxm", "8 × A100 80 GB with NVLink, from data sheets", device, 8, {
-  kind: "NVLink",
-  bytesPerSecond: 300e9,
-  source: "NVIDIA, A100 data sheet: NVLink 600 GB/s both ways",
+export const a100Sxm: HardwareFile = hostOfGpus({
+  name: "a100-sxm",
+  description: "8 × A100 80 GB with NVLink, from data sheets",
+  device,
+  gpus: 8,
+  interconnect: {
+    kind: "NVLink",
+    bytesPerSecond: 300e9,
+    source: "NVIDIA, A100 data sheet: NVLink 600 GB/s both ways",
+  },
+  network: { bytesPerSecond: 200e9, source: "NVIDIA, DGX A100 data sheet: eight adapters of 200 Gbit/s" },
 });

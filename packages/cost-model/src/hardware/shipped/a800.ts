@@ -11,8 +11,14 @@ const device = dataSheetGpu({
 });
 
 /** The first platform of Zhang et al. 2023, Dissecting the Runtime Performance of the Training, Fine-tuning, and Inference of Large Language Models. */
-export const a800: HardwareFile = hostOfGpus("a800", "8 × A800 80 GB with NVLink, from data sheets", device, 8, {
-  kind: "NVLink",
-  bytesPerSecond: 200e9,
-  source: "NVIDIA, A800 data sheet: NVLink 400 GB/s both ways",
+export const a800: HardwareFile = hostOfGpus({
+  name: "a800",
+  description: "8 × A800 80 GB with NVLink, from data sheets",
+  device,
+  gpus: 8,
+  interconnect: {
+    kind: "NVLink",
+    bytesPerSecond: 200e9,
+    source: "NVIDIA, A800 data sheet: NVLink 400 GB/s both ways",
+  },
 });

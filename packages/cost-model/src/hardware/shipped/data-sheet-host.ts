@@ -39,11 +39,16 @@ export interface HostInterconnect {
 /** Of the data sheet's bandwidth, what is assumed to arrive as payload. */
 const payloadShare = 0.8;
 
-/** A step of a ring with whole buffers, as NCCL's own choice of algorithms has it (`hwLat` in src/graph/tuning.cc, v2.18). */
-const secondsPerMessage = { NVLink: 3.4e-6, PCIe: 5.7e-6 };
+/** A step of a ring with whole buffers, as NCCL's own choice of algorithms has it (`hwLat` in src/graph/tuning.cc of github.com/NVIDIA/nccl). */
+const secondsPerMessage = { NVLink: 3.4e-6, PCIe: 5.7e-6, network: 14e-6 };
 
-/** Messages between GPUs of a host. */
-export const interconnectTimes = ({ kind, bytesPerSecond }: HostInterconnect): LinkTimes => ({
+/** What a host sends to others with: all its network adapters together, one way. */
+export interface HostNetwork {
+  readonly bytesPerSecond: number;
+  readonly source: string;
+}
+
+const timesOf = (kind: keyof typeof secondsPerMessage, bytesPerSecond: number): LinkTimes => ({
   secondsPerMessage: secondsPerMessage[kind],
   secondsPerByte: 1 / (payloadShare * bytesPerSecond),
 });
@@ -51,15 +56,21 @@ export const interconnectTimes = ({ kind, bytesPerSecond }: HostInterconnect): L
 /** A sum reads two operands and writes one. */
 export const gpuReduceSecondsPerByte = ({ memoryBytesPerSecond }: Pick<Device, "memoryBytesPerSecond">): number => 3 / memoryBytesPerSecond;
 
-/** Describe one host of equal GPUs. Links between hosts, which it does not have, stand as those within. */
-export const hostOfGpus = (
-  name: string,
-  description: string,
-  device: Device,
-  gpus: number,
-  interconnect: HostInterconnect,
-): HardwareFile => {
-  const within = interconnectTimes(interconnect);
+/** A host of equal GPUs. */
+export interface GpuHost {
+  readonly name: string;
+  readonly description: string;
+  readonly device: Device;
+  readonly gpus: number;
+  readonly interconnect: HostInterconnect;
+  /** Of the vendor's own server; several hosts are described by another topology. Absent where there is none: links between hosts stand as those within. */
+  readonly network?: HostNetwork;
+}
+
+/** Describe one host of equal GPUs. */
+export const hostOfGpus = ({ name, description, device, gpus, interconnect, network }: GpuHost): HardwareFile => {
+  const within = timesOf(interconnect.kind, interconnect.bytesPerSecond);
+  const between = network === undefined ? "links between hosts, of which there is one, stand as those within" : network.source;
   return {
     format: "skein-hardware",
     version: 1,
@@ -69,9 +80,9 @@ export const hostOfGpus = (
     topology: { ranks: gpus, ranksPerHost: gpus },
     links: {
       within,
-      across: within,
+      across: network === undefined ? within : timesOf("network", network.bytesPerSecond),
       reduceSecondsPerByte: gpuReduceSecondsPerByte(device),
-      source: `${interconnect.source}; ${payloadShare * 100} % of it assumed as payload; start of a message: NCCL 2.18's model of a ring`,
+      source: `${interconnect.source}; ${between}; ${payloadShare * 100} % of that assumed as payload; start of a message: NCCL's model of a ring; contention not measured`,
       contention: { penaltyPerFlow: 0 },
     },
   };

@@ -9,8 +9,15 @@ const device = dataSheetGpu({
   memoryGibibytes: 80,
 });
 
-export const h100Sxm: HardwareFile = hostOfGpus("h100-sxm", "8 × H100 80 GB with NVLink, from data sheets", device, 8, {
-  kind: "NVLink",
-  bytesPerSecond: 450e9,
-  source: "NVIDIA, H100 data sheet: NVLink 900 GB/s both ways",
+export const h100Sxm: HardwareFile = hostOfGpus({
+  name: "h100-sxm",
+  description: "8 × H100 80 GB with NVLink, from data sheets",
+  device,
+  gpus: 8,
+  interconnect: {
+    kind: "NVLink",
+    bytesPerSecond: 450e9,
+    source: "NVIDIA, H100 data sheet: NVLink 900 GB/s both ways",
+  },
+  network: { bytesPerSecond: 400e9, source: "NVIDIA, DGX H100 data sheet: eight adapters of 400 Gbit/s" },
 });

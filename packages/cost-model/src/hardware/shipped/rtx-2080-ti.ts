@@ -10,8 +10,14 @@ export const rtx2080TiDevice: Device = dataSheetGpu({
   memoryGibibytes: 11,
 });
 
-export const rtx2080Ti: HardwareFile = hostOfGpus("rtx-2080-ti", "4 × RTX 2080 Ti on PCIe 3.0 ×16, from data sheets", rtx2080TiDevice, 4, {
-  kind: "PCIe",
-  bytesPerSecond: 15.75e9,
-  source: "PCI-SIG: PCIe 3.0 ×16 has 15.75 GB/s one way",
+export const rtx2080Ti: HardwareFile = hostOfGpus({
+  name: "rtx-2080-ti",
+  description: "4 × RTX 2080 Ti on PCIe 3.0 ×16, from data sheets",
+  device: rtx2080TiDevice,
+  gpus: 4,
+  interconnect: {
+    kind: "PCIe",
+    bytesPerSecond: 15.75e9,
+    source: "PCI-SIG: PCIe 3.0 ×16 has 15.75 GB/s one way",
+  },
 });

@@ -10,8 +10,14 @@ const device = dataSheetGpu({
 });
 
 /** The third platform of Zhang et al. 2023 (see a800). NVLink joins pairs only, so that rings over eight GPUs go at the pace of PCIe. */
-export const rtx3090: HardwareFile = hostOfGpus("rtx-3090", "8 × RTX 3090 on PCIe 4.0 ×16, from data sheets", device, 8, {
-  kind: "PCIe",
-  bytesPerSecond: 32e9,
-  source: "PCI-SIG: PCIe 4.0 ×16 has 32 GB/s one way",
+export const rtx3090: HardwareFile = hostOfGpus({
+  name: "rtx-3090",
+  description: "8 × RTX 3090 on PCIe 4.0 ×16, from data sheets",
+  device,
+  gpus: 8,
+  interconnect: {
+    kind: "PCIe",
+    bytesPerSecond: 32e9,
+    source: "PCI-SIG: PCIe 4.0 ×16 has 32 GB/s one way",
+  },
 });

@@ -10,8 +10,14 @@ const device = dataSheetGpu({
 });
 
 /** The second platform of Zhang et al. 2023 (see a800). GPUs share the host's bridges, which is not described. */
-export const rtx4090: HardwareFile = hostOfGpus("rtx-4090", "8 × RTX 4090 on PCIe 4.0 ×16, from data sheets", device, 8, {
-  kind: "PCIe",
-  bytesPerSecond: 32e9,
-  source: "PCI-SIG: PCIe 4.0 ×16 has 32 GB/s one way",
+export const rtx4090: HardwareFile = hostOfGpus({
+  name: "rtx-4090",
+  description: "8 × RTX 4090 on PCIe 4.0 ×16, from data sheets",
+  device,
+  gpus: 8,
+  interconnect: {
+    kind: "PCIe",
+    bytesPerSecond: 32e9,
+    source: "PCI-SIG: PCIe 4.0 ×16 has 32 GB/s one way",
+  },
 });

@@ -10,8 +10,15 @@ const device = dataSheetGpu({
   memoryGibibytes: 32,
 });
 
-export const v100: HardwareFile = hostOfGpus("v100", "8 × V100 32 GB with NVLink, from data sheets", device, 8, {
-  kind: "NVLink",
-  bytesPerSecond: 150e9,
-  source: "NVIDIA, V100 data sheet: NVLink 300 GB/s both ways",
+export const v100: HardwareFile = hostOfGpus({
+  name: "v100",
+  description: "8 × V100 32 GB with NVLink, from data sheets",
+  device,
+  gpus: 8,
+  interconnect: {
+    kind: "NVLink",
+    bytesPerSecond: 150e9,
+    source: "NVIDIA, V100 data sheet: NVLink 300 GB/s both ways",
+  },
+  network: { bytesPerSecond: 50e9, source: "NVIDIA, DGX-1 data sheet: four adapters of 100 Gbit/s" },
 });
