@@ -16,6 +16,11 @@ const ofHardware = ({ device }: HardwareFile, type: ComputeType): readonly strin
   "Memory of the runtime itself, and what an allocator wastes, are not counted.",
 ];
 
+const ofContext = (shape: ModelShape, tokens: number): readonly string[] =>
+  shape.kind === "transformer" && tokens > shape.contextLength
+    ? [`Sequences of ${tokens} tokens are longer than the ${shape.contextLength} that the model was made for.`]
+    : [];
+
 const reductions: readonly string[] = [
   "Each part's gradients are all-reduced as they become ready, one after the other, behind the rest of the backward pass, which they do not slow.",
   "Each part's gradients are reduce-scattered behind the rest of the backward pass; nothing hides the all-gather of the new weights.",
@@ -29,6 +34,7 @@ export const trainingAssumptions = (shape: ModelShape, plan: TrainingPlan, hardw
   const transformer = shape.kind === "transformer";
   return [
     ...ofHardware(hardware, precisions[plan.precision].type),
+    ...ofContext(shape, plan.sequenceLength),
     ...(transformer ? ["There is no dropout."] : []),
     ...(transformer && flashAttention
       ? ["FlashAttention skips masked scores; its backward pass takes 2.5 times the flops of its forward pass."]
@@ -56,6 +62,7 @@ export const inferenceAssumptions = (shape: ModelShape, plan: InferencePlan, har
   const quantized = weights === "i8" || weights === "i4";
   return [
     ...ofHardware(hardware, quantized ? "f16" : weights),
+    ...ofContext(shape, plan.promptTokens + outputTokens),
     ...(shape.kind === "transformer"
       ? ["All sequences of a batch are equally long, begin together and end together.", "Prompts go through the model in one pass."]
       : []),

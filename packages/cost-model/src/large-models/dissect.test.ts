@@ -54,6 +54,13 @@ test("a device without the type of the products is named as such", () => {
   expect(said("mixed-f16")).not.toContain("no peak");
 });
 
+test("sequences beyond the model's context are named as such", () => {
+  const said = (sequenceLength: number): string =>
+    dissect(modelNamed("llama-2-7b"), { task: "training", batchPerRank: 1, sequenceLength }, hardwareNamed("a800")).assumptions.join(" ");
+  expect(said(8192)).toContain("8192 tokens are longer than the 4096");
+  expect(said(4096)).not.toContain("longer than");
+});
+
 test("equal layers are one row", () => {
   const { modules, item, ranks } = dissect(modelNamed("llama-2-7b"), { task: "training", batchPerRank: 1 }, hardwareNamed("a800"));
   expect(modules.map(({ part, repeats, module }) => `${part} × ${repeats}: ${module}`)).toEqual([

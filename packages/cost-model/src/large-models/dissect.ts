@@ -1,5 +1,6 @@
 import type { HardwareFile } from "../hardware/hardware.ts";
 import { inferenceAssumptions, trainingAssumptions } from "./assumptions.ts";
+import { checkChoice } from "./configuration-checks.ts";
 import type { DissectedMemory, DissectedModule, DissectedOperator, Dissection } from "./dissection.ts";
 import { estimateInference, largestInferenceBatch } from "./inference.ts";
 import { type InferenceConfiguration, inferenceSetting } from "./inference-plan.ts";
@@ -9,7 +10,7 @@ import { partsOf, sumOver } from "./modules.ts";
 import type { Operator, Part, PassSetting } from "./operator.ts";
 import type { PassName } from "./pass-rows.ts";
 import { estimateTraining } from "./training.ts";
-import { checkChoice, type TrainingConfiguration } from "./training-configuration.ts";
+import type { TrainingConfiguration } from "./training-configuration.ts";
 import { deviceBytes, trainingSetting } from "./training-memory.ts";
 
 type WholePass = DissectedModule["pass"];

@@ -3,7 +3,7 @@ import type { ComputeType } from "../hardware/hardware.ts";
 import { checkShape, type ModelShape, type TransformerShape } from "./model-shape.ts";
 import { operatorsOf, partsOf, sumOver } from "./modules.ts";
 import type { PassSetting, QuantizedType } from "./operator.ts";
-import { checkChoice, checkCount, checkImagesOnly, checkLength, checkTensorParallel } from "./training-configuration.ts";
+import { checkChoice, checkCount, checkImagesOnly, checkLength, checkNames, checkTensorParallel } from "./configuration-checks.ts";
 
 /** What a model's weights are stored as. With `i8` and `i4` the matrices of layers are, all else is f16, and products are of f16. */
 export type WeightType = "f32" | "f16" | "bf16" | QuantizedType;
@@ -45,6 +45,16 @@ export interface InferenceMemory {
   readonly workspace: number;
 }
 
+const settings: { readonly [name in keyof Required<InferenceConfiguration>]: true } = {
+  task: true,
+  batch: true,
+  promptTokens: true,
+  outputTokens: true,
+  weights: true,
+  flashAttention: true,
+  tensorParallel: true,
+};
+
 const weightTypes: readonly WeightType[] = ["f32", "f16", "bf16", "i8", "i4"];
 
 const quantizedOf = (weights: WeightType): QuantizedType | undefined => (weights === "i8" || weights === "i4" ? weights : undefined);
@@ -52,6 +62,7 @@ const quantizedOf = (weights: WeightType): QuantizedType | undefined => (weights
 /** @throws ArgumentError for settings that contradict one another, the model or the number of ranks, or that would have no effect. */
 export const inferencePlan = (shape: ModelShape, configuration: InferenceConfiguration, ranks: number): InferencePlan => {
   checkShape(shape);
+  checkNames("inference", configuration, Object.keys(settings));
   checkCount("ranks", ranks);
   const { batch, weights = "f16", flashAttention = true, tensorParallel = 1 } = configuration;
   checkCount("batch", batch);

@@ -140,6 +140,7 @@ test("configurations that cannot be are refused", () => {
   const refused = (given: object, message: string, shape: typeof llama = llama): void =>
     expect(() => estimate(given as Partial<InferenceConfiguration>, shape)).toThrow(message);
   refused({ batch: 0 }, "batch is 0, but it is a whole number from 1");
+  refused({ prompt: 5 }, 'inference has no setting "prompt"; its settings are task, batch');
   refused({ promptTokens: 0 }, "promptTokens is 0");
   refused({ outputTokens: 0 }, "outputTokens is 0");
   refused({ weights: "i2" }, "weights is i2, but it is one of f32, f16, bf16, i8, i4");

@@ -1,5 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 import type { Topology } from "../hardware/hardware.ts";
+import { checkChoice, checkCount, checkImagesOnly, checkLength, checkNames, checkTensorParallel } from "./configuration-checks.ts";
 import { checkShape, type ModelShape, type TransformerShape } from "./model-shape.ts";
 import type { Adapters, Projection, QuantizedType } from "./operator.ts";
 import { type OptimizerName, optimizers, type Precision, precisions } from "./precision.ts";
@@ -63,44 +64,20 @@ export interface TrainingPlan {
   readonly offload?: Offload | undefined;
 }
 
-/** @throws ArgumentError unless the value is a whole number from 1. */
-export const checkCount = (name: string, value: number): void => {
-  if (!Number.isSafeInteger(value) || value < 1) throw new ArgumentError(`${name} is ${value}, but it is a whole number from 1; set it so`);
-};
-
-/** @throws ArgumentError unless the value is among those allowed. */
-export const checkChoice = (name: string, value: unknown, allowed: readonly unknown[]): void => {
-  if (!allowed.includes(value)) throw new ArgumentError(`${name} is ${String(value)}, but it is one of ${allowed.join(", ")}`);
-};
-
-/** @throws ArgumentError unless so many ranks can share each layer. */
-export const checkTensorParallel = (shape: TransformerShape, tensorParallel: number, ranks: number): void => {
-  checkCount("tensorParallel", tensorParallel);
-  const { name, heads, keyValueHeads, hidden } = shape;
-  if (ranks % tensorParallel !== 0)
-    throw new ArgumentError(`tensorParallel is ${tensorParallel} on ${ranks} ranks; choose a number that divides the ranks`);
-  if (heads % tensorParallel !== 0 || hidden % tensorParallel !== 0)
-    throw new ArgumentError(
-      `tensorParallel is ${tensorParallel}, but ${name} has ${heads} heads and a hidden width of ${hidden}; choose a number that divides both`,
-    );
-  if (keyValueHeads % tensorParallel !== 0 && tensorParallel % keyValueHeads !== 0)
-    throw new ArgumentError(
-      `tensorParallel is ${tensorParallel}, but ${name} has ${keyValueHeads} heads of keys and values; choose a number that divides them, or a multiple`,
-    );
-};
-
-/** @throws ArgumentError for more positions than were learned. */
-export const checkLength = (shape: TransformerShape, what: string, length: number): void => {
-  checkCount(what, length);
-  if (shape.positions === "learned" && length > shape.contextLength)
-    throw new ArgumentError(`${what} is ${length}, but ${shape.name} has learned ${shape.contextLength} positions; use no more`);
-};
-
-/** @throws ArgumentError for a setting of transformers that a residual network was given. */
-export const checkImagesOnly = (shape: ModelShape, settings: Readonly<Record<string, unknown>>): void => {
-  const given = Object.entries(settings).find(([, value]) => value !== undefined);
-  if (given !== undefined)
-    throw new ArgumentError(`${given[0]} is set, but ${shape.name} is no transformer, and it would have no effect; leave it out`);
+const settings: { readonly [name in keyof Required<TrainingConfiguration>]: true } = {
+  task: true,
+  batchPerRank: true,
+  sequenceLength: true,
+  accumulation: true,
+  precision: true,
+  optimizer: true,
+  zeroStage: true,
+  recomputation: true,
+  flashAttention: true,
+  tensorParallel: true,
+  quantized: true,
+  adapters: true,
+  offload: true,
 };
 
 const projectionsOf = ({ gated }: TransformerShape): readonly Projection[] => [
@@ -114,8 +91,10 @@ const projectionsOf = ({ gated }: TransformerShape): readonly Projection[] => [
 ];
 
 const checkAdapters = (shape: TransformerShape, { kind, rank, projections }: Adapters): void => {
+  const { name, width } = shape;
   checkChoice("adapters.kind", kind, ["lora", "lora-fa"]);
   checkCount("adapters.rank", rank);
+  if (rank > width) throw new ArgumentError(`adapters.rank is ${rank}, but ${name} is ${width} wide; choose a rank below that`);
   if (projections.length === 0)
     throw new ArgumentError("adapters.projections is empty, so nothing would be trained; name a matrix such as query");
   for (const projection of projections) checkChoice(`a projection of the adapters of ${shape.name}`, projection, projectionsOf(shape));
@@ -135,6 +114,7 @@ const checkOffload = (offload: Offload): void => {
  */
 export const trainingPlan = (shape: ModelShape, configuration: TrainingConfiguration, { ranks }: Topology): TrainingPlan => {
   checkShape(shape);
+  checkNames("training", configuration, Object.keys(settings));
   checkCount("ranks", ranks);
   const { batchPerRank, accumulation = 1, precision = "mixed-bf16", optimizer = "adam" } = configuration;
   const { zeroStage = 0, recomputation = "none", tensorParallel = 1, flashAttention = true } = configuration;

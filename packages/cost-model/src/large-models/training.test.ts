@@ -255,7 +255,11 @@ describe("the largest batch", () => {
 test("configurations that cannot be are refused", () => {
   const refused = (given: object, message: string, shape = llama): void =>
     expect(() => estimateTraining(shape, { ...base, ...given } as TrainingConfiguration, a800)).toThrow(message);
-  refused({ batchPerRank: 0 }, "batchPerRank is 0, but it is a whole number from 1");
+  refused({ batchPerRank: 0 }, "batchPerRank is 0, but it is a whole number from 1 to 1000000000");
+  refused({ batchPerRank: 2 ** 53 }, "batchPerRank is 9007199254740992");
+  refused({ batchPerRank: "4" }, 'batchPerRank is "4"');
+  refused({ zerostage: 2 }, 'training has no setting "zerostage"; its settings are task, batchPerRank');
+  refused({ adapters: { kind: "lora", rank: 5000, projections: ["query"] } }, "adapters.rank is 5000, but llama-2-7b is 4096 wide");
   refused({ batchPerRank: Number.NaN }, "batchPerRank is NaN");
   refused({ accumulation: 1.5 }, "accumulation is 1.5");
   refused({ zeroStage: 4 }, "zeroStage is 4, but it is one of 0, 1, 2, 3");

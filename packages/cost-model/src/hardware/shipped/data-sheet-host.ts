@@ -13,8 +13,8 @@ export interface GpuDataSheet extends Pick<Device, "name" | "source" | "flopsPer
 const kernelStartSeconds = 0.9e-6;
 
 /**
- * Nothing was measured here, and no kernel reaches its data sheet. Whole training steps of GPT models are published at 44 to 52 % of an A100's peak, what
- * is no product included (Narayanan et al. 2021, arXiv 2104.04473, table 1); 60 % for each kernel by itself gives about that.
+ * Nothing was measured here, and no kernel reaches its data sheet. Whole training steps of the largest GPT models, what is no product and communication
+ * included, are published at 52 % of the peak of A100s (Narayanan et al. 2021, arXiv 2104.04473, abstract); each kernel by itself must reach more.
  */
 const assumedEfficiency = 0.6;
 
