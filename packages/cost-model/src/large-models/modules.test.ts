@@ -96,6 +96,43 @@ describe("a transformer's flops", () => {
   });
 });
 
+test("small transformers have the products that the graphs of their training steps have", () => {
+  // Flops of matmul, attention and attention-backward by the operators' own cost rules, in the traced gradients of gpt of @skein/models at these sizes.
+  const tiny: TransformerShape = {
+    ...(modelNamed("gpt-2") as TransformerShape),
+    vocabulary: 64,
+    contextLength: 32,
+    width: 32,
+    layers: 2,
+    heads: 4,
+    keyValueHeads: 4,
+    hidden: 128,
+  };
+  const gated: TransformerShape = {
+    ...(modelNamed("llama-2-7b") as TransformerShape),
+    vocabulary: 50,
+    contextLength: 16,
+    width: 24,
+    layers: 3,
+    heads: 3,
+    keyValueHeads: 3,
+    hidden: 64,
+  };
+  for (const [shape, batch, length, matmul, attention] of [
+    [tiny, 3, 32, 15_335_424, 405_504],
+    [gated, 2, 16, 4_211_712, 78_336],
+  ] as const) {
+    const parts = partsOf(shape, { ...bf16, batch, length, context: length });
+    const flops = (kind: string, backward: boolean): number =>
+      sumOver(parts, (operator) =>
+        operator.operator === kind ? (backward ? operator.backward : [operator.forward]).reduce((sum, { flops }) => sum + flops, 0) : 0,
+      );
+    expect(flops("matmul", false) + flops("matmul", true)).toBe(matmul);
+    expect(flops("attention", false)).toBe(attention);
+    expect(flops("attention", true)).toBe(2.5 * attention);
+  }
+});
+
 describe("what the backward pass needs", () => {
   // Korthikanti et al. 2022, arXiv 2205.05198, equations 1 and 2, without dropout: its masks (2·sbh + a·s²·b) and its result (2·a·s²·b).
   const gptLayerBytes = (s: number, b: number, h: number, a: number, t: number): number =>
