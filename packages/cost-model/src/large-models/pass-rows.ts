@@ -1,6 +1,5 @@
-import type { Device } from "../hardware/hardware.ts";
 import type { Work } from "../hardware/roofline.ts";
-import { operatorSeconds } from "./operator-seconds.ts";
+import type { OperatorPricer } from "./operator-pricer.ts";
 import { operatorsOf } from "./modules.ts";
 import type { Operator, Part } from "./operator.ts";
 
@@ -30,7 +29,7 @@ export type KernelsOf = (operator: Operator) => readonly Work[];
  * @param times how often the pass runs.
  */
 export const passRows = (
-  device: Device,
+  priceOf: OperatorPricer,
   parts: readonly Part[],
   pass: PassName,
   times: number,
@@ -41,7 +40,7 @@ export const passRows = (
       module.operators.flatMap((operator) => {
         const kernels = kernelsOf(operator);
         if (kernels.length === 0) return [];
-        const prices = kernels.map((work) => operatorSeconds(device, work, operator.type));
+        const prices = kernels.map((work) => priceOf(operator.operator, work, operator.type));
         const count = part.repeats * times;
         const total = (values: readonly number[]): number => count * values.reduce((sum, value) => sum + value, 0);
         const longest = prices.reduce((a, b) => (b.seconds > a.seconds ? b : a));
@@ -65,8 +64,9 @@ export const passRows = (
   );
 
 /** Add up a pass of one repeat of a part. */
-export const partSeconds = (device: Device, part: Part, kernelsOf: KernelsOf): number =>
+export const partSeconds = (priceOf: OperatorPricer, part: Part, kernelsOf: KernelsOf): number =>
   operatorsOf(part).reduce(
-    (sum, operator) => sum + kernelsOf(operator).reduce((inner, work) => inner + operatorSeconds(device, work, operator.type).seconds, 0),
+    (sum, operator) =>
+      sum + kernelsOf(operator).reduce((inner, work) => inner + priceOf(operator.operator, work, operator.type).seconds, 0),
     0,
   );

@@ -1,9 +1,9 @@
-import type { Device, HardwareFile } from "../hardware/hardware.ts";
+import type { HardwareFile } from "../hardware/hardware.ts";
 import { peakFlops } from "../hardware/roofline.ts";
 import type { ModelShape } from "./model-shape.ts";
 import { partsOf, passWork, sumOver } from "./modules.ts";
 import type { Operator, Part } from "./operator.ts";
-import { operatorSeconds } from "./operator-seconds.ts";
+import { operatorPricer, type OperatorPricer } from "./operator-pricer.ts";
 import { type OperatorRow, partSeconds, passRows } from "./pass-rows.ts";
 import { optimizers, precisions, stateBytes } from "./precision.ts";
 import { axisPrices } from "./rank-groups.ts";
@@ -50,11 +50,11 @@ const updateOf = (plan: TrainingPlan, parts: readonly Part[]): { readonly count:
   };
 };
 
-const updateRow = (device: Device, plan: TrainingPlan, { count, bytes }: ReturnType<typeof updateOf>): OperatorRow => {
+const updateRow = (priceOf: OperatorPricer, plan: TrainingPlan, { count, bytes }: ReturnType<typeof updateOf>): OperatorRow => {
   const work = { flops: count * optimizers[plan.optimizer].flops, bytes: count * bytes };
   const name = plan.optimizer;
   const common = { part: "optimizer", repeats: 1, module: "update", name, operator: name, pass: "update", calls: 1 } as const;
-  return { ...common, ...work, ...operatorSeconds(device, work, "f32") };
+  return { ...common, ...work, ...priceOf(name, work, "f32") };
 };
 
 const offloadSecondsOf = (plan: TrainingPlan, { topology }: HardwareFile, { count, bytes }: ReturnType<typeof updateOf>): number => {
@@ -80,16 +80,17 @@ export const estimateTraining = (shape: ModelShape, configuration: TrainingConfi
   const parts = partsOf(shape, trainingSetting(plan));
   const { data, tensor } = axisPrices(hardware, plan.tensorParallel);
   const { accumulation } = plan;
+  const priceOf = operatorPricer(device);
 
   const forward = ({ forward }: Operator) => [forward];
   const again = (part: Part) => (operator: Operator) => (recomputes(plan, part, operator) ? [operator.forward] : []);
   const backward = ({ backward }: Operator) => backward;
   const update = updateOf(plan, parts);
   const rows = [
-    ...passRows(device, parts, "forward", accumulation, forward),
-    ...parts.flatMap((part) => passRows(device, [part], "recompute", accumulation, again(part))),
-    ...passRows(device, parts, "backward", accumulation, backward),
-    ...(plan.offload === undefined ? [updateRow(device, plan, update)] : []),
+    ...passRows(priceOf, parts, "forward", accumulation, forward),
+    ...parts.flatMap((part) => passRows(priceOf, [part], "recompute", accumulation, again(part))),
+    ...passRows(priceOf, parts, "backward", accumulation, backward),
+    ...(plan.offload === undefined ? [updateRow(priceOf, plan, update)] : []),
   ];
 
   const calls = tensorCalls(plan);
@@ -97,8 +98,8 @@ export const estimateTraining = (shape: ModelShape, configuration: TrainingConfi
   const layerSeconds = (part: Part): number => (shared && part.recomputable ? tensor.secondsOf("all-reduce", part.inputBytes) : 0);
   const times: readonly PartSeconds[] = parts.map((part) => ({
     part,
-    forwardSeconds: partSeconds(device, part, forward) + calls.forward * layerSeconds(part),
-    backwardSeconds: partSeconds(device, part, again(part)) + partSeconds(device, part, backward) + calls.backward * layerSeconds(part),
+    forwardSeconds: partSeconds(priceOf, part, forward) + calls.forward * layerSeconds(part),
+    backwardSeconds: partSeconds(priceOf, part, again(part)) + partSeconds(priceOf, part, backward) + calls.backward * layerSeconds(part),
   }));
   const tensorRows: readonly CollectiveRow[] = parts
     .filter((part) => shared && part.recomputable)
