@@ -7,7 +7,7 @@ import type { TrainingPlan } from "./training-configuration.ts";
 const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
 
 const ofHardware = ({ device }: HardwareFile, type: ComputeType): readonly string[] => [
-  `Each kernel takes its start of ${(device.kernelStartSeconds * 1e6).toFixed(1)} µs, and the longer of flops and bytes at ${percent(device.assumedEfficiency)} of the device's peaks; sizes do not change that share.`,
+  `Each kernel takes its start of ${(device.kernelStartSeconds * 1e6).toFixed(1)} µs, and the longer of flops and bytes at ${percent(device.assumedEfficiency)} of the device's peaks, or what was measured at about its size.`,
   `Peaks: ${device.source}.`,
   ...(device.flopsPerSecond[type] === undefined
     ? [`The device has no peak for ${type}, so that products are priced by its f32 peak.`]

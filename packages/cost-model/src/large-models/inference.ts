@@ -1,4 +1,5 @@
 import type { HardwareFile } from "../hardware/hardware.ts";
+import { kernelPricer } from "../pricing/kernel-price.ts";
 import {
   type InferenceConfiguration,
   inferenceMemory,
@@ -11,7 +12,6 @@ import { largestBatch, type LargestBatch } from "./largest-batch.ts";
 import type { ModelShape } from "./model-shape.ts";
 import { partsOf } from "./modules.ts";
 import type { Part } from "./operator.ts";
-import { operatorPricer } from "./operator-pricer.ts";
 import { type OperatorRow, type PassName, passRows } from "./pass-rows.ts";
 import { axisPrices, type AxisPrices } from "./rank-groups.ts";
 import type { CollectiveRow } from "./training-communication.ts";
@@ -79,7 +79,7 @@ export const estimateInference = (shape: ModelShape, configuration: InferenceCon
   const plan = inferencePlan(shape, configuration, hardware.topology.ranks);
   const { promptTokens, outputTokens, batch, replicas } = plan;
   const { tensor } = axisPrices(hardware, plan.tensorParallel);
-  const priceOf = operatorPricer(hardware.device);
+  const priceOf = kernelPricer(hardware.device);
   const price = (name: PassName, parts: readonly Part[]) => {
     const rows = passRows(priceOf, parts, name, 1, ({ forward }) => [forward]);
     const communication = tensorRow(name, parts, tensor);

@@ -1,5 +1,5 @@
 import type { Work } from "../hardware/roofline.ts";
-import type { OperatorPricer } from "./operator-pricer.ts";
+import type { KernelPricer } from "../pricing/kernel-price.ts";
 import { operatorsOf } from "./modules.ts";
 import type { Operator, Part } from "./operator.ts";
 
@@ -29,7 +29,7 @@ export type KernelsOf = (operator: Operator) => readonly Work[];
  * @param times how often the pass runs.
  */
 export const passRows = (
-  priceOf: OperatorPricer,
+  priceOf: KernelPricer,
   parts: readonly Part[],
   pass: PassName,
   times: number,
@@ -64,7 +64,7 @@ export const passRows = (
   );
 
 /** Add up a pass of one repeat of a part. */
-export const partSeconds = (priceOf: OperatorPricer, part: Part, kernelsOf: KernelsOf): number =>
+export const partSeconds = (priceOf: KernelPricer, part: Part, kernelsOf: KernelsOf): number =>
   operatorsOf(part).reduce(
     (sum, operator) =>
       sum + kernelsOf(operator).reduce((inner, work) => inner + priceOf(operator.operator, work, operator.type).seconds, 0),

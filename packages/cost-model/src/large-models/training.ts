@@ -1,9 +1,9 @@
 import type { HardwareFile } from "../hardware/hardware.ts";
 import { peakFlops } from "../hardware/roofline.ts";
+import { kernelPricer, type KernelPricer } from "../pricing/kernel-price.ts";
 import type { ModelShape } from "./model-shape.ts";
 import { partsOf, passWork, sumOver } from "./modules.ts";
 import type { Operator, Part } from "./operator.ts";
-import { operatorPricer, type OperatorPricer } from "./operator-pricer.ts";
 import { type OperatorRow, partSeconds, passRows } from "./pass-rows.ts";
 import { optimizers, precisions, stateBytes } from "./precision.ts";
 import { axisPrices } from "./rank-groups.ts";
@@ -50,11 +50,12 @@ const updateOf = (plan: TrainingPlan, parts: readonly Part[]): { readonly count:
   };
 };
 
-const updateRow = (priceOf: OperatorPricer, plan: TrainingPlan, { count, bytes }: ReturnType<typeof updateOf>): OperatorRow => {
+const updateRow = (priceOf: KernelPricer, plan: TrainingPlan, { count, bytes }: ReturnType<typeof updateOf>): OperatorRow => {
   const work = { flops: count * optimizers[plan.optimizer].flops, bytes: count * bytes };
   const name = plan.optimizer;
   const common = { part: "optimizer", repeats: 1, module: "update", name, operator: name, pass: "update", calls: 1 } as const;
-  return { ...common, ...work, ...priceOf(name, work, "f32") };
+  const { seconds, boundBy } = priceOf(name, work, "f32");
+  return { ...common, ...work, seconds, boundBy };
 };
 
 const offloadSecondsOf = (plan: TrainingPlan, { topology }: HardwareFile, { count, bytes }: ReturnType<typeof updateOf>): number => {
@@ -80,7 +81,7 @@ export const estimateTraining = (shape: ModelShape, configuration: TrainingConfi
   const parts = partsOf(shape, trainingSetting(plan));
   const { data, tensor } = axisPrices(hardware, plan.tensorParallel);
   const { accumulation } = plan;
-  const priceOf = operatorPricer(device);
+  const priceOf = kernelPricer(device);
 
   const forward = ({ forward }: Operator) => [forward];
   const again = (part: Part) => (operator: Operator) => (recomputes(plan, part, operator) ? [operator.forward] : []);
