@@ -3,7 +3,6 @@ import { prepareForCpu } from "@skein/cpu-kernels";
 import { type DeviceFacts, planForWebGpu, prepareForWebGpu } from "@skein/gpu-kernels";
 import { flattenTree, type Graph, type MemoryPlan, planMemory, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { passesFor } from "./compiled-steps.ts";
-import type { Job } from "./job.ts";
 import type { Prepared } from "./prepare.ts";
 import { buildParts, type Parts, stateSpecs } from "./train-state.ts";
 import { trainStep } from "./train-step.ts";
