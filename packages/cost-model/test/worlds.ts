@@ -18,7 +18,7 @@ export interface WorldLimits {
   /** Along both axes. */
   readonly most?: number;
   readonly lanes?: number;
-  /** Whole seconds, of which every sum is exact. */
+  /** Whole seconds, of which every sum is exact. Default: sums round, but nothing is so small that its half is another number. */
   readonly whole?: boolean;
   /** Every rank on a host of its own, and one axis: nobody shares a link. */
   readonly apart?: boolean;
@@ -66,7 +66,12 @@ const programOf = (sketches: readonly Sketch[], kind: number, waitsInNext: boole
  * after the end or in the next step, collectives after collectives, many under way at once, hosts across groups.
  */
 export const worlds = ({ most = 4, lanes = 1, whole = false, apart = false }: WorldLimits = {}): fc.Arbitrary<SimulatedWorld> => {
-  const seconds = whole ? fc.nat(16).map((count) => 8 * count) : fc.oneof(fc.constant(0), fc.double({ min: 0, max: 10, noNaN: true }));
+  const seconds = whole
+    ? fc.nat(16).map((count) => 8 * count)
+    : fc.oneof(
+        fc.constant(0),
+        fc.nat(2 ** 20).map((count) => count / 77_777),
+      );
   const sketch = fc.record({
     what: fc.constantFrom("compute", "compute", "data", apart ? "data" : "tensor", "data", "wait") as fc.Arbitrary<Sketch["what"]>,
     seconds,

@@ -1,16 +1,19 @@
 import { ArgumentError } from "@skein/tensor-core";
 import type { Meeting } from "./meeting.ts";
-import type { WorldClasses } from "./rank-classes.ts";
 import type { WorldRun } from "./world-run.ts";
 
 const nameOf = ({ task, group, step, ordinal }: Meeting): string =>
   `"${task.name}" (collective ${ordinal + 1} along axis "${group.axis}" of ranks ${group.ranks.slice(0, 8).join(", ")}${group.ranks.length > 8 ? ", …" : ""} in step ${step})`;
 
 /** What holds a collective up: one that is before it, with the words for why. */
-const heldUpBy = (run: WorldRun, { ranks }: WorldClasses, meeting: Meeting): { readonly by: Meeting; readonly why: string } | undefined => {
+const heldUpBy = (run: WorldRun, meeting: Meeting): { readonly by: Meeting; readonly why: string } | undefined => {
   const { group, step, ordinal, donePhases } = meeting;
-  const tasks = group.members.map((member) => ({ member, task: run.ranks[member]!.shape.collectivesOf.get(group.axis)![ordinal]! }));
-  for (const { member, task } of tasks) {
+  const starts = group.members.map((member) => {
+    const { shape } = run.ranks[member]!;
+    const collective = shape.along.get(group.axis)![ordinal]!;
+    return { member, collective, task: shape.tasks[collective]! };
+  });
+  for (const { member, task } of starts) {
     const { program, step: atStep, at, rank } = run.ranks[member]!;
     const wait = program[at];
     if ((atStep < step || (atStep === step && at <= task)) && wait?.kind === "wait") {
@@ -25,12 +28,14 @@ const heldUpBy = (run: WorldRun, { ranks }: WorldClasses, meeting: Meeting): { r
       if (by.endSeconds === undefined) return { by, why: `${nameOf(meeting)}, which on rank ${rank} comes after ` };
     }
   }
-  for (const { member, task } of tasks) {
+  for (const { member, collective } of starts) {
     const { shape, rank } = run.ranks[member]!;
-    const queue = shape.queueOf[task]![donePhases];
+    const queue = shape.queueOf[collective]![donePhases];
     if (queue === undefined) continue;
+    const entries = shape.queues[queue]!;
     for (let place = 0; ; place++) {
-      const { meeting: by, phase } = run.queued(member, queue, place)!;
+      const { collective: other, phase } = entries[place % entries.length]!;
+      const by = run.meetingOf(member, Math.floor(place / entries.length), shape.tasks[other]!);
       if (by === meeting && phase === donePhases) break;
       if (by.donePhases <= phase) return { by, why: `${nameOf(meeting)}, before which rank ${rank} has started ` };
     }
@@ -41,11 +46,11 @@ const heldUpBy = (run: WorldRun, { ranks }: WorldClasses, meeting: Meeting): { r
 };
 
 /** Say in one line which ranks and collectives wait for each other in a circle. */
-export const deadlockOf = (run: WorldRun, classes: WorldClasses): ArgumentError => {
+export const deadlockOf = (run: WorldRun): ArgumentError => {
   const path: { readonly meeting: Meeting; readonly why: string }[] = [];
   let meeting = run.meetings.find(({ endSeconds }) => endSeconds === undefined);
   while (meeting !== undefined && !path.some((one) => one.meeting === meeting)) {
-    const held = heldUpBy(run, classes, meeting);
+    const held = heldUpBy(run, meeting);
     path.push({ meeting, why: held?.why ?? nameOf(meeting) });
     meeting = held?.by;
   }

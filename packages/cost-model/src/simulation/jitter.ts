@@ -22,10 +22,8 @@ export interface Jitter {
   readonly sameOnRanks: boolean;
 }
 
-/** Counters under a step's key, whose first word is the task. */
-const [computeStream, communicationStream] = [2, 3];
-/** Folded into the seed's key in place of a rank. */
-const stragglerKey = 2 ** 32 - 1;
+/** Folded into the seed's key, or into that of a step. */
+const [ofComputation, ofCommunication, ofStragglers] = [0, 1, 2];
 
 const uniform = (word: number): number => (word + 0.5) / 2 ** 32;
 
@@ -47,29 +45,25 @@ export const jitterOf = ({ seed, computeVariation = 0, communicationVariation = 
   if (!(share >= 0 && share <= 1 && factor > 0 && Number.isFinite(factor)))
     throw new ArgumentError(`jitter: a share of ${share} of the ranks at ${factor} times the seconds was given; use 0 to 1, and above 0`);
   const key = randomKey(seed).data;
-  const ofStragglers = foldInKey(key, stragglerKey);
-  const rankFactor = (rank: number): number => (share > 0 && uniform(threefry2x32(ofStragglers, [rank, 0])[0]) < share ? factor : 1);
+  const stragglerKey = foldInKey(key, ofStragglers);
+  const rankFactor = (rank: number): number => (share > 0 && uniform(threefry2x32(stragglerKey, [rank, 0])[0]) < share ? factor : 1);
 
-  // Tasks of a rank are asked for one after the other, so that one key is enough to keep.
-  let kept = { rank: -1, step: -1, key: [0, 0] };
-  const keyOf = (rank: number, step: number): readonly number[] => {
-    if (kept.rank !== rank || kept.step !== step) kept = { rank, step, key: foldInKey(foldInKey(key, rank), step) };
-    return kept.key;
-  };
-  const logNormal = (variation: number, stream: number) => {
+  const logNormal = (variation: number, purpose: number): Jitter["computeFactor"] => {
+    if (variation === 0) return () => 1;
     const variance = Math.log1p(variation ** 2);
     const deviation = Math.sqrt(variance);
-    return (rank: number, step: number, task: number): number => {
-      if (variation === 0) return 1;
-      const [first, second] = threefry2x32(keyOf(rank, step), [task, stream]);
+    const ofPurpose = foldInKey(key, purpose);
+    const keys: (readonly number[])[] = [];
+    return (rank, step, task) => {
+      const [first, second] = threefry2x32((keys[step] ??= foldInKey(ofPurpose, step)), [rank, task]);
       const normal = Math.sqrt(-2 * Math.log(uniform(first))) * Math.cos(2 * Math.PI * uniform(second));
       return Math.exp(deviation * normal - variance / 2);
     };
   };
-  const ofCompute = logNormal(computeVariation, computeStream);
+  const scattered = logNormal(computeVariation, ofComputation);
   return {
-    computeFactor: (rank, step, task) => rankFactor(rank) * ofCompute(rank, step, task),
-    communicationFactor: logNormal(communicationVariation, communicationStream),
+    computeFactor: (rank, step, task) => rankFactor(rank) * scattered(rank, step, task),
+    communicationFactor: logNormal(communicationVariation, ofCommunication),
     rankFactor,
     sameOnRanks: computeVariation === 0 && communicationVariation === 0,
   };

@@ -11,6 +11,7 @@ export interface PhaseTimes {
 
 /** One collective of one group in one step: where its members meet. */
 export interface Meeting extends Flow<number> {
+  readonly groupClass: number;
   readonly group: GroupClass;
   readonly step: number;
   /** Which of its axis's collectives it is. */
@@ -26,6 +27,8 @@ export interface Meeting extends Flow<number> {
   hasTurn: boolean;
   /** By phase: members whose stream has not come to it yet. */
   readonly held: number[];
+  /** Of each phase, once it is ready: what the slowest member's part takes. */
+  seconds: readonly { readonly startup: number; readonly transfer: number }[];
   /** Phases that have begun, and those that are done. */
   readonly phases: PhaseTimes[];
   donePhases: number;
@@ -36,7 +39,8 @@ export interface Meeting extends Flow<number> {
   readonly followers: Meeting[];
 }
 
-export const newMeeting = (group: GroupClass, step: number, ordinal: number, task: CollectiveTask): Meeting => ({
+export const newMeeting = (groupClass: number, group: GroupClass, step: number, ordinal: number, task: CollectiveTask): Meeting => ({
+  groupClass,
   group,
   step,
   ordinal,
@@ -46,6 +50,7 @@ export const newMeeting = (group: GroupClass, step: number, ordinal: number, tas
   isReady: false,
   hasTurn: false,
   held: task.phases.map(() => group.members.length),
+  seconds: [],
   phases: [],
   donePhases: 0,
   endSeconds: undefined,

@@ -21,8 +21,9 @@ export class SharedLinks<T, F extends Flow<T>> {
   private readonly time: TimeArithmetic<T>;
   private readonly slowdownOf: (flows: number) => number;
   private readonly counts: Float64Array;
-  private readonly flowsOn: readonly Set<F>[];
-  private readonly changed = new Set<number>();
+  private readonly flowsOn: readonly F[][];
+  private readonly changed: number[] = [];
+  private readonly isChanged: Uint8Array;
   private readonly begun = new Set<F>();
 
   /** @param slowdownOf how many times as long each of so many flows takes; 1 for one. */
@@ -30,15 +31,16 @@ export class SharedLinks<T, F extends Flow<T>> {
     this.time = time;
     this.slowdownOf = slowdownOf;
     this.counts = new Float64Array(numLinks);
-    this.flowsOn = Array.from({ length: numLinks }, () => new Set());
+    this.flowsOn = Array.from({ length: numLinks }, () => []);
+    this.isChanged = new Uint8Array(numLinks);
   }
 
   begin(flow: F): void {
     this.begun.add(flow);
     for (const { link, flows } of flow.links) {
       this.counts[link]! += flows;
-      this.flowsOn[link]!.add(flow);
-      this.changed.add(link);
+      this.flowsOn[link]!.push(flow);
+      this.change(link);
     }
   }
 
@@ -46,9 +48,16 @@ export class SharedLinks<T, F extends Flow<T>> {
     this.begun.delete(flow);
     for (const { link, flows } of flow.links) {
       this.counts[link]! -= flows;
-      this.flowsOn[link]!.delete(flow);
-      this.changed.add(link);
+      const on = this.flowsOn[link]!;
+      on.splice(on.indexOf(flow), 1);
+      this.change(link);
     }
+  }
+
+  private change(link: number): void {
+    if (this.isChanged[link] === 1) return;
+    this.isChanged[link] = 1;
+    this.changed.push(link);
   }
 
   /**
@@ -56,10 +65,13 @@ export class SharedLinks<T, F extends Flow<T>> {
    * must not disturb a third by a bit.
    */
   settle(now: T, foretell: (flow: F, endsAt: T) => void): void {
-    if (this.changed.size === 0 && this.begun.size === 0) return;
+    if (this.changed.length === 0 && this.begun.size === 0) return;
     const affected = new Set(this.begun);
-    for (const link of this.changed) for (const flow of this.flowsOn[link]!) affected.add(flow);
-    this.changed.clear();
+    for (const link of this.changed) {
+      this.isChanged[link] = 0;
+      for (const flow of this.flowsOn[link]!) affected.add(flow);
+    }
+    this.changed.length = 0;
     this.begun.clear();
     for (const flow of affected) {
       const slowdown = this.slowdownOf(flow.links.reduce((most, { link }) => Math.max(most, this.counts[link]!), 1));

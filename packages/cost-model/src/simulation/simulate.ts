@@ -102,7 +102,7 @@ export const simulate = (world: SimulatedWorld, options: SimulationOptions = {})
   });
   const classes = rankClasses(world, marks);
   const run = new WorldRun(world.programs, classes, { steps, concurrent, penaltyPerFlow, jitter, keepTimes: spans });
-  if (!run.run()) throw deadlockOf(run, classes);
+  if (!run.run()) throw deadlockOf(run);
   const endSeconds = Array.from({ length: steps }, (_, step) => run.ranks.reduce((latest, { ends }) => Math.max(latest, ends[step]!), 0));
   const { classOf } = classes;
   return {

@@ -1,7 +1,7 @@
 import { EventQueue } from "./event-queue.ts";
 import type { Jitter } from "./jitter.ts";
 import { type Meeting, newMeeting } from "./meeting.ts";
-import { type ProgramShape, programShape, type QueuedPhase } from "./program-shape.ts";
+import { type ProgramShape, programShape } from "./program-shape.ts";
 import type { WorldClasses } from "./rank-classes.ts";
 import { SharedLinks } from "./shared-links.ts";
 import type { CollectiveTask, Program, Task } from "./task.ts";
@@ -22,6 +22,8 @@ export interface RankRun {
   readonly rank: number;
   readonly program: Program;
   readonly shape: ProgramShape;
+  /** By collective: which meeting of a step it is. */
+  readonly meetingOf: Int32Array;
   step: number;
   /** The task that comes next. */
   at: number;
@@ -54,6 +56,8 @@ export class WorldRun {
   /** First meeting of each group class in a step, and meetings in a step. */
   private readonly firstOf: readonly number[];
   private readonly perStep: number;
+  /** By group class: the links that its members' own streams are. */
+  private readonly intraLinks: readonly Meeting["links"][];
   /** By group class and priority: collectives in order, and how many were let in. */
   private readonly lanes: readonly ReadonlyMap<number, { readonly ordinals: readonly number[]; admitted: number }>[];
   private readonly runnable: number[] = [];
@@ -64,14 +68,29 @@ export class WorldRun {
     this.classes = classes;
     this.settings = settings;
     const shapes = new Map<Program, ProgramShape>();
-    this.ranks = classes.ranks.map(({ rank }) => {
+    const shapeOf = (rank: number): ProgramShape => {
+      const shape = shapes.get(programs[rank]!) ?? programShape(programs[rank]!);
+      shapes.set(programs[rank]!, shape);
+      return shape;
+    };
+    const tasksOf = classes.groups.map(({ axis, ranks }): readonly CollectiveTask[] => {
+      const { tasks, along } = shapeOf(ranks[0]!);
+      return (along.get(axis) ?? []).map((collective) => programs[ranks[0]!]![tasks[collective]!] as CollectiveTask);
+    });
+    let perStep = 0;
+    this.firstOf = tasksOf.map((tasks) => (perStep += tasks.length) - tasks.length);
+    this.perStep = perStep;
+    this.ranks = classes.ranks.map(({ rank, groupOf }) => {
       const program = programs[rank]!;
-      const shape = shapes.get(program) ?? programShape(program);
-      shapes.set(program, shape);
+      const shape = shapeOf(rank);
+      const meetingOf = new Int32Array(shape.tasks.length);
+      for (const [axis, collectives] of shape.along)
+        for (const [ordinal, collective] of collectives.entries()) meetingOf[collective] = this.firstOf[groupOf.get(axis)!]! + ordinal;
       return {
         rank,
         program,
         shape,
+        meetingOf,
         step: 0,
         at: 0,
         clock: 0,
@@ -83,19 +102,13 @@ export class WorldRun {
     });
     // Links of hosts first, then those of ranks.
     this.links = new SharedLinks(classes.numHosts + classes.ranks.length, (flows) => 1 + (flows - 1) * (1 + penaltyPerFlow), plainSeconds);
-    const tasksOf = classes.groups.map(({ axis, members }) => {
-      const { program, shape } = this.ranks[members[0]!]!;
-      return (shape.collectivesOf.get(axis) ?? []).map((index) => program[index] as CollectiveTask);
-    });
+    this.intraLinks = classes.groups.map(({ members }) => members.map((member) => ({ link: classes.numHosts + member, flows: 1 })));
     this.lanes = tasksOf.map((tasks) => {
       const byPriority = Map.groupBy(tasks.keys(), (ordinal) => tasks[ordinal]!.priority ?? 0);
       return new Map([...byPriority].map(([priority, ordinals]) => [priority, { ordinals, admitted: 0 }]));
     });
-    let perStep = 0;
-    this.firstOf = tasksOf.map((tasks) => (perStep += tasks.length) - tasks.length);
-    this.perStep = perStep;
     this.meetings = Array.from({ length: steps }, (_, step) =>
-      classes.groups.flatMap((group, index) => tasksOf[index]!.map((task, ordinal) => newMeeting(group, step, ordinal, task))),
+      classes.groups.flatMap((group, index) => tasksOf[index]!.map((task, ordinal) => newMeeting(index, group, step, ordinal, task))),
     ).flat();
   }
 
@@ -106,8 +119,8 @@ export class WorldRun {
 
   /** The meeting of a collective, by rank class and task. */
   meetingOf(rankClass: number, step: number, task: number): Meeting {
-    const { axis } = this.ranks[rankClass]!.program[task] as CollectiveTask;
-    return this.meetingAt(rankClass, axis, step, this.ranks[rankClass]!.shape.ordinals[task]!);
+    const { shape, meetingOf } = this.ranks[rankClass]!;
+    return this.meetings[step * this.perStep + meetingOf[shape.numbers[task]!]!]!;
   }
 
   /** Run to the end. @returns whether all is done; where it is not, ranks wait for each other in a circle. */
@@ -128,25 +141,12 @@ export class WorldRun {
       const { what, meeting, version } = events.pop()!;
       if (what === "ready") {
         meeting.isReady = true;
+        meeting.seconds = this.secondsOf(meeting);
         this.tryBegin(meeting);
       } else if (what === "transfers") this.links.begin(meeting);
       else if (version === meeting.version) this.endPhase(meeting);
     }
     return ranks.every(({ step }) => step === settings.steps) && this.meetings.every(({ endSeconds }) => endSeconds !== undefined);
-  }
-
-  private meetingAt(rankClass: number, axis: string, step: number, ordinal: number): Meeting {
-    const group = this.classes.ranks[rankClass]!.groupOf.get(axis)!;
-    return this.meetings[step * this.perStep + this.firstOf[group]! + ordinal]!;
-  }
-
-  /** The meeting that a queued phase belongs to, by its place in the queue of all steps. */
-  queued(rankClass: number, queue: number, place: number): { readonly meeting: Meeting; readonly phase: number } | undefined {
-    const entries = this.ranks[rankClass]!.shape.queues[queue]!;
-    const step = Math.floor(place / entries.length);
-    if (step >= this.settings.steps) return undefined;
-    const { axis, ordinal, phase } = entries[place % entries.length] as QueuedPhase;
-    return { meeting: this.meetingAt(rankClass, axis, step, ordinal), phase };
   }
 
   private runAhead(index: number): void {
@@ -220,15 +220,19 @@ export class WorldRun {
   }
 
   private letIn(index: number, queue: number): void {
-    const next = this.queued(index, queue, this.ranks[index]!.admitted[queue]!++);
-    if (next === undefined) return;
-    next.meeting.held[next.phase]!--;
-    this.tryBegin(next.meeting);
+    const { shape, meetingOf, admitted } = this.ranks[index]!;
+    const entries = shape.queues[queue]!;
+    const place = admitted[queue]!++;
+    const step = Math.floor(place / entries.length);
+    if (step >= this.settings.steps) return;
+    const { collective, phase } = entries[place - step * entries.length]!;
+    const meeting = this.meetings[step * this.perStep + meetingOf[collective]!]!;
+    if (--meeting.held[phase]! === 0) this.tryBegin(meeting);
   }
 
   /** Begin the next phase if nothing holds it up. */
   private tryBegin(meeting: Meeting): void {
-    const { phases, donePhases, task, group } = meeting;
+    const { phases, donePhases, task, group, groupClass } = meeting;
     if (!meeting.isReady || !meeting.hasTurn || phases.length > donePhases || meeting.endSeconds !== undefined) return;
     const phase = task.phases[donePhases];
     const { now } = this;
@@ -238,28 +242,33 @@ export class WorldRun {
       return;
     }
     if (meeting.held[donePhases]! > 0) return;
-    const { startup, transfer } = this.durations(meeting, donePhases);
+    const { startup, transfer } = meeting.seconds[donePhases]!;
     phases.push({ stream: phase.stream, beginSeconds: now, endSeconds: Number.NaN });
-    meeting.links =
-      phase.stream === "inter-node" ? group.hosts : group.members.map((member) => ({ link: this.classes.numHosts + member, flows: 1 }));
+    meeting.links = phase.stream === "inter-node" ? group.hosts : this.intraLinks[groupClass]!;
     meeting.left = transfer;
     meeting.slowdown = 0;
     if (transfer > 0) this.events.push(now + startup, { what: "transfers", meeting, version: 0 });
     else this.events.push(now + startup, { what: "ends", meeting, version: ++meeting.version });
   }
 
-  /** What the slowest member's part takes. */
-  private durations({ group, ordinal, step }: Meeting, phase: number): { readonly startup: number; readonly transfer: number } {
-    let [startup, transfer] = [0, 0];
+  /** What the slowest member's part of each phase takes. */
+  private secondsOf({ group, ordinal, step, task }: Meeting): Meeting["seconds"] {
+    const seconds = task.phases.map(() => ({ startup: 0, transfer: 0 }));
+    const { jitter } = this.settings;
+    let known: Program | undefined;
     for (const member of group.members) {
       const { program, shape, rank } = this.ranks[member]!;
-      const task = shape.collectivesOf.get(group.axis)![ordinal]!;
-      const { startupSeconds, transferSeconds } = (program[task] as CollectiveTask).phases[phase]!;
-      const factor = this.settings.jitter?.communicationFactor(rank, step, task) ?? 1;
-      startup = Math.max(startup, startupSeconds * factor);
-      transfer = Math.max(transfer, transferSeconds * factor);
+      if (jitter?.sameOnRanks !== false && program === known) continue;
+      known = program;
+      const index = shape.tasks[shape.along.get(group.axis)![ordinal]!]!;
+      const factor = jitter?.communicationFactor(rank, step, index) ?? 1;
+      for (const [i, { startupSeconds, transferSeconds }] of (program[index] as CollectiveTask).phases.entries()) {
+        const slowest = seconds[i]!;
+        slowest.startup = Math.max(slowest.startup, startupSeconds * factor);
+        slowest.transfer = Math.max(slowest.transfer, transferSeconds * factor);
+      }
     }
-    return { startup, transfer };
+    return seconds;
   }
 
   private endPhase(meeting: Meeting): void {
@@ -270,9 +279,11 @@ export class WorldRun {
       ended.endSeconds = now;
       if (meeting.slowdown > 0) this.links.end(meeting);
       const done = meeting.donePhases++;
+      let [known, queue]: [ProgramShape | undefined, number] = [undefined, 0];
       for (const member of group.members) {
         const { shape } = this.ranks[member]!;
-        this.letIn(member, shape.queueOf[shape.collectivesOf.get(group.axis)![ordinal]!]![done]!);
+        if (shape !== known) [known, queue] = [shape, shape.queueOf[shape.along.get(group.axis)![ordinal]!]![done]!];
+        this.letIn(member, queue);
       }
     }
     if (meeting.donePhases < task.phases.length) {
@@ -282,6 +293,6 @@ export class WorldRun {
     meeting.endSeconds = now;
     for (const follower of meeting.followers) this.come(follower, now);
     this.runnable.push(...meeting.waiting);
-    this.letGroupOn(this.classes.ranks[group.members[0]!]!.groupOf.get(group.axis)!, task.priority ?? 0);
+    this.letGroupOn(meeting.groupClass, task.priority ?? 0);
   }
 }

@@ -1,0 +1,80 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { jitterOf } from "./jitter.ts";
+
+const draws = (count: number, draw: (index: number) => number): number[] => Array.from({ length: count }, (_, index) => draw(index));
+const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+const deviation = (values: readonly number[]): number => {
+  const middle = mean(values);
+  return Math.sqrt(mean(values.map((value) => (value - middle) ** 2)));
+};
+
+describe("jitterOf", () => {
+  test("factors are a function of seed, rank, step and task, in whatever order they are drawn", () => {
+    const places = fc.array(fc.tuple(fc.nat(9), fc.nat(3), fc.nat(9)), { minLength: 2, maxLength: 12 });
+    fc.assert(
+      fc.property(fc.nat(1000), places, (seed, all) => {
+        const options = { seed, computeVariation: 0.3, communicationVariation: 0.2 };
+        const inOrder = jitterOf(options);
+        const forwards = all.map(([rank, step, task]) => inOrder.computeFactor(rank, step, task));
+        const backwards = all.toReversed().map(([rank, step, task]) => {
+          const fresh = jitterOf(options);
+          fresh.communicationFactor(rank + 1, step, task);
+          return fresh.computeFactor(rank, step, task);
+        });
+        expect(backwards.reverse()).toEqual(forwards);
+        expect(new Set(forwards).size).toBe(new Set(all.map(String)).size);
+        for (const factor of forwards) expect(factor).toBeGreaterThan(0);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test("computation and communication, seeds, ranks, steps and tasks draw apart", () => {
+    const { computeFactor, communicationFactor } = jitterOf({ seed: 1, computeVariation: 0.1, communicationVariation: 0.1 });
+    const other = jitterOf({ seed: 2, computeVariation: 0.1 }).computeFactor;
+    const all = [
+      computeFactor(0, 0, 0),
+      communicationFactor(0, 0, 0),
+      other(0, 0, 0),
+      computeFactor(1, 0, 0),
+      computeFactor(0, 1, 0),
+      computeFactor(0, 0, 1),
+    ];
+    expect(new Set(all).size).toBe(all.length);
+  });
+
+  test.each([0.01, 0.1, 0.5])("the mean is 1 and the coefficient of variation %d, up to what 20,000 draws scatter", (variation) => {
+    const { computeFactor } = jitterOf({ seed: 7, computeVariation: variation });
+    const factors = draws(20_000, (index) => computeFactor(index % 100, 0, Math.floor(index / 100)));
+    expect(Math.abs(mean(factors) - 1)).toBeLessThan((5 * variation) / Math.sqrt(20_000));
+    expect(deviation(factors) / variation).toBeGreaterThan(0.95);
+    expect(deviation(factors) / variation).toBeLessThan(1.05);
+    // A normal logarithm: as many above its mean as below.
+    expect(factors.filter((factor) => factor < Math.exp(-Math.log1p(variation ** 2) / 2)).length / 20_000).toBeCloseTo(0.5, 1);
+  });
+
+  test("stragglers are slow in all that they compute, and as many as their share says", () => {
+    const { rankFactor, computeFactor, communicationFactor, sameOnRanks } = jitterOf({ seed: 3, stragglers: { share: 0.2, factor: 4 } });
+    const factors = draws(5000, rankFactor);
+    expect(new Set(factors)).toEqual(new Set([1, 4]));
+    expect(factors.filter((factor) => factor === 4).length / 5000).toBeCloseTo(0.2, 1);
+    expect(sameOnRanks).toBe(true);
+    const slow = factors.indexOf(4);
+    expect([computeFactor(slow, 3, 5), communicationFactor(slow, 3, 5)]).toEqual([4, 1]);
+    expect(jitterOf({ seed: 3, computeVariation: 0.1 }).sameOnRanks).toBe(false);
+  });
+
+  test("nothing scatters unless it is asked for", () => {
+    const { computeFactor, communicationFactor } = jitterOf({ seed: 1 });
+    expect([computeFactor(0, 0, 0), communicationFactor(0, 0, 0)]).toEqual([1, 1]);
+  });
+
+  test.each([
+    ["a variation below 0", { seed: 1, computeVariation: -0.1 }, "computeVariation -0.1"],
+    ["a variation that is none", { seed: 1, communicationVariation: Number.NaN }, "communicationVariation NaN"],
+    ["a share above 1", { seed: 1, stragglers: { share: 1.5, factor: 2 } }, "a share of 1.5"],
+    ["a factor of 0", { seed: 1, stragglers: { share: 0.5, factor: 0 } }, "at 0 times the seconds"],
+    ["a seed that is none", { seed: 0.5 }, "seed 0.5 is not usable"],
+  ])("%s is refused", (_, options, message) => expect(() => jitterOf(options)).toThrow(message));
+});
