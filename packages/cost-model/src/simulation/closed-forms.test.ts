@@ -68,6 +68,7 @@ describe("wait-free backpropagation", () => {
           timeline.collectives.map(({ startSeconds, endSeconds }) => [startSeconds, endSeconds]),
         );
       }),
+      { numRuns: 50 },
     );
   });
 
@@ -87,6 +88,7 @@ describe("wait-free backpropagation", () => {
         expect(stepSeconds).toBeLessThanOrEqual(passes + total);
         expect(passes + total).toBeLessThanOrEqual(stepSeconds * overlapBound(profile, total) * (1 + 1e-12));
       }),
+      { numRuns: 50 },
     );
   });
 
@@ -105,6 +107,7 @@ describe("wait-free backpropagation", () => {
           expect(collectives[i]!.endSeconds).toBeCloseTo(endSeconds, 9);
         }
       }),
+      { numRuns: 50 },
     );
   });
 });
@@ -149,6 +152,7 @@ describe("DeAR", () => {
         const timeline = dearTimeline(profile, plan, model, { allGathers });
         expect([stepSeconds, exposedSeconds[0]]).toEqual([timeline.iterationSeconds, timeline.exposedSeconds]);
       }),
+      { numRuns: 50 },
     );
   });
 
@@ -171,6 +175,7 @@ describe("DeAR", () => {
         const timeline = dearTimeline(profile, plan, model);
         expect([stepSeconds, exposedSeconds[0]]).toEqual([timeline.iterationSeconds, timeline.exposedSeconds]);
       }),
+      { numRuns: 50 },
     );
   });
 });

@@ -4,7 +4,7 @@ import { EventQueue } from "./event-queue.ts";
 
 test("events come out by time, those of one time in the order in which they came, also between others that go in", () => {
   fc.assert(
-    fc.property(fc.array(fc.option(fc.nat(5), { nil: undefined }), { maxLength: 60 }), (actions) => {
+    fc.property(fc.array(fc.constantFrom(0, 1, 2, undefined, undefined), { maxLength: 40, size: "max" }), (actions) => {
       const queue = new EventQueue<number, number>((a, b) => a - b);
       const held: { readonly at: number; readonly event: number }[] = [];
       const first = () => held.toSorted((a, b) => a.at - b.at || a.event - b.event)[0];

@@ -55,7 +55,6 @@ interface RankState<T> {
   /** Of this round: messages that were sent and that came. */
   sent: number;
   received: number;
-  sending: boolean;
   receiving: boolean;
   /** Messages of others for this rank, in the order in which their senders came to them. */
   readonly offered: Message<T>[];
@@ -134,7 +133,6 @@ export const simulateScheduleIn = <T>(
       round: -1,
       sent: 0,
       received: 0,
-      sending: false,
       receiving: false,
       offered: [],
       end: time.zero,
@@ -155,10 +153,10 @@ export const simulateScheduleIn = <T>(
     message.left = time.times(perByte, message.bytes);
     events.push(time.add(now, perMessage), () => links.begin(message));
   };
+  // Called when a rank comes to a round, and when it has sent a message.
   const offer = (rank: RankState<T>): void => {
     const message = rank.rounds[rank.round]?.sends[rank.sent];
-    if (message === undefined || rank.sending) return;
-    rank.sending = true;
+    if (message === undefined) return;
     const to = ranks[message.to];
     if (to === undefined) throw new InvariantError(`${algorithm.name}: rank ${message.from} sends to rank ${message.to} of ${worldSize}`);
     to.offered.push(message);
@@ -184,7 +182,6 @@ export const simulateScheduleIn = <T>(
   const arrive = (message: Message<T>): void => {
     links.end(message);
     const [from, to] = [ranks[message.from]!, ranks[message.to]!];
-    from.sending = false;
     from.sent++;
     to.receiving = false;
     to.received++;

@@ -109,27 +109,30 @@ describe("laws of the simulator", () => {
     );
     let [fewer, all] = [0, 0];
     fc.assert(
-      fc.property(worlds({ most: 8, lanes: 2 }), options, jitter, (world, some, scatter) => {
-        const settings = { ...some, ...(scatter && { jitter: scatter }) };
+      fc.property(worlds({ most: 8, lanes: 2 }), options, jitter, (world, given, scatter) => {
+        const settings = { ...given, ...(scatter && { jitter: scatter }) };
         const [{ symmetry, ...byClass }, { symmetry: whole, ...byRank }] = [
           simulate(world, settings),
           simulate(world, { ...settings, everyRank: true }),
         ];
         expect(whole).toEqual({ classes: world.programs.length, ranks: world.programs.length });
         const { ranks, stepSeconds, exposedSeconds, endSeconds } = byClass;
-        expect({ ranks, stepSeconds, exposedSeconds, endSeconds }).toEqual({
+        const some = { ranks, stepSeconds, exposedSeconds, endSeconds };
+        const every = {
           ranks: byRank.ranks,
           stepSeconds: byRank.stepSeconds,
           exposedSeconds: byRank.exposedSeconds,
           endSeconds: byRank.endSeconds,
-        });
+        };
+        // As text first, which is ten times as fast, and as exact.
+        if (JSON.stringify(some) !== JSON.stringify(every)) expect(some).toEqual(every);
         // Each collective stands for its like.
         const counted = byClass.collectives.reduce((sum, { numGroups }) => sum + numGroups, 0);
         expect(counted).toBe(byRank.collectives.length);
         if (symmetry.classes < symmetry.ranks) fewer++;
         all++;
       }),
-      { numRuns: 150 },
+      { numRuns: 100 },
     );
     expect(fewer).toBeGreaterThan(all / 10);
   });
@@ -314,6 +317,29 @@ test("a rate changes when another transfer comes or goes, and what was sent stay
   expect(ends(1)).toEqual([16, 13]);
 });
 
+test("a transfer that ends as another begins does not disturb a third by a bit", () => {
+  const transfer = 0.11000000000000001;
+  const world: SimulatedWorld = {
+    programs: [[allReduce("x", "a", [phase(transfer)])], [allReduce("y", "b", [phase(0.1)]), allReduce("z", "b", [phase(0.1)])]],
+    groups: { a: [[0]], b: [[1]] },
+    hosts: [[0, 1]],
+  };
+  // All the time beside one other, at a third of the rate. In two parts it would end a bit later or earlier.
+  const [x] = simulate(world, { contention: { penaltyPerFlow: 1 } }).collectives;
+  expect(x!.endSeconds).toBe(3 * transfer);
+  expect(0.1 * 3 + 3 * (transfer - (0.1 * 3) / 3)).not.toBe(3 * transfer);
+});
+
+test("a phase takes as long as its slowest member's part, whoever that is", () => {
+  const programs = [3, 7, 5].map((seconds): Program => [allReduce("x", "data", [phase(seconds, 10 - seconds)]), wait(0)]);
+  for (const order of [
+    [0, 1, 2],
+    [1, 0, 2],
+    [2, 0, 1],
+  ])
+    expect(simulate({ programs: order.map((i) => programs[i]!), groups: { data: [[0, 1, 2]] } }).stepSeconds).toBe(7 + 7);
+});
+
 test("lanes do not wait for each other, but share the link; in one lane they follow each other", () => {
   const program = (priority: number): Program => [
     allReduce("x", "data", [phase(4)]),
@@ -431,6 +457,11 @@ describe("what cannot be simulated is named", () => {
       simulated([[fine[0]!, fine[1]!, { ...compute("use", 1), after: [1] } as Task]]),
       'task 2 ("use") needs collective 1',
     ],
+    [
+      "a result of the step before that nobody waits for",
+      simulated([[{ ...compute("use", 1), afterPrevious: [1] } as Task, fine[1]!]]),
+      'task 0 ("use") needs collective 1',
+    ],
     ["a group that is none", simulated([fine], { groups: {} }), 'rank 0 starts "x" along axis "data", of which it is in no group'],
     ["ranks that are none", simulated([fine], { groups: { data: [[0, 1]] } }), "name rank 1; the world has ranks 0 to 0"],
     ["ranks that come twice", simulated([fine, fine], { groups: { data: [[0, 1], [1]] } }), "name rank 1 twice"],
@@ -450,6 +481,13 @@ describe("what cannot be simulated is named", () => {
     ["penalty", simulated([fine], {}, { contention: { penaltyPerFlow: -2 } }), "penaltyPerFlow of -2"],
     ["seed", simulated([fine], {}, { jitter: { seed: -1 } }), "seed -1"],
   ])("%s", (_, run, message) => expect(run).toThrow(message));
+
+  test("a result of the step before may be waited for in either step", () => {
+    const use = { ...compute("use", 1), afterPrevious: [1] } as Task;
+    expect(simulated([[use, fine[1]!, wait(1)]])).not.toThrow();
+    const waited: Program = [wait(2, true), { ...compute("use", 1), afterPrevious: [2] } as Task, fine[1]!];
+    expect(simulated([waited])).not.toThrow();
+  });
 
   test("a circle of ranks, in one line with ranks and collectives", () => {
     const groups = { rows: [[0, 1]], columns: [[0, 1]] };
