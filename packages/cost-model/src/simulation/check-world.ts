@@ -41,6 +41,9 @@ const checkProgram = (program: Program, rank: number): void => {
     }
     if (task.kind === "compute") checkSeconds(rank, label, { seconds: task.seconds });
     if (task.kind === "collective") {
+      const { priority = 0 } = task;
+      if (!(Number.isSafeInteger(priority) && priority >= 0))
+        throw new ArgumentError(`rank ${rank}, ${label}: priority is ${priority}; lanes are whole numbers from 0`);
       checkSeconds(rank, label, { bytes: task.bytes, startSeconds: task.startSeconds ?? 0 });
       for (const { startupSeconds, transferSeconds } of task.phases) checkSeconds(rank, label, { startupSeconds, transferSeconds });
     }

@@ -39,6 +39,9 @@ const numbered = (keys: readonly string[]): number[] => {
   });
 };
 
+/** Rounds after which every rank is taken for itself: where ranks differ by their distance from an end, each round finds but one rank more. */
+const mostRounds = 16;
+
 const countOf = (colours: readonly number[]): number => new Set(colours).size;
 
 /** How often each colour comes, in the order of colours. */
@@ -58,7 +61,7 @@ const tally = (colours: Iterable<number>): string => {
  * Why that is enough: the times of a rank follow from its program and the ends of its collectives; those of a collective from its members' starts, the queues
  * of their streams, and how many flows its hosts carry. If all ranks of each class agree up to some time, they agree on the next event, too.
  *
- * Cost: O((ranks · axes) · rounds), of which there are as many as the longest chain of ranks that differ only by what is far from them; one or two as a rule.
+ * Cost: O(ranks · axes) per round; one or two rounds as a rule, and never more than `mostRounds`.
  *
  * @param marks by rank: what else sets ranks apart, such as a straggler's factor. Default: nothing.
  *
@@ -77,8 +80,8 @@ export const rankClasses = (world: SimulatedWorld, marks?: readonly number[]): W
   let ofRank = numbered(programNumbers(programs).map((program, rank) => `${program} ${marks?.[rank] ?? 0}`));
   let ofGroup: number[];
   let ofHost: number[];
-  for (;;) {
-    const before = ofRank;
+  for (let round = 0; ; round++) {
+    const before = round < mostRounds ? ofRank : [...programs.keys()];
     const groupColours = numbered(groups.map(({ axis, ranks }) => `${axis} ${tally(ranks.map((rank) => before[rank]!))}`));
     const hostColours = numbered(
       hosts.map(

@@ -19,6 +19,7 @@ import {
   ringAllGather,
   ringAllReduce,
   ringReduceScatter,
+  sendReceive,
   torusAllReduce,
   twoLevelAllReduce,
 } from "@skein/collectives";
@@ -260,6 +261,7 @@ test("measured links, and what cannot be simulated", () => {
   expect(() => simulateSchedule(ringAllReduce, { ...place, worldSize: 0 }, ethernetLinks)).toThrow("worldSize 0 was given");
   expect(() => simulateSchedule(ringAllReduce, { ...place, elementCount: Number.NaN }, ethernetLinks)).toThrow("elementCount NaN");
   expect(() => simulateSchedule(ringAllReduce, { ...place, hosts: [[0, 1, 2]] }, ethernetLinks)).toThrow("hosts leave out rank 3");
+  expect(() => simulateSchedule(sendReceive, place, ethernetLinks)).toThrow("which is one message");
   const oneSided: Algorithm = {
     ...ringAllReduce,
     name: "one-sided",

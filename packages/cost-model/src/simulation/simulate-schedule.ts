@@ -23,7 +23,7 @@ export interface MessageCosts<T> {
 }
 
 /** One collective of all ranks: the place of each, and the size of an element. */
-export interface SimulatedCollectivePlace extends Omit<Place, "rank"> {
+export interface SimulatedCollectivePlace extends Omit<Place, "rank" | "to" | "from"> {
   readonly bytesPerElement: number;
 }
 
@@ -108,6 +108,8 @@ export const simulateScheduleIn = <T>(
   ] as const)
     if (!(Number.isSafeInteger(value) && value >= least))
       throw new ArgumentError(`simulateSchedule: ${name} ${value} was given; use a whole number from ${least}`);
+  if (algorithm.kind === "send-receive")
+    throw new ArgumentError("simulateSchedule: a send-receive was given, which is one message; it takes α + β · bytes");
   const hostOf = Array.from({ length: worldSize }, (_, rank) => (hosts ? hosts.findIndex((ranks) => ranks.includes(rank)) : rank));
   if (hostOf.includes(-1)) throw new ArgumentError(`simulateSchedule: hosts leave out rank ${hostOf.indexOf(-1)}; every rank is on one`);
   const numHosts = hosts?.length ?? worldSize;

@@ -437,6 +437,29 @@ test("like ranks are one class; a straggler, another place or scattering times s
   expect(classesOf({}, { jitter: { seed: 1, stragglers: { share: 1, factor: 2 } } })).toBe(1);
 });
 
+test("where classes are found one by one from the ends of a chain, every rank is simulated", () => {
+  const message = (axis: string) => allReduce("x", axis, [phase(1)]);
+  const inner: Program = [message("odd"), wait(0), message("even"), wait(2)];
+  const outer: Program = [message("odd"), wait(0)];
+  const chain = (numRanks: number): SimulatedWorld => {
+    const pairs = (from: number): number[][] =>
+      Array.from({ length: Math.floor((numRanks - from) / 2) }, (_, i) => [from + 2 * i, from + 2 * i + 1]);
+    return {
+      programs: Array.from({ length: numRanks }, (_, rank) => (rank === 0 || rank === numRanks - 1 ? outer : inner)),
+      groups: { odd: pairs(0), even: pairs(1) },
+    };
+  };
+  // Either end is like the other.
+  expect(simulate(chain(8)).symmetry).toEqual({ classes: 4, ranks: 8 });
+  expect(simulate(chain(60)).symmetry).toEqual({ classes: 60, ranks: 60 });
+});
+
+test("an empty program, and thousands of collectives of a rank alone, take no time", () => {
+  expect(simulate({ programs: [[]], groups: {} }, { steps: 2 }).endSeconds).toEqual([0, 0]);
+  const alone = Array.from({ length: 5000 }, (_, i): Task[] => [allReduce(`${i}`, "data", []), wait(2 * i)]).flat();
+  expect(simulate({ programs: [alone], groups: { data: [[0]] } }).stepSeconds).toBe(0);
+});
+
 describe("what cannot be simulated is named", () => {
   const fine: Program = [compute("c", 1), allReduce("x", "data", [phase(1)]), wait(1)];
   const simulated =
@@ -476,6 +499,8 @@ describe("what cannot be simulated is named", () => {
       simulated([fine, [allReduce("x", "data", [phase(1)], { bytes: 8 }), wait(0)]]),
       "all-reduce of 4 bytes over [inter-node] with priority 0 on rank 0, but all-reduce of 8 bytes",
     ],
+    ["a lane that is none", simulated([[allReduce("x", "data", [], { priority: -1 })]]), "priority is -1"],
+    ["times without end", simulated([[compute("c", 1e308), compute("d", 1e308)]]), "1 steps end after Infinity s"],
     ["steps", simulated([fine], {}, { steps: 0 }), "steps 0 was given"],
     ["concurrent", simulated([fine], {}, { concurrent: 1.5 }), "concurrent 1.5 was given"],
     ["penalty", simulated([fine], {}, { contention: { penaltyPerFlow: -2 } }), "penaltyPerFlow of -2"],

@@ -104,6 +104,8 @@ export const simulate = (world: SimulatedWorld, options: SimulationOptions = {})
   const run = new WorldRun(world.programs, classes, { steps, concurrent, penaltyPerFlow, jitter, keepTimes: spans });
   if (!run.run()) throw deadlockOf(run);
   const endSeconds = Array.from({ length: steps }, (_, step) => run.ranks.reduce((latest, { ends }) => Math.max(latest, ends[step]!), 0));
+  if (!Number.isFinite(endSeconds[steps - 1]!))
+    throw new ArgumentError(`simulate: ${steps} steps end after ${endSeconds[steps - 1]!} s; times must add up to a finite number`);
   const { classOf } = classes;
   return {
     ranks: spans ? spansOfRank(world.programs, classOf, run, steps) : [],
