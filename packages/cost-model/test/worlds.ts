@@ -2,6 +2,24 @@ import { meshPartition } from "@skein/collectives";
 import fc from "fast-check";
 import type { CollectiveTask, Phase, Program, SimulatedWorld, Task } from "../src/simulation/task.ts";
 
+export const phase = (transferSeconds: number, startupSeconds = 0, stream: Phase["stream"] = "inter-node"): Phase => ({
+  stream,
+  startupSeconds,
+  transferSeconds,
+});
+/** Tasks in a few words. */
+export const compute = (name: string, seconds: number): Task => ({ kind: "compute", name, seconds });
+export const allReduce = (name: string, axis: string, phases: readonly Phase[], more: Partial<CollectiveTask> = {}): CollectiveTask => ({
+  kind: "collective",
+  name,
+  axis,
+  collective: "all-reduce",
+  bytes: 4,
+  phases,
+  ...more,
+});
+export const wait = (index: number, previous = false): Task => ({ kind: "wait", for: index, previous });
+
 /** A task of all ranks, before it is known which rank it is for. */
 interface Sketch {
   readonly what: "compute" | "data" | "tensor" | "wait";

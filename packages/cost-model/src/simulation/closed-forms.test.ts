@@ -142,8 +142,8 @@ describe("DeAR", () => {
           if (bucket !== undefined)
             gathers.set(bucket, builder.start("all-gather", `bucket ${bucket}`, model.allGather, buckets[bucket]!.bytes));
         };
-        do gather();
-        while (allGathers === "queued" && left.length > 0);
+        const atOnce = allGathers === "queued" ? left.length : 1;
+        for (let i = 0; i < atOnce; i++) gather();
         forwardBehind(builder, profile, plan, (bucket) => {
           builder.wait(gathers.get(bucket)!);
           if (allGathers === "one-ahead") gather();

@@ -292,7 +292,7 @@ export class WorldRun {
     }
     meeting.endSeconds = now;
     for (const follower of meeting.followers) this.come(follower, now);
-    this.runnable.push(...meeting.waiting);
+    for (const index of meeting.waiting) this.runnable.push(index);
     this.letGroupOn(meeting.groupClass, task.priority ?? 0);
   }
 }

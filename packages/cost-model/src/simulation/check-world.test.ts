@@ -1,0 +1,97 @@
+import { describe, expect, test } from "vitest";
+import { allReduce, compute, phase, wait } from "../../test/worlds.ts";
+import { simulate, type SimulationOptions } from "./simulate.ts";
+import type { Program, SimulatedWorld, Task } from "./task.ts";
+
+describe("what cannot be simulated is named", () => {
+  const fine: Program = [compute("c", 1), allReduce("x", "data", [phase(1)]), wait(1)];
+  const simulated =
+    (programs: readonly Program[], more: Partial<SimulatedWorld> = {}, settings: SimulationOptions = {}) =>
+    () =>
+      simulate({ programs, groups: { data: [programs.map((_, rank) => rank)] }, ...more }, settings);
+
+  test.each([
+    ["no ranks", simulated([]), "a world without ranks"],
+    ["seconds", simulated([[compute("c", Number.NaN)]]), 'rank 0, task 0 ("c"): seconds is NaN'],
+    ["phases", simulated([[allReduce("x", "data", [phase(-1)])]]), 'rank 0, task 0 ("x"): transferSeconds is -1'],
+    ["later needs", simulated([[{ ...compute("c", 1), after: [0] } as Task]]), "needs task 0; a task needs earlier ones only"],
+    ["needs of another step", simulated([[{ ...compute("c", 1), afterPrevious: [7] } as Task]]), "needs task 7 of the step before"],
+    ["a wait for no collective", simulated([[compute("c", 1), wait(0)]]), "task 1 waits for task 0, which is no collective"],
+    ["a wait before its start", simulated([[wait(1), allReduce("x", "data", [])]]), "task 0 waits for task 1"],
+    [
+      "a result that nobody waits for",
+      simulated([[fine[0]!, fine[1]!, { ...compute("use", 1), after: [1] } as Task]]),
+      'task 2 ("use") needs collective 1',
+    ],
+    [
+      "a result of the step before that nobody waits for",
+      simulated([[{ ...compute("use", 1), afterPrevious: [1] } as Task, fine[1]!]]),
+      'task 0 ("use") needs collective 1',
+    ],
+    ["a group that is none", simulated([fine], { groups: {} }), 'rank 0 starts "x" along axis "data", of which it is in no group'],
+    ["ranks that are none", simulated([fine], { groups: { data: [[0, 1]] } }), "name rank 1; the world has ranks 0 to 0"],
+    ["ranks that come twice", simulated([fine, fine], { groups: { data: [[0, 1], [1]] } }), "name rank 1 twice"],
+    ["hosts that leave one out", simulated([fine, fine], { hosts: [[0]] }), "hosts leave out rank 1"],
+    [
+      "a start that never comes",
+      simulated([fine, [fine[0]!]]),
+      'rank 1 never starts collective 1 of its group along axis "data", "x" (all-reduce)',
+    ],
+    [
+      "other collectives",
+      simulated([fine, [allReduce("x", "data", [phase(1)], { bytes: 8 }), wait(0)]]),
+      "all-reduce of 4 bytes over [inter-node] with priority 0 on rank 0, but all-reduce of 8 bytes",
+    ],
+    ["a lane that is none", simulated([[allReduce("x", "data", [], { priority: -1 })]]), "priority is -1"],
+    ["times without end", simulated([[compute("c", 1e308), compute("d", 1e308)]]), "1 steps end after Infinity s"],
+    ["steps", simulated([fine], {}, { steps: 0 }), "steps 0 was given"],
+    ["concurrent", simulated([fine], {}, { concurrent: 1.5 }), "concurrent 1.5 was given"],
+    ["penalty", simulated([fine], {}, { contention: { penaltyPerFlow: -2 } }), "penaltyPerFlow of -2"],
+    ["seed", simulated([fine], {}, { jitter: { seed: -1 } }), "seed -1"],
+  ])("%s", (_, run, message) => expect(run).toThrow(message));
+
+  test("a result of the step before may be waited for in either step", () => {
+    const use = { ...compute("use", 1), afterPrevious: [1] } as Task;
+    expect(simulated([[use, fine[1]!, wait(1)]])).not.toThrow();
+    const waited: Program = [wait(2, true), { ...compute("use", 1), afterPrevious: [2] } as Task, fine[1]!];
+    expect(simulated([waited])).not.toThrow();
+  });
+
+  test("a circle of ranks, in one line with ranks and collectives", () => {
+    const groups = { rows: [[0, 1]], columns: [[0, 1]] };
+    const [x, y] = [allReduce("x", "rows", [phase(1)]), allReduce("y", "columns", [phase(1)])];
+    const [first, second]: [Program, Program] = [
+      [x, wait(0), y, wait(2)],
+      [y, wait(0), x, wait(2)],
+    ];
+    const circle = () => simulate({ programs: [first, second], groups });
+    expect(circle).toThrow(
+      /^ranks wait for each other in a circle: "x" \(collective 1 along axis "rows" of ranks 0, 1 in step 0\), which rank 1 has not started since it waits for "y"/,
+    );
+    expect(circle).toThrow(/"y" .*, which rank 0 has not started since it waits for the first of these; all ranks must start/);
+    // Started by all, but in the way of each other on their streams.
+    const crossed = () =>
+      simulate({
+        programs: [
+          [x, y, wait(0), wait(1)],
+          [y, x, wait(0), wait(1)],
+        ],
+        groups,
+      });
+    expect(crossed).toThrow(
+      /"x" \(collective 1 along axis "rows".*before which rank 1 has started "y" .*before which rank 0 has started the first/,
+    );
+    expect(
+      simulate(
+        {
+          programs: [
+            [x, y, wait(0), wait(1)],
+            [y, x, wait(0), wait(1)],
+          ],
+          groups,
+        },
+        { concurrent: 2 },
+      ).stepSeconds,
+    ).toBe(2);
+  });
+});
