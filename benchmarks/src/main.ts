@@ -11,6 +11,7 @@ import type { Plot } from "./report/plot.ts";
 import { writePlots } from "./report/write-plots.ts";
 import type { Row } from "./report/row.ts";
 import { formatTable, shortfalls } from "./report/table.ts";
+import { predictions } from "./predictions/predictions.ts";
 import { runStudy } from "./studies/run-study.ts";
 import { slowLinks } from "./slow-links/slow-links.ts";
 import { benchInChromium } from "./suites/browser.ts";
@@ -57,11 +58,12 @@ const suites: Readonly<Record<string, Suite>> = Object.fromEntries([
   ...gpuProblems.map((name) => [`gpu-${name}`, ({ folder, versions }: SuiteContext) => benchOnGpu(name, folder, versions)]),
 ]);
 
-/** Many training runs each, for hours: only when named, with options of their own. */
+/** Many training runs each, for hours, or a page without a measurement: only when named, with options of their own. */
 const studies: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
   search: (args) => runStudy(search, args),
   convergence: (args) => runStudy(convergence, args),
   "slow-links": (args) => runStudy(slowLinks, args),
+  predictions: async (args) => predictions(args),
 };
 const [first = "", ...rest] = process.argv.slice(2);
 if (first in studies) process.exit(await studies[first]!(rest));

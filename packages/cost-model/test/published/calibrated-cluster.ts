@@ -9,11 +9,11 @@ export const calibratedCluster: Cluster = {
   nodeRingStepSeconds: 1.155e-5,
   slowdownWhileComputing: 2.724,
   backwardShare: 0.5971,
-  negotiationSeconds: { images: 2.137e-3, text: 5.679e-4 },
-  serverStartSeconds: 9.818e-5,
+  negotiationSeconds: { images: 2.143e-3, text: 5.375e-4 },
+  serverStartSeconds: 1.008e-4,
   networks: {
-    "10GbE": { ringStepSeconds: 1.147e-5, ringSecondsPerByte: 8.775e-10, serverSecondsPerByte: 7.54e-10 },
-    "100GbIB": { ringStepSeconds: 4.377e-6, ringSecondsPerByte: 0, serverSecondsPerByte: 2.298e-10 },
-    "100GbE": { ringStepSeconds: 1.38e-5, ringSecondsPerByte: 4.176e-10, serverSecondsPerByte: 3.698e-10 },
+    "10GbE": { ringStepSeconds: 1.147e-5, ringSecondsPerByte: 8.775e-10, serverSecondsPerByte: 7.535e-10 },
+    "100GbIB": { ringStepSeconds: 4.377e-6, ringSecondsPerByte: 0, serverSecondsPerByte: 2.296e-10 },
+    "100GbE": { ringStepSeconds: 1.38e-5, ringSecondsPerByte: 4.176e-10, serverSecondsPerByte: 3.693e-10 },
   },
 };

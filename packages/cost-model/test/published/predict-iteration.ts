@@ -45,7 +45,7 @@ const overlapped = (profile: GradientProfile, plan: BucketPlan, during: Collecti
 };
 
 /** Rounds in which the share of computing settles to 1 %. */
-const rounds = 9;
+const rounds = 4;
 
 /** Computing and communicating go on all the time, so PCIe lanes are slowed by the part of an iteration in which GPUs compute. */
 const scheduled = (profile: GradientProfile, alone: number, priceOf: (computing: number) => CollectiveModel): number => {

@@ -54,7 +54,7 @@ describe("prices of a cluster", () => {
 
   test("servers take as long for any number of nodes; a negotiation is the least that a collective takes", () => {
     expect(serverModel(calibratedCluster, at("10GbE", 8))).toEqual(serverModel(calibratedCluster, at("10GbE", 32)));
-    expect(serverModel(calibratedCluster, at("10GbE", 8)).secondsPerByte).toBeCloseTo(2 * 7.54e-10, 18);
+    expect(serverModel(calibratedCluster, at("10GbE", 8)).secondsPerByte).toBeCloseTo(2 * 7.535e-10, 18);
     const [ring, negotiated] = [ringModel(calibratedCluster, at("10GbE", 8)), negotiatedModel(calibratedCluster, at("10GbE", 8), 1e-3)];
     for (const bytes of [0, 1e3, 1e5, 1e6, 1e8])
       expect(collectiveSeconds(negotiated, bytes)).toBeCloseTo(Math.max(1e-3, collectiveSeconds(ring, bytes)), 9);
@@ -99,7 +99,7 @@ describe("the seven-method table of 189 measurements", () => {
     expect(three.filter(isMisordered)).toEqual([]);
     const seven = comparePairs(all);
     expect(seven).toHaveLength(446);
-    expect(seven.filter(isMisordered).length).toBeLessThanOrEqual(46);
+    expect(seven.filter(isMisordered).length).toBeLessThanOrEqual(44);
   });
 
   test("no parameter of the all-reduces is better a twentieth larger or smaller", () => {

@@ -1,0 +1,24 @@
+import { type LargerPrediction, methods, modelNames, networks } from "../../../packages/cost-model/test/published/validation.ts";
+import { alignColumns } from "../report/align-columns.ts";
+import { formatRate, networkTitles } from "./format.ts";
+
+/** Predictions of 32 GPUs, which are not in the table. */
+export const largerSection = (larger: readonly LargerPrediction[]): string => `## 32 GPUs, predicted
+
+Samples per second of the whole cluster (8 nodes of 4 GPUs), never measured for this page: the model, times what it was off in the same row at 16 GPUs; in brackets the model alone.
+
+${alignColumns([
+  ["model", "method", ...networks.map((network) => networkTitles[network])],
+  ...modelNames.flatMap((model) =>
+    methods.map((method) => [
+      model,
+      method,
+      ...networks.map((network) => {
+        const { samplesPerSecond, modelSamplesPerSecond } = larger.find(
+          (one) => one.model === model && one.method === method && one.network === network,
+        )!;
+        return `${formatRate(samplesPerSecond)} (${formatRate(modelSamplesPerSecond)})`;
+      }),
+    ]),
+  ),
+])}`;

@@ -1,0 +1,40 @@
+import { writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { parseArgs } from "node:util";
+import { formatRangePlot } from "../report/range-plot.ts";
+import { plotFile } from "../report/write-plots.ts";
+import { predictionsPage } from "./page.ts";
+import { findTableResults } from "./results.ts";
+
+const usage = `Set the cost model beside published measurements: calibrate, hold out, predict what was not measured.
+
+  pnpm bench predictions [--page FILE]
+
+  --page   where the page goes, with its plots beside it; default: docs/benchmarks/<date>-predictions.md`;
+
+/** The command line of the page. @returns the exit code. */
+export const predictions = (args: readonly string[]): number => {
+  const { values } = parseArgs({ args: [...args], options: { page: { type: "string" }, help: { type: "boolean", short: "h" } } });
+  if (values.help) {
+    console.log(usage);
+    return 0;
+  }
+  const date = new Date().toISOString().slice(0, 10);
+  const page = values.page ?? `docs/benchmarks/${date}-predictions.md`;
+  const begin = performance.now();
+  const results = findTableResults((line) => process.stderr.write(`${line} …\n`));
+  const seconds = (performance.now() - begin) / 1000;
+  const text = predictionsPage(results, {
+    date,
+    command: "pnpm bench predictions",
+    seconds,
+    draw: (plot) => {
+      const file = plotFile(page, plot.name);
+      writeFileSync(join(dirname(page), file), formatRangePlot(plot));
+      return `![${plot.title}](./${file})`;
+    },
+  });
+  writeFileSync(page, text);
+  console.log(`wrote ${page}`);
+  return 0;
+};

@@ -1,0 +1,75 @@
+import {
+  allReduceMethods,
+  calibrateCluster,
+  type Calibration,
+  cells,
+  type Fold,
+  folds,
+  type LargerPrediction,
+  methods,
+  nominalCluster,
+  type PredictedCell,
+  predictCells,
+  predictFold,
+  predictLarger,
+} from "../../../packages/cost-model/test/published/validation.ts";
+
+/** Cells of a fold as predicted without them. */
+export interface HeldOut {
+  readonly fold: Fold;
+  readonly predicted: readonly PredictedCell[];
+}
+
+/** A run of 16 GPUs that was predicted from 4 and 8, with errors of the time of an iteration. */
+export interface Rehearsed {
+  readonly cell: PredictedCell;
+  readonly byModel: number;
+  readonly withRatio: number;
+}
+
+/** All that the page says of the seven-method table. */
+export interface TableResults {
+  readonly calibration: Calibration;
+  readonly predicted: readonly PredictedCell[];
+  readonly heldOut: readonly HeldOut[];
+  readonly rehearsed: readonly Rehearsed[];
+  readonly larger: readonly LargerPrediction[];
+}
+
+/** Predict 16 GPUs as 32 will be: by a calibration on half as many and fewer, and by what those were off. */
+const rehearse = (): readonly Rehearsed[] => {
+  const known = cells.filter(({ worldSize }) => worldSize < 16);
+  const { cluster } = calibrateCluster(known, nominalCluster);
+  const predicted = predictLarger(
+    cluster,
+    predictCells(
+      cluster,
+      known.filter(({ worldSize }) => worldSize === 8),
+    ),
+  );
+  return predictCells(
+    cluster,
+    cells.filter(({ worldSize }) => worldSize === 16),
+  ).map((cell) => {
+    const own = predicted.find(({ model, method, network }) => model === cell.model && method === cell.method && network === cell.network)!;
+    return { cell, byModel: cell.relativeError, withRatio: cell.samplesPerSecond / own.samplesPerSecond - 1 };
+  });
+};
+
+/** Calibrate, and hold out: a minute of one core. */
+export const findTableResults = (progress: (line: string) => void): TableResults => {
+  progress("calibrating on all cells");
+  const calibration = calibrateCluster(cells, nominalCluster);
+  const { cluster } = calibration;
+  const predicted = predictCells(cluster, cells);
+  const heldOut = folds.map((fold) => {
+    progress(`holding out ${fold.title}`);
+    return { fold, predicted: predictFold(fold, nominalCluster, allReduceMethods) };
+  });
+  progress("predicting 16 GPUs from 4 and 8");
+  const of16 = predicted.filter(({ worldSize }) => worldSize === 16);
+  return { calibration, predicted, heldOut, rehearsed: rehearse(), larger: predictLarger(cluster, of16) };
+};
+
+/** The methods of the table for which 15 % was asked first, then the others. */
+export const isAsked = ({ method }: { readonly method: (typeof methods)[number] }): boolean => allReduceMethods.includes(method);
