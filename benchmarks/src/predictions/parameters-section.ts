@@ -1,4 +1,4 @@
-import type { Calibration } from "../../../packages/cost-model/test/published/validation.ts";
+import { type Calibration, stages } from "../../../packages/cost-model/test/published/validation.ts";
 import { alignColumns } from "../report/align-columns.ts";
 import { formatShare } from "./format.ts";
 
@@ -23,7 +23,4 @@ ${alignColumns([
   ]),
 ])}
 
-Scatter of relative errors: ${residuals.map(formatShare).join(" for all-reduces, ")} for parameter servers. InfiniBand has no ring rate of its own here: it is faster than the PCIe lanes of a node, so that no row shows it.`.replace(
-    " for all-reduces, ",
-    " for all-reduces, for ByteScheduler over them ",
-  );
+Scatter of relative errors: ${stages.map(({ title }, i) => `${formatShare(residuals[i]!)} of ${title}`).join(", ")}. InfiniBand has no ring rate of its own here: it is faster than the PCIe lanes of a node, so that no row shows it.`;

@@ -21,10 +21,10 @@ const dense = (path: string, input: number, output: number, tokens: number): Lay
   multiplyAdds: input * output * tokens,
 });
 
-/** Layers of ResNet-50 for images of 224 × 224, in the order of the forward pass. Source: He et al. 2015, arXiv 1512.03385, table 1. */
-const resNet50: readonly Layer[] = [
+/** Layers of a ResNet for images of 224 × 224, in the order of the forward pass, with so many blocks a stage. Source: He et al. 2015, arXiv 1512.03385, table 1. */
+const resNet = (blocksOfStages: readonly number[]): readonly Layer[] => [
   ...convolution("stem", 7, 3, 64, 112),
-  ...[3, 4, 6, 3].flatMap((blocks, stage) =>
+  ...blocksOfStages.flatMap((blocks, stage) =>
     Array.from({ length: blocks }, (_, block) => {
       const [width, side] = [64 * 2 ** stage, 56 / 2 ** stage];
       const first = block === 0;
@@ -74,21 +74,25 @@ const bert = (depth: number, width: number): readonly Layer[] => [
   dense("next-sentence", width, 2, 1),
 ];
 
-const layersOf: Readonly<Record<ModelName, readonly Layer[]>> = {
-  "ResNet-50": resNet50,
+/** Models of the seven-method table, and one more of the table of simultaneous collectives. */
+export type Architecture = ModelName | "ResNet-152";
+
+const layersOf: Readonly<Record<Architecture, readonly Layer[]>> = {
+  "ResNet-50": resNet([3, 4, 6, 3]),
+  "ResNet-152": resNet([3, 8, 36, 3]),
   "BERT-Base": bert(12, 768),
   "BERT-Large": bert(24, 1024),
 };
 
 /** Multiply-adds of a forward pass of one sample. */
-export const multiplyAddsOf = (model: ModelName): number => layersOf[model].reduce((sum, { multiplyAdds }) => sum + multiplyAdds, 0);
+export const multiplyAddsOf = (model: Architecture): number => layersOf[model].reduce((sum, { multiplyAdds }) => sum + multiplyAdds, 0);
 
 /**
  * Profile a model: its gradients of 32 bits in ready order, backward and forward pass shared out by multiply-adds.
  *
  * @param backwardSeconds of the whole pass. @param forwardSeconds all else of an iteration on one GPU.
  */
-export const profileOf = (model: ModelName, backwardSeconds: number, forwardSeconds: number): GradientProfile => {
+export const profileOf = (model: Architecture, backwardSeconds: number, forwardSeconds: number): GradientProfile => {
   const total = multiplyAddsOf(model);
   // Work without a gradient of its own (scores of attention) is done before the next gradient is ready.
   let waiting = 0;

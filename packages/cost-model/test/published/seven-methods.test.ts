@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { multiplyAddsOf, profileOf } from "./architectures.ts";
 import { calibratedCluster } from "./calibrated-cluster.ts";
-import { predictCells, relativeErrors, stages } from "./calibrate-cluster.ts";
+import { predictCells } from "./calibrate-cluster.ts";
 import { negotiatedModel, ringModel, serverModel } from "./cluster.ts";
 import { allReduceMethods, summarizeErrors } from "./held-out.ts";
 import { comparePairs, isMisordered } from "./orderings.ts";
@@ -14,6 +14,7 @@ describe("models by their published shapes", () => {
   // Tensors and elements: as counted for ACP-SGD. Multiply-adds of ResNet-50: 4.1 · 10⁹ (He et al. 2015 say 3.8, without shortcuts and the stride in the 1 × 1).
   test.each([
     ["ResNet-50", 161, 25_557_032, 4.089e9],
+    ["ResNet-152", 467, 60_192_808, 11.51e9],
     ["BERT-Base", 206, 110_106_428, 14.25e9],
     ["BERT-Large", 398, 336_226_108, 43.6e9],
   ] as const)("%s has %i tensors of %i elements", (model, numTensors, numElements, multiplyAdds) => {
@@ -100,13 +101,6 @@ describe("the seven-method table of 189 measurements", () => {
     const seven = comparePairs(all);
     expect(seven).toHaveLength(446);
     expect(seven.filter(isMisordered).length).toBeLessThanOrEqual(44);
-  });
-
-  test("no parameter of the all-reduces is better a twentieth larger or smaller", () => {
-    const sumOf = (cluster: typeof calibratedCluster): number => relativeErrors(cluster, rows).reduce((sum, error) => sum + error ** 2, 0);
-    const best = sumOf(calibratedCluster);
-    for (const { read, write } of stages[0]!.parameters)
-      for (const factor of [0.95, 1.05]) expect(sumOf(write(calibratedCluster, factor * read(calibratedCluster)))).toBeGreaterThan(best);
   });
 
   test("what a run has that the model lacks stays with it", () => {

@@ -8,7 +8,7 @@ export {
   replayLog,
   trainingModels,
 } from "./b-caffe-predictions.ts";
-export { calibrateCluster, type Calibration, nominalCluster, type PredictedCell, predictCells } from "./calibrate-cluster.ts";
+export { calibrateCluster, type Calibration, nominalCluster, type PredictedCell, predictCells, stages } from "./calibrate-cluster.ts";
 export { calibratedCluster } from "./calibrated-cluster.ts";
 export { alone, linkAlone, meanOfFlows, slowestOfFlows, worstOfFlows } from "./contention.ts";
 export { type ErrorSummary, type Fold, folds, allReduceMethods, predictFold, summarizeErrors } from "./held-out.ts";
@@ -16,3 +16,4 @@ export { type ComparedPair, comparePairs, isMisordered, leastDifference } from "
 export { type LargerPrediction, predictLarger } from "./predict-larger.ts";
 export { cells, type Method, methods, type ModelName, modelNames, type Network, networks, worldSizes } from "./seven-methods.ts";
 export { fitContention, type FittedContention } from "../../src/calibration/fit-contention.ts";
+export { predictInTurn, predictSimultaneous, simultaneousModels, simultaneousRows } from "./simultaneous.ts";
