@@ -67,12 +67,7 @@ describe("the page that is committed", () => {
         .split("\n## ")[0]!
         .split("\n")
         .filter((line) => modelNames.some((model) => line.startsWith(`| ${model}`)))
-        .flatMap((line) =>
-          line
-            .matchAll(/([\d.]+) \(/g)
-            .map(([, rate]) => Number(rate))
-            .toArray(),
-        );
+        .flatMap((line) => [...line.matchAll(/([\d.]+) \(/g)].map(([, rate]) => Number(rate)));
     const [written, now] = [figuresOf(page), figuresOf(largerSection(predictLarger(calibratedCluster, of16)))];
     expect(written).toHaveLength(63);
     for (const [i, rate] of written.entries()) expect(Math.abs(now[i]! / rate - 1)).toBeLessThan(0.01);

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { formatRangePlot } from "../report/range-plot.ts";
@@ -12,15 +12,35 @@ const usage = `Set the cost model beside published measurements: calibrate, hold
 
   --page   where the page goes, with its plots beside it; default: docs/benchmarks/<date>-predictions.md`;
 
+interface Options {
+  readonly page?: string | undefined;
+  readonly help?: boolean | undefined;
+}
+
+/** @returns the options, or what is wrong with them. */
+const parseOptions = (args: readonly string[]): Options | string => {
+  try {
+    return parseArgs({ args: [...args], options: { page: { type: "string" }, help: { type: "boolean", short: "h" } } }).values;
+  } catch (error) {
+    return `${(error as Error).message}; see pnpm bench predictions --help`;
+  }
+};
+
 /** The command line of the page. @returns the exit code. */
 export const predictions = (args: readonly string[]): number => {
-  const { values } = parseArgs({ args: [...args], options: { page: { type: "string" }, help: { type: "boolean", short: "h" } } });
+  const values = parseOptions(args);
+  if (typeof values === "string") {
+    console.error(values);
+    return 2;
+  }
   if (values.help) {
     console.log(usage);
     return 0;
   }
   const date = new Date().toISOString().slice(0, 10);
   const page = values.page ?? `docs/benchmarks/${date}-predictions.md`;
+  // Before the minutes of fitting: a folder that cannot be is a mistake to hear of at once.
+  mkdirSync(dirname(page), { recursive: true });
   const begin = performance.now();
   const results = findTableResults((line) => process.stderr.write(`${line} …\n`));
   const seconds = (performance.now() - begin) / 1000;
