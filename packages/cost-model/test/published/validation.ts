@@ -10,10 +10,10 @@ export {
 } from "./b-caffe-predictions.ts";
 export { calibrateCluster, type Calibration, nominalCluster, type PredictedCell, predictCells, stages } from "./calibrate-cluster.ts";
 export { calibratedCluster } from "./calibrated-cluster.ts";
-export { alone, linkAlone, meanOfFlows, slowestOfFlows, worstOfFlows } from "./contention.ts";
-export { type ErrorSummary, type Fold, folds, allReduceMethods, predictFold, summarizeErrors } from "./held-out.ts";
-export { type ComparedPair, comparePairs, isMisordered, leastDifference } from "./orderings.ts";
+export { linkAlone, meanOfFlows, slowestOfFlows, worstOfFlows } from "./contention.ts";
+export { type Fold, folds, allReduceMethods, predictFold, summarizeErrors } from "./held-out.ts";
+export { comparePairs, isMisordered, leastDifference } from "./orderings.ts";
 export { type LargerPrediction, predictLarger } from "./predict-larger.ts";
-export { cells, type Method, methods, type ModelName, modelNames, type Network, networks, worldSizes } from "./seven-methods.ts";
-export { fitContention, type FittedContention } from "../../src/calibration/fit-contention.ts";
+export { cells, type Method, methods, modelNames, type Network, networks, worldSizes } from "./seven-methods.ts";
+export { fitContention } from "../../src/calibration/fit-contention.ts";
 export { predictInTurn, predictSimultaneous, simultaneousModels, simultaneousRows } from "./simultaneous.ts";
