@@ -1,7 +1,7 @@
 import { NdArray, type Tensor } from "@skein/tensor-core";
 import { normal } from "@skein/testing";
 import { describe, expect, it } from "vitest";
-import { bertBase, resNet } from "../test/architectures.ts";
+import { bertBase, bertLarge, resNet } from "../test/architectures.ts";
 import { hypot, lowRank, minus, withSingularValues } from "../test/matrices.ts";
 import { runSingle } from "../test/single-precision.ts";
 import { acpSgdAggregator, acpSgdCycle } from "./acp-sgd.ts";
@@ -68,7 +68,7 @@ describe("acpSgdCycle", () => {
     expect(error(gradient, means[1]!)).toBeGreaterThan(0.3);
   });
 
-  it("sends as many elements as counted for ResNet-50, ResNet-152 and BERT-Base", () => {
+  it("sends as many elements as counted for ResNet-50, ResNet-152, BERT-Base and BERT-Large", () => {
     // With two ranks a rank sends as many bytes by all-reduce as there are. The count reads weights as [out, in], so its P is our Q.
     const elements = (shapes: readonly (readonly number[])[], rank: number): number[] =>
       acpSgdCycle({ rank, minimumCompression: 0 }).map(
@@ -77,6 +77,7 @@ describe("acpSgdCycle", () => {
     expect(elements(resNet([3, 4, 6, 3]), 4)).toEqual([273_844, 164_360]);
     expect(elements(resNet([3, 8, 36, 3]), 4)).toEqual([830_900, 459_272]);
     expect(elements(bertBase(), 32)).toEqual([2_910_524, 3_851_396]);
+    expect(elements(bertLarge(), 32)).toEqual([7_569_212, 8_492_676]);
   });
 
   it("refuses ranks that cannot be", () => {

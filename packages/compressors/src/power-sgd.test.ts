@@ -2,7 +2,7 @@ import { NdArray, type Tensor } from "@skein/tensor-core";
 import { normal } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { bertBase, resNet } from "../test/architectures.ts";
+import { bertBase, bertLarge, resNet } from "../test/architectures.ts";
 import { hypot, lowRank, minus, withSingularValues } from "../test/matrices.ts";
 import { runSingle } from "../test/single-precision.ts";
 import { bucketOf, lengthOf } from "./bucket.ts";
@@ -94,7 +94,7 @@ describe("powerSgdAggregator", () => {
     for (const shape of [[1152], [72, 16]]) expect(run(shape, [[gradient]], { rank: 8 })).toEqual([gradient]);
   });
 
-  it("sends as many elements as counted for ResNet-50, ResNet-152 and BERT-Base", () => {
+  it("sends as many elements as counted for ResNet-50, ResNet-152, BERT-Base and BERT-Large", () => {
     // With two ranks a rank sends as many bytes by all-reduce as there are.
     const elements = (shapes: readonly (readonly number[])[], rank: number): number =>
       powerSgdAggregator({ rank, minimumCompression: 0 }).bytesSent(bucketOf(shapes.map((shape, i) => ({ path: `${i}`, shape }))), 2) / 4;
@@ -102,6 +102,7 @@ describe("powerSgdAggregator", () => {
     expect(elements(resNet([3, 4, 6, 3]), 4)).toBe(164_360 + 273_844 - 54_120);
     expect(elements(resNet([3, 8, 36, 3]), 4)).toBe(459_272 + 830_900 - 152_424);
     expect(elements(bertBase(), 32)).toBe(3_851_396 + 2_910_524 - 154_940);
+    expect(elements(bertLarge(), 32)).toBe(8_492_676 + 7_569_212 - 356_156);
   });
 
   it("refuses ranks and limits that cannot be", () => {

@@ -24,25 +24,28 @@ export const resNet = (blocks: readonly number[]): Shapes => [
 const linear = (input: number, output: number): Shapes => [[input, output], [output]];
 const norm = (width: number): Shapes => [[width], [width]];
 
-/** Shapes of the parameters of BERT-Base with both heads of its pre-training (Devlin et al. 2018), whose word scores share the embedding. */
-export const bertBase = (): Shapes => [
-  [768, 30_522],
-  [768, 512],
-  [768, 2],
-  ...norm(768),
-  ...Array.from({ length: 12 }, () => [
-    ...linear(768, 768),
-    ...linear(768, 768),
-    ...linear(768, 768),
-    ...linear(768, 768),
-    ...norm(768),
-    ...linear(768, 3072),
-    ...linear(3072, 768),
-    ...norm(768),
+/** Shapes of the parameters of BERT with both heads of its pre-training (Devlin et al. 2018), whose word scores share the embedding; by depth and width. */
+const bert = (depth: number, width: number): Shapes => [
+  [width, 30_522],
+  [width, 512],
+  [width, 2],
+  ...norm(width),
+  ...Array.from({ length: depth }, () => [
+    ...linear(width, width),
+    ...linear(width, width),
+    ...linear(width, width),
+    ...linear(width, width),
+    ...norm(width),
+    ...linear(width, 4 * width),
+    ...linear(4 * width, width),
+    ...norm(width),
   ]).flat(),
-  ...linear(768, 768),
-  ...linear(768, 768),
-  ...norm(768),
+  ...linear(width, width),
+  ...linear(width, width),
+  ...norm(width),
   [30_522],
-  ...linear(768, 2),
+  ...linear(width, 2),
 ];
+
+export const bertBase = (): Shapes => bert(12, 768);
+export const bertLarge = (): Shapes => bert(24, 1024);
