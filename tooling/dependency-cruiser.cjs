@@ -85,7 +85,7 @@ module.exports = {
       severity: "error",
       comment: "a package is entered by a file that its exports name",
       from: { path: "^(?:packages|apps)/([^/]+)/|^(?:benchmarks|examples|tooling)/" },
-to: {
+      to: {
         path: "^packages/",
         pathNot: [
           "^packages/$1/",

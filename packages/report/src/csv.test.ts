@@ -39,5 +39,6 @@ test("what was written reads back: names, numbers with all digits, and what is n
         ]);
       }
     }),
+    { numRuns: 40 },
   );
 });

@@ -1,3 +1,13 @@
+export { flameChart, type FlameNode } from "./charts/flame-chart.ts";
+export type { Interval } from "./charts/interval-rows.ts";
+export { type Lifetime, memoryChart, type MemoryRows } from "./charts/memory-chart.ts";
+export { type Roof, rooflineChart, type RooflinePoint } from "./charts/roofline-chart.ts";
+export { type Segment, stackedBar, type StackedBarOptions } from "./charts/stacked-bar.ts";
+export { timelineChart, type TimelineSpan, type TimelineTrack } from "./charts/timeline-chart.ts";
+export { clientScript } from "./client/client-script.ts";
+export { csvOf, type ReportCsv } from "./csv.ts";
+export { escapeText } from "./html.ts";
+export { parseReport } from "./parse-report.ts";
 export type {
   Advice,
   CollectiveRow,
@@ -7,9 +17,9 @@ export type {
   ProfileReport,
   Times,
 } from "./profile-report.ts";
+export { bytesText, rateText, secondsText, shareText } from "./quantities.ts";
 export { reportPage } from "./report-page.ts";
-export { csvOf, type ReportCsv } from "./csv.ts";
-export { parseReport } from "./parse-report.ts";
+export { styles } from "./styles.ts";
 export { terminalReport, type TerminalReportOptions } from "./terminal/terminal-report.ts";
-export { bytesText, rateText, secondsText } from "./quantities.ts";
 export { type TextColumn, textTable } from "./terminal/text-table.ts";
+export type { Kind } from "./tokens.ts";

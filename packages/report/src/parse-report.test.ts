@@ -9,9 +9,12 @@ import type { ProfileReport } from "./profile-report.ts";
 test("a report reads back as it was written", () => {
   const sample = sampleReport();
   expect(parseReport(JSON.stringify(sample), "a.json")).toEqual(sample);
-  // JSON has no −0.
   fc.assert(
-    fc.property(anyReport, (report) => expect(JSON.stringify(parseReport(JSON.stringify(report), "a"))).toBe(JSON.stringify(report))),
+    fc.property(anyReport, (report) => {
+      const text = JSON.stringify(report); // without what is undefined, and without −0
+      expect(parseReport(text, "a.json")).toEqual(JSON.parse(text));
+    }),
+    { numRuns: 50 },
   );
 });
 

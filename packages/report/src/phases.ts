@@ -1,5 +1,6 @@
 import type { Segment } from "./charts/stacked-bar.ts";
-import type { Phase, ProfileReport } from "./profile-report.ts";
+import type { Phase } from "@skein/tensor-core";
+import type { ProfileReport } from "./profile-report.ts";
 import type { Kind } from "./tokens.ts";
 
 /** As a mark: what is computed for communication has the colour of communication, which waiting for it has not. */

@@ -1,7 +1,5 @@
 import type { Phase, RankSpans } from "@skein/tensor-core";
 
-export type { Phase };
-
 /** A time that was measured several times: seconds. */
 export interface Times {
   readonly median: number;
@@ -10,7 +8,12 @@ export interface Times {
   readonly n: number;
 }
 
-/** One operator at one place of the model, summed over its calls in a step. */
+/**
+ * One operator at one place of the model, summed over its calls in a step.
+ *
+ * Operators compute; collectives and waits for them are none, and have rows of their own. What is computed for communication, such as packing a
+ * bucket or encoding it, is of the phase `communication`.
+ */
 export interface OperatorRow {
   readonly operator: string;
   /** Path of the model part, such as `block-0/attention`, without a trailing `/backward`. */

@@ -3,20 +3,23 @@ import { describe, expect, test } from "vitest";
 import { anyReport } from "../test/any-report.ts";
 import { sampleReport } from "../test/sample-report.ts";
 import { flameOfOperators } from "./flame-of-operators.ts";
-import { lanesOfRanks } from "./lanes-of-ranks.ts";
+import { tracksOfRanks } from "./tracks-of-ranks.ts";
 import { stepSegments } from "./phases.ts";
 import { reportPage } from "./report-page.ts";
 import { shownRanks } from "./sections/charts.ts";
 
 const close = 6;
 
+/** Where a pattern fits, so that a failure does not print the whole page. */
+const matches = (page: string, pattern: RegExp): string[] => [...page.matchAll(pattern)].map(([text]) => text.slice(0, 100));
+
 test("a page is one file: no request, and small for a step of 300 nodes on four ranks", () => {
   const report = sampleReport({ blocks: 11, ranks: 4, buckets: 8 });
   expect(report.memory!.liveBytes.length).toBeGreaterThan(300);
   const page = reportPage(report);
   expect(Buffer.byteLength(page)).toBeLessThan(320_000);
-  expect(page).toContain("default-src 'none'");
-  expect(page.replaceAll("http://www.w3.org/2000/svg", "")).not.toMatch(/https?:|\bsrc=|\bhref=|@import|url\((?!#)/);
+  expect(page.includes("default-src 'none'")).toBe(true);
+  expect(matches(page.replaceAll("http://www.w3.org/2000/svg", ""), /https?:|\bsrc=|\bhref=|@import|url\((?!#)/g)).toEqual([]);
 });
 
 test("no text of a report becomes a tag, an attribute or a script", () => {
@@ -38,11 +41,10 @@ test("no text of a report becomes a tag, an attribute or a script", () => {
     "bytes",
   ]);
   // A kernel finds its row by its scope's end.
-  const harmless = replaced(sampleReport(), (old) => (fixed.has(old) ? old : `${"y".repeat(evil.length)}${old}`));
+  const harmless = replaced(sampleReport(), (old) => (fixed.has(old) ? old : `${evil.replaceAll(/[<>"'&]/g, "y")}${old}`));
   const hostile = replaced(sampleReport(), (old) => (fixed.has(old) ? old : `${evil}${old}`));
   const page = reportPage(hostile);
-  expect(page).not.toContain("<img");
-  expect(page).not.toContain("\u0000");
+  expect(matches(page, /<img|\0|["'] onfocus=/g)).toEqual([]);
   expect(tagsOf(page)).toBe(tagsOf(reportPage(harmless)));
   expect(page.split("</script>").length - 1).toBe(2);
   expect(page.split("&lt;/script&gt;&lt;img").length).toBeGreaterThan(100);
@@ -53,10 +55,10 @@ test("any report makes a page without a number that is none", () => {
     fc.property(anyReport, (report) => {
       const page = reportPage(report);
       // Names may say anything; attributes with coordinates may not.
-      expect(page).not.toMatch(/ (?:x|y|x1|x2|y1|y2|cx|cy|r|width|height|d|viewBox)="[^"]*(?:NaN|Infinity|undefined)/);
-      expect(page).not.toMatch(/>(?:NaN|Infinity|undefined)/);
+      expect(matches(page, / (?:x|y|x1|x2|y1|y2|cx|cy|r|width|height|d|viewBox)="[^"]*(?:NaN|Infinity|undefined)/g)).toEqual([]);
+      expect(matches(page, />(?:NaN|Infinity|undefined)/g)).toEqual([]);
     }),
-    { numRuns: 60 },
+    { numRuns: 40 },
   );
 });
 
@@ -101,14 +103,14 @@ describe("what a report is drawn from", () => {
     expect(root.children[0]!.children.map(({ children }) => children.length).sort()).toEqual([0, 1]);
   });
 
-  test("lanes of a rank: kernels by their phase, collectives, waiting, each beside its prediction", () => {
+  test("tracks of a rank: kernels by their phase, collectives, waiting, each beside its prediction", () => {
     const { timeline, predicted, operators } = sampleReport();
-    const lanes = lanesOfRanks(timeline, predicted, operators);
-    expect(lanes.map(({ group, name }) => `${group}: ${name}`)).toEqual(
+    const tracks = tracksOfRanks(timeline, predicted, operators);
+    expect(tracks.map(({ group, name }) => `${group}: ${name}`)).toEqual(
       ["rank 0", "rank 1"].flatMap((rank) => ["compute", "collectives", "waiting"].map((name) => `${rank}, host-a: ${name}`)),
     );
     const kindsOf = (name: string): string[] => [
-      ...new Set(lanes[0]!.spans.filter(({ label }) => label.startsWith(name)).map(({ kind }) => kind)),
+      ...new Set(tracks[0]!.spans.filter(({ label }) => label.startsWith(name)).map(({ kind }) => kind)),
     ];
     expect([
       kindsOf("softmax-cross-entropy head/backward"),
@@ -116,8 +118,8 @@ describe("what a report is drawn from", () => {
       kindsOf("fused update"),
       kindsOf("concat"),
     ]).toEqual([["backward"], ["forward"], ["update"], ["communication"]]);
-    expect(lanes.every(({ predicted: foreseen }) => foreseen !== undefined)).toBe(true);
-    expect(lanes[1]!.spans[0]).toMatchObject({ kind: "communication", label: "all-reduce bucket-0, ring, 171 KiB" });
+    expect(tracks.every(({ predicted: foreseen }) => foreseen !== undefined)).toBe(true);
+    expect(tracks[1]!.spans[0]).toMatchObject({ kind: "communication", label: "all-reduce bucket-0, ring, 171 KiB" });
   });
 
   test("of many ranks those that wait least and most are shown", () => {

@@ -5,7 +5,7 @@ export const styles: string = `${tokenRules}
 *{box-sizing:border-box}
 [hidden]{display:none!important}
 html{background:var(--page);color:var(--text);font:14px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif}
-body{max-width:1360px;margin:0 auto;padding:14px var(--gap) 60px}
+body{max-width:1360px;margin:0 auto;padding:14px var(--gap) 60px;overflow-wrap:anywhere}
 h1{font-size:20px;margin:0;overflow-wrap:anywhere}
 h2{font-size:15px;margin:0 0 6px}
 p{margin:0 0 6px}
@@ -41,7 +41,7 @@ header p{margin:0}
 .gain{color:var(--accent)}
 .legend{display:flex;flex-wrap:wrap;gap:2px 16px;margin:6px 0 0;padding:0;list-style:none;font-size:var(--small)}
 .legend i{display:inline-block;width:11px;height:11px;border-radius:2px;background:var(--fill);margin-right:6px;border:1px solid var(--edge);vertical-align:-1px}
-figure{margin:0}
+figure{margin:0;overflow-x:clip}
 .chart{display:block;overflow:visible;font-size:12px}
 .chart text{fill:var(--text)}
 .chart rect,.chart circle{fill:var(--fill)}
@@ -49,10 +49,10 @@ figure{margin:0}
 .chart .mark text,.chart .cell text{fill:var(--ink)}
 .chart .mark>rect,.chart .cell>rect{stroke:var(--page);stroke-width:1px}
 .chart .ticks line{stroke:var(--line)}
-.chart .ticks text,.chart .axis-name,.chart .lane-name{fill:var(--quiet)}
+.chart .ticks text,.chart .axis-name,.chart .track-name{fill:var(--quiet)}
 .stacked-bar{border-radius:4px}
-.timeline{margin:4px 0 0 92px;width:calc(100% - 108px);touch-action:pan-y}
-.timeline .group-name{font-weight:600;transform:translateX(-92px)}
+.timeline{margin:4px 0 0 100px;width:calc(100% - 116px);touch-action:pan-y}
+.timeline .group-name{font-weight:600;transform:translateX(-100px)}
 .timeline .ground{fill:var(--panel)}
 .timeline path{stroke:var(--fill)}
 .timeline .hatched{fill:url(#hatch);pointer-events:none}
@@ -62,11 +62,12 @@ figure{margin:0}
 .timeline[tabindex]{cursor:grab}
 .timeline[tabindex]:active{cursor:grabbing}
 .toolbar{display:flex;flex-wrap:wrap;align-items:center;gap:6px;margin:4px 0 8px}
+.toolbar button,.trail button{font-size:13px}
 .toolbar output{font-size:var(--small);color:var(--quiet);min-height:1.4em}
 .flame .cell{cursor:pointer}
 .flame .cell:hover>rect,.flame .cell:focus>rect{stroke:var(--text);stroke-width:2px}
 .flame .cell:focus{outline:none}
-.flame .around{opacity:.6}
+.flame .around{opacity:.8}
 .chart .narrow text{display:none}
 .trail{min-height:32px;margin-bottom:4px;color:var(--quiet)}
 .trail button[aria-current]{font-weight:600;border-color:transparent}
@@ -78,7 +79,7 @@ section:has(input[value=apart]:checked) .together,section:has(input[value=togeth
 .roofline{margin:24px 12px 44px 56px;width:calc(100% - 68px)}
 .roofline .roof line{stroke:var(--text);stroke-width:2px}
 .roofline .roof-name{font-weight:600}
-.roofline circle{fill-opacity:.7;stroke:var(--edge);stroke-width:1px}
+.roofline circle{fill-opacity:.85;stroke:var(--page);stroke-width:1px}
 .roofline circle:hover{fill-opacity:1;stroke:var(--text);stroke-width:2px}
 .memory{margin:10px 12px 8px 72px;width:calc(100% - 84px)}
 .memory .lifetime{fill:var(--edge)}
@@ -95,7 +96,7 @@ th.number button,td.n{text-align:right}
 th button::after{position:absolute;right:0;font-size:8px;line-height:1.4}
 th[aria-sort=ascending] button::after{content:"▲"}
 th[aria-sort=descending] button::after{content:"▼"}
-td{padding:3px 9px;border-bottom:1px solid var(--line);white-space:nowrap}
+td{overflow-wrap:normal;padding:3px 9px;border-bottom:1px solid var(--line);white-space:nowrap}
 tbody tr:hover{background:var(--panel)}
 .filters{display:flex;flex-wrap:wrap;gap:8px 14px;align-items:center;margin-bottom:8px}
 .tip{position:fixed;z-index:9;max-width:min(480px,92vw);background:var(--text);color:var(--page);padding:5px 9px;border-radius:6px;font-size:12.5px;pointer-events:none;overflow-wrap:anywhere}

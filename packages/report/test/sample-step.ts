@@ -1,4 +1,4 @@
-import type { Phase } from "../src/profile-report.ts";
+import type { Phase } from "@skein/tensor-core";
 
 /** One node of a made-up training step. */
 export interface SampleNode {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { kinds } from "../tokens.ts";
 import { flameChart, type FlameNode } from "./flame-chart.ts";
-import { rowsOfIntervals } from "./lane-rows.ts";
+import { rowsOfIntervals } from "./interval-rows.ts";
 import { memoryChart, peakPosition } from "./memory-chart.ts";
 import { pointsWithoutPlace, rooflineChart } from "./roofline-chart.ts";
 import { stackedBar } from "./stacked-bar.ts";
@@ -128,9 +128,14 @@ describe("whatever the numbers are", () => {
   const text = fc.constantFrom("a", "</svg>", "");
   const kind = fc.constantFrom(...kinds);
   const span = fc.record({ label: text, kind, startSeconds: anything, endSeconds: anything });
-  const node = fc.letrec<{ node: FlameNode }>((tie) => ({
-    node: fc.record({ name: text, kind, seconds: anything, children: fc.array(tie("node"), { maxLength: 3, depthIdentifier: "flame" }) }),
-  })).node;
+  const node: fc.Memo<FlameNode> = fc.memo((depth) =>
+    fc.record({
+      name: text,
+      kind,
+      seconds: anything,
+      children: depth <= 1 ? fc.constant([]) : fc.array(node(depth - 1), { maxLength: 3 }),
+    }),
+  );
 
   const isDrawn = (svg: string): void => {
     expect(svg).not.toMatch(/NaN|Infinity|undefined/);
@@ -147,7 +152,7 @@ describe("whatever the numbers are", () => {
         fc.array(anything, { maxLength: 5 }),
         anything,
         anything,
-        node,
+        node(4),
         (spans, numbers, a, b, root) => {
           isDrawn(timelineChart([{ group: "g", name: "n", spans, predicted: spans }], { label }));
           isDrawn(

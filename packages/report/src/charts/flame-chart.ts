@@ -1,7 +1,7 @@
 import { escapeText } from "../html.ts";
 import { secondsText, shareText } from "../quantities.ts";
 import type { Kind } from "../tokens.ts";
-import { chart, percent } from "./svg.ts";
+import { chart, isSize, percent } from "./svg.ts";
 
 /** A part of a model, or an operator in it, and what it takes with all that is in it. */
 export interface FlameNode {
@@ -23,7 +23,7 @@ const depthOf = ({ children }: FlameNode): number => 1 + children.reduce((most, 
  * Static; `zoomFlame` makes its cells open on a click. What takes no time has no cell.
  */
 export const flameChart = (root: FlameNode, { label }: { readonly label: string }): string => {
-  if (!(root.seconds > 0 && root.seconds < Infinity)) return chart("flame", label, 60, []);
+  if (!isSize(root.seconds)) return chart("flame", label, 60, []);
   const cells: string[] = [];
   const draw = ({ name, kind, seconds, children }: FlameNode, begin: number, depth: number): void => {
     const width = seconds / root.seconds;
@@ -32,8 +32,7 @@ export const flameChart = (root: FlameNode, { label }: { readonly label: string 
     const place = `x="${percent(begin / root.seconds)}" y="${depth * rowHeight}" width="${percent(width)}" height="20"`;
     cells.push(`<svg class="cell k-${kind}" ${place}><title>${escapeText(words)}</title><rect/>${text}</svg>`);
     let childBegin = begin;
-    for (const child of children.toSorted((a, b) => b.seconds - a.seconds)) {
-      if (!(child.seconds > 0)) continue;
+    for (const child of children.filter(({ seconds }) => isSize(seconds)).toSorted((a, b) => b.seconds - a.seconds)) {
       draw(child, childBegin, depth + 1);
       childBegin += child.seconds;
     }

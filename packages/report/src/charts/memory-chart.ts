@@ -1,6 +1,6 @@
 import { escapeText } from "../html.ts";
 import { byteUnits, bytesText } from "../quantities.ts";
-import { chart, percent, pixel } from "./svg.ts";
+import { chart, isSize, percent, pixel } from "./svg.ts";
 import { linearTicks, tickTexts } from "./ticks.ts";
 
 /** A value that lies in memory from one position until another, both included. */
@@ -37,10 +37,14 @@ const thinned = (values: readonly number[]): readonly number[] => {
 };
 
 /** Draw memory over a step: an area of live bytes on what lies there all the time, the peak marked, and below it from where to where values live. */
-export const memoryChart = ({ residentBytes, liveBytes, lifetimes }: MemoryRows, { label }: { readonly label: string }): string => {
+export const memoryChart = (rows: MemoryRows, { label }: { readonly label: string }): string => {
+  const sizeOf = (bytes: number): number => (isSize(bytes) ? bytes : 0);
+  const residentBytes = sizeOf(rows.residentBytes);
+  const liveBytes = rows.liveBytes.map(sizeOf);
+  const lifetimes = rows.lifetimes.filter(({ from, to }) => from >= 0 && to >= from && to < Infinity);
   const peak = peakPosition(liveBytes);
   const most = residentBytes + (liveBytes[peak] ?? 0);
-  if (!(most > 0 && most < Infinity)) return chart("memory", label, 60, []);
+  if (!isSize(most)) return chart("memory", label, 60, []);
   const positions = Math.max(1, liveBytes.length);
   const y = (bytes: number): number => pixel(heights.area * (1 - bytes / (1.08 * most)));
   const scaled = (bytes: number): number => Math.round(1000 * (1 - bytes / (1.08 * most)));
@@ -64,9 +68,7 @@ export const memoryChart = ({ residentBytes, liveBytes, lifetimes }: MemoryRows,
   const bars = lifetimes.map(({ name, bytes, from, to }, index) => {
     const y = heights.area + heights.gap + index * heights.lifetime;
     const [begin, end] = [from / positions, (to + 1) / positions];
-    // The name stands above its bar and goes to the side where there is more room, so that a short bar has a whole name.
-    const text = end > 1 - begin ? `x="${percent(end)}" text-anchor="end"` : `x="${percent(begin)}"`;
-    return `<g><title>${escapeText(`${name}: ${bytesText(bytes)}, nodes ${from} to ${to}`)}</title><text ${text} y="${y + 11}">${escapeText(name)}, ${bytesText(
+    return `<g><title>${escapeText(`${name}: ${bytesText(bytes)}, nodes ${from} to ${to}`)}</title><text y="${y + 11}">${escapeText(name)}, ${bytesText(
       bytes,
     )}</text><rect class="lifetime" x="${percent(begin)}" y="${y + 14}" width="${percent(end - begin)}" height="4"/></g>`;
   });

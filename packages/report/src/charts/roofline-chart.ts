@@ -1,7 +1,7 @@
 import { escapeText } from "../html.ts";
 import { decimalUnits, rateText, secondsText } from "../quantities.ts";
 import type { Kind } from "../tokens.ts";
-import { chart, percent, pixel } from "./svg.ts";
+import { chart, isSize, percent, pixel } from "./svg.ts";
 import { logTicks, tickTexts } from "./ticks.ts";
 
 /** Work that was done, and how long it took. */
@@ -24,8 +24,7 @@ const height = 320;
 /** Radii in pixels; the largest is that of a point that takes all the time. */
 const radius = { least: 2.5, most: 34 };
 
-const isDrawn = ({ flops, bytes, seconds }: RooflinePoint): boolean =>
-  [flops, bytes, seconds, flops / bytes, flops / seconds].every((value) => value > 0 && value < Infinity);
+const isDrawn = ({ flops, bytes, seconds }: RooflinePoint): boolean => [flops, bytes, seconds].every(isSize);
 
 /** Where a value lies between two, on a logarithmic scale: 0 to 1. */
 const logPart = (value: number, [from, to]: readonly [number, number]): number => Math.log(value / from) / Math.log(to / from);
@@ -55,7 +54,7 @@ export const rooflineChart = (
   const shown = points.filter(isDrawn).toSorted((a, b) => b.seconds - a.seconds);
   if (shown.length === 0) return chart("roofline", label, 60, []);
   const total = shown.reduce((sum, { seconds }) => sum + seconds, 0);
-  const hasRoof = roof !== undefined && roof.flopsPerSecond > 0 && roof.bytesPerSecond > 0;
+  const hasRoof = roof !== undefined && isSize(roof.flopsPerSecond) && isSize(roof.bytesPerSecond);
   const ridge = hasRoof ? roof.flopsPerSecond / roof.bytesPerSecond : undefined;
   const xs = around([...shown.map(({ flops, bytes }) => flops / bytes), ...(ridge === undefined ? [] : [ridge])]);
   const ys = around([...shown.map(({ flops, seconds }) => flops / seconds), ...(hasRoof ? [roof.flopsPerSecond] : [])]);

@@ -1,7 +1,7 @@
 import { escapeText } from "../html.ts";
 import { secondsText, shareText } from "../quantities.ts";
 import type { Kind } from "../tokens.ts";
-import { chart, percent } from "./svg.ts";
+import { chart, isSize, percent } from "./svg.ts";
 
 /** A part of a bar. */
 export interface Segment {
@@ -22,7 +22,7 @@ export interface StackedBarOptions {
   readonly height?: number | undefined;
 }
 
-const isShown = ({ seconds }: Segment): boolean => seconds > 0 && seconds < Infinity;
+const isShown = ({ seconds }: Segment): boolean => isSize(seconds);
 
 /** One bar, split into times; what is zero or less has no part. */
 export const stackedBar = (

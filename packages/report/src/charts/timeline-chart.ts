@@ -1,18 +1,18 @@
 import { escapeText } from "../html.ts";
 import { timeUnits } from "../quantities.ts";
 import { type Kind, kinds } from "../tokens.ts";
-import { type Interval, rowsOfIntervals } from "./lane-rows.ts";
-import { chart, percent } from "./svg.ts";
+import { type Interval, rowsOfIntervals } from "./interval-rows.ts";
+import { chart, isSize, percent } from "./svg.ts";
 import { linearTicks, tickTexts } from "./ticks.ts";
 
-/** A stretch of a lane. `label` says what it is, without its times. */
+/** A stretch of a track. `label` says what it is, without its times. */
 export interface TimelineSpan extends Interval {
   readonly label: string;
   readonly kind: Kind;
 }
 
-/** One row of a timeline; lanes of one group lie together under its name. */
-export interface TimelineLane {
+/** One row of a timeline; tracks of one group lie together under its name. */
+export interface TimelineTrack {
   readonly group: string;
   readonly name: string;
   readonly spans: readonly TimelineSpan[];
@@ -22,16 +22,16 @@ export interface TimelineLane {
 
 /** Coordinates are whole parts of this many of the time shown: less than browsers' 24 bits, and 100 ps of a step of a millisecond. */
 const units = 10_000_000;
-const heights = { axis: 22, group: 20, lane: 18, predicted: 11, gap: 6 };
-/** How a lane of several rows grows, and until which height. */
+const heights = { axis: 22, group: 20, track: 18, predicted: 11, gap: 6 };
+/** How a track of several rows grows, and until which height. */
 const rowHeight = { measured: 9, predicted: 5, most: 72 };
-/** Of a row in its lane's own coordinates, and of the span in it. */
+/** Of a row in its track's own coordinates, and of the span in it. */
 const row = { height: 10, span: 8.6 };
 
 /** The range of time that a timeline shows: from its begin, or from the earliest span. */
-const rangeOf = (lanes: readonly TimelineLane[]): Interval => {
+const rangeOf = (tracks: readonly TimelineTrack[]): Interval => {
   let [startSeconds, endSeconds] = [0, 0];
-  for (const { spans, predicted = [] } of lanes)
+  for (const { spans, predicted = [] } of tracks)
     for (const list of [spans, predicted])
       for (const span of list) {
         startSeconds = Math.min(startSeconds, span.startSeconds);
@@ -59,19 +59,22 @@ const paths = (spans: readonly TimelineSpan[], rows: readonly number[], range: I
     .join("");
 };
 
+/** Times before the step are negative. */
+const isTime = (seconds: number): boolean => seconds === 0 || isSize(Math.abs(seconds));
+
 const isDrawn = ({ startSeconds, endSeconds }: Interval): boolean =>
-  Number.isFinite(startSeconds) && endSeconds >= startSeconds && endSeconds < Infinity;
+  isTime(startSeconds) && isTime(endSeconds) && endSeconds >= startSeconds;
 
 /**
- * Draw what happened when: a lane per row of input, further rows in it where spans lie over each other, and under it what was predicted.
+ * Draw what happened when: a track per row of input, further rows in it where spans lie over each other, and under it what was predicted.
  *
- * Static; `zoomTimeline` makes it zoom, pan and tell what lies under the pointer. Its lanes are SVGs whose `viewBox` is the time in view.
+ * Static; `zoomTimeline` makes it zoom, pan and tell what lies under the pointer. Its tracks are SVGs whose `viewBox` is the time in view.
  */
-export const timelineChart = (lanes: readonly TimelineLane[], { label }: { readonly label: string }): string => {
-  const drawn = lanes.map((lane) => ({ ...lane, spans: lane.spans.filter(isDrawn), predicted: lane.predicted?.filter(isDrawn) }));
+export const timelineChart = (tracks: readonly TimelineTrack[], { label }: { readonly label: string }): string => {
+  const drawn = tracks.map((track) => ({ ...track, spans: track.spans.filter(isDrawn), predicted: track.predicted?.filter(isDrawn) }));
   const range = rangeOf(drawn);
   const duration = range.endSeconds - range.startSeconds;
-  if (!(duration > 0)) return chart("timeline", label, 60, []);
+  if (!isSize(duration)) return chart("timeline", label, 60, []);
   const numbers = new Map<string, number>();
   const labelOf = (text: string): number => {
     const known = numbers.get(text) ?? numbers.size;
@@ -81,17 +84,17 @@ export const timelineChart = (lanes: readonly TimelineLane[], { label }: { reado
   const parts: string[] = [];
   let y = heights.axis;
   let group: string | undefined;
-  const lane = (spans: readonly TimelineSpan[], name: string, predicted: boolean): void => {
+  const track = (spans: readonly TimelineSpan[], name: string, predicted: boolean): void => {
     const { rows, count } = rowsOfIntervals(spans);
-    const one = predicted ? heights.predicted : heights.lane;
+    const one = predicted ? heights.predicted : heights.track;
     const height =
       count <= 1 ? one : Math.max(one, Math.min(rowHeight.most, count * (predicted ? rowHeight.predicted : rowHeight.measured)));
     const place = `y="${y}" height="${height}"`;
     const words = predicted ? "predicted" : name;
     parts.push(
-      `<text class="lane-name${predicted ? " foreseen" : ""}" x="-8" y="${y + height / 2 + 4}" text-anchor="end">${escapeText(words)}</text>`,
+      `<text class="track-name${predicted ? " foreseen" : ""}" x="-8" y="${y + height / 2 + 4}" text-anchor="end">${escapeText(words)}</text>`,
       `<rect class="ground" width="100%" ${place}/>`,
-      `<svg class="lane" ${place} width="100%" viewBox="0 0 ${units} ${row.height * Math.max(1, count)}" preserveAspectRatio="none" stroke-width="${row.span}" data-name="${escapeText(
+      `<svg class="track" ${place} width="100%" viewBox="0 0 ${units} ${row.height * Math.max(1, count)}" preserveAspectRatio="none" stroke-width="${row.span}" data-name="${escapeText(
         predicted ? `${name}, predicted` : name,
       )}">${paths(spans, rows, range, labelOf)}</svg>`,
     );
@@ -105,9 +108,9 @@ export const timelineChart = (lanes: readonly TimelineLane[], { label }: { reado
       parts.push(`<text class="group-name" x="0" y="${y + 13}">${escapeText(own)}</text>`);
       y += heights.group;
     }
-    lane(spans, name, false);
+    track(spans, name, false);
     if (predicted === undefined) y += heights.gap;
-    else lane(predicted, name, true);
+    else track(predicted, name, true);
   }
   const times = linearTicks(range.startSeconds, range.endSeconds, 4);
   const texts = tickTexts(times, timeUnits);

@@ -1,7 +1,7 @@
 /**
  * Make timelines zoom and pan, by the pointer, the wheel, buttons (`data-zoom`) and keys, and tell what lies under the pointer or is chosen.
  *
- * Keys: ← and → go from span to span, ↑ and ↓ from lane to lane, Enter fills the window with the span; + and − zoom, Shift with ← or → pans, 0 shows all.
+ * Keys: ← and → go from span to span, ↑ and ↓ from track to track, Enter fills the window with the span; + and − zoom, Shift with ← or → pans, 0 shows all.
  * The wheel zooms while the timeline has the focus or with Ctrl; otherwise it scrolls the page, as anywhere.
  *
  * Runs in the page, which carries its source: what it uses from outside is handed to it.
@@ -26,7 +26,7 @@ export const zoomTimeline = (
       for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
       return element;
     };
-    const lanes = [...svg.querySelectorAll<SVGSVGElement>("svg.lane")].map((element) => {
+    const tracks = [...svg.querySelectorAll<SVGSVGElement>("svg.track")].map((element) => {
       const spans = [...element.querySelectorAll("path")].flatMap((path) => {
         const own = (path.dataset["l"] ?? "").split(" ").map(Number);
         return [...(path.getAttribute("d") ?? "").matchAll(/M(\d+) (\d+)h(\d+)/g)].map(([, x, y, width], index) => ({
@@ -45,17 +45,17 @@ export const zoomTimeline = (
         spans: spans.sort((a, b) => a.x - b.x),
       };
     });
-    type Lane = (typeof lanes)[number];
-    type Shown = Lane["spans"][number];
+    type Track = (typeof tracks)[number];
+    type Shown = Track["spans"][number];
     const view = { x: 0, width: units };
     const seconds = (x: number): number => start + (x / units) * (end - start);
-    const words = ({ name }: Lane, span: Shown): string =>
+    const words = ({ name }: Track, span: Shown): string =>
       `${name}: ${span.label}; ${secondsText((span.width / units) * (end - start))} from ${secondsText(seconds(span.x))}`;
 
     const draw = (): void => {
       view.width = Math.min(units, Math.max(least, view.width));
       view.x = Math.min(units - view.width, Math.max(0, view.x));
-      for (const { element, rows } of lanes) element.setAttribute("viewBox", `${view.x} 0 ${view.width} ${rows}`);
+      for (const { element, rows } of tracks) element.setAttribute("viewBox", `${view.x} 0 ${view.width} ${rows}`);
       const [from, to] = [seconds(view.x), seconds(view.x + view.width)];
       ticks.replaceChildren(
         ...ticksOf(from, to, svg.clientWidth < 500 ? 3 : 7).flatMap(({ at, text }) => {
@@ -82,33 +82,33 @@ export const zoomTimeline = (
       draw();
     };
 
-    let chosen: { readonly lane: Lane; readonly span: Shown } | undefined;
+    let chosen: { readonly track: Track; readonly span: Shown } | undefined;
     const frame = create("rect", { class: "chosen", "vector-effect": "non-scaling-stroke" });
-    const choose = (lane: Lane | undefined, span: Shown | undefined): void => {
-      if (lane === undefined || span === undefined) return;
-      chosen = { lane, span };
+    const choose = (track: Track | undefined, span: Shown | undefined): void => {
+      if (track === undefined || span === undefined) return;
+      chosen = { track, span };
       for (const [key, value] of Object.entries({ x: span.x, y: span.y - 4.3, width: span.width, height: 8.6 }))
         frame.setAttribute(key, String(value));
-      lane.element.append(frame);
+      track.element.append(frame);
       if (span.x < view.x || span.x + span.width > view.x + view.width) {
         view.x = span.x + span.width / 2 - view.width / 2;
         draw();
       }
-      if (told !== null) told.textContent = words(lane, span);
+      if (told !== null) told.textContent = words(track, span);
     };
-    const nearest = ({ spans }: Lane, x: number): Shown | undefined => {
+    const nearest = ({ spans }: Track, x: number): Shown | undefined => {
       const away = (span: Shown): number => Math.max(span.x - x, x - span.x - span.width, 0);
       return spans.reduce<Shown | undefined>((best, span) => (best === undefined || away(span) < away(best) ? span : best), undefined);
     };
-    const under = (clientX: number, clientY: number): { readonly lane: Lane; readonly span: Shown } | undefined => {
+    const under = (clientX: number, clientY: number): { readonly track: Track; readonly span: Shown } | undefined => {
       const box = svg.getBoundingClientRect();
-      const lane = lanes.find(({ y, height }) => clientY - box.top >= y && clientY - box.top < y + height);
-      if (lane === undefined || box.width === 0) return undefined;
+      const track = tracks.find(({ y, height }) => clientY - box.top >= y && clientY - box.top < y + height);
+      if (track === undefined || box.width === 0) return undefined;
       const x = view.x + ((clientX - box.left) / box.width) * view.width;
-      const row = Math.floor(((clientY - box.top - lane.y) / lane.height) * (lane.rows / 10));
+      const row = Math.floor(((clientY - box.top - track.y) / track.height) * (track.rows / 10));
       const slack = (3 * view.width) / box.width; // a thin span is hit from three pixels away
-      const span = nearest({ ...lane, spans: lane.spans.filter(({ y }) => Math.floor(y / 10) === row) }, x);
-      return span === undefined || span.x - x > slack || x - span.x - span.width > slack ? undefined : { lane, span };
+      const span = nearest({ ...track, spans: track.spans.filter(({ y }) => Math.floor(y / 10) === row) }, x);
+      return span === undefined || span.x - x > slack || x - span.x - span.width > slack ? undefined : { track, span };
     };
 
     let dragged: { readonly clientX: number; readonly x: number; moved: boolean } | undefined;
@@ -125,12 +125,12 @@ export const zoomTimeline = (
       }
       const hit = dragged?.moved === true ? undefined : under(clientX, clientY);
       if (hit === undefined) delete svg.dataset["tip"];
-      else svg.dataset["tip"] = words(hit.lane, hit.span);
+      else svg.dataset["tip"] = words(hit.track, hit.span);
     });
     svg.addEventListener("pointerup", ({ clientX, clientY }) => {
       const hit = dragged?.moved === false ? under(clientX, clientY) : undefined;
       dragged = undefined;
-      choose(hit?.lane, hit?.span);
+      choose(hit?.track, hit?.span);
     });
     svg.addEventListener("pointercancel", () => {
       dragged = undefined;
@@ -150,14 +150,14 @@ export const zoomTimeline = (
       { passive: false },
     );
     svg.addEventListener("keydown", (event) => {
-      const lane = chosen?.lane ?? lanes.find(({ spans }) => spans.length > 0);
+      const track = chosen?.track ?? tracks.find(({ spans }) => spans.length > 0);
       const move = (by: number): void => {
-        const index = chosen === undefined ? -1 : lane!.spans.indexOf(chosen.span);
-        choose(lane, lane?.spans[chosen === undefined ? 0 : index + by]);
+        const index = chosen === undefined ? -1 : track!.spans.indexOf(chosen.span);
+        choose(track, track?.spans[chosen === undefined ? 0 : index + by]);
       };
       const change = (by: number): void => {
-        const filled = lanes.filter(({ spans }) => spans.length > 0);
-        const other = lane === undefined || chosen === undefined ? filled[0] : filled[filled.indexOf(lane) + by];
+        const filled = tracks.filter(({ spans }) => spans.length > 0);
+        const other = track === undefined || chosen === undefined ? filled[0] : filled[filled.indexOf(track) + by];
         if (other !== undefined) choose(other, nearest(other, chosen === undefined ? 0 : chosen.span.x + chosen.span.width / 2));
       };
       // What is in the middle of the window stays there, unless a span is chosen.

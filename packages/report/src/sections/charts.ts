@@ -5,7 +5,7 @@ import { pointsWithoutPlace, rooflineChart } from "../charts/roofline-chart.ts";
 import { timelineChart } from "../charts/timeline-chart.ts";
 import { flameOfOperators } from "../flame-of-operators.ts";
 import { escapeText } from "../html.ts";
-import { lanesOfRanks } from "../lanes-of-ranks.ts";
+import { tracksOfRanks } from "../tracks-of-ranks.ts";
 import { kindOfPhase } from "../phases.ts";
 import type { MemoryProfile, ProfileReport } from "../profile-report.ts";
 import { bytesText } from "../quantities.ts";
@@ -51,7 +51,7 @@ export const timelineSection = ({ timeline, predicted, operators }: ProfileRepor
   return `<section aria-labelledby="timeline-heading"><h2 id="timeline-heading">Timeline</h2>
 <p class="quiet">The step whose time is the median${hatched}. <span class="scripted">Click into it: then the wheel zooms and arrow keys go from span to span; + and − zoom, Shift with ← or → pans, Enter fits the span, 0 shows all. Drag to pan.</span></p>${fewer}
 <figure data-timeline><div class="toolbar scripted">${buttons.join("")}<output aria-live="polite"></output></div>${timelineChart(
-    lanesOfRanks(ranks, predicted, operators),
+    tracksOfRanks(ranks, predicted, operators),
     {
       label: `Timeline of ${ranks.length} ranks`,
     },
@@ -76,7 +76,7 @@ export const rooflineSection = ({ operators, device }: ProfileReport): string =>
   }));
   const absent = pointsWithoutPlace(points);
   const roof = device === undefined ? "The device's peaks are not known, so no roof is drawn." : `The roof: ${device.name}.`;
-  const left = absent === 0 ? "" : ` ${absent} of ${points.length} operators only move data, and have no place here.`;
+  const left = absent === 0 ? "" : ` ${absent} of ${points.length} operators, without arithmetic or without time, have no place here.`;
   return `<section aria-labelledby="roofline-heading"><h2 id="roofline-heading">Roofline</h2>
 <p class="quiet">${escapeText(`A dot is an operator, its area its time: the nearer to the roof, the less is to gain. ${roof}${left}`)}</p>
 <figure>${rooflineChart(points, { label: "Roofline plot", roof: device })}${key(["forward", "backward", "update", "communication", "other"])}</figure></section>`;

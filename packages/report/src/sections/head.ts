@@ -57,7 +57,7 @@ const slowest = (operators: readonly OperatorRow[]): string => {
 
 const adviceItem = ({ finding, cure, change, saves, basis }: Advice): string => {
   const settings = Object.entries(change ?? {}).map(([key, value]) => `<code>${escapeText(settingText(key, value))}</code>`);
-  const gain = saves === undefined ? "" : ` <strong class="gain">predicted to save ${shareText(saves)} of the step</strong>`;
+  const gain = saves === undefined ? "" : ` <strong class="gain">Predicted to save ${shareText(saves)} of the step.</strong>`;
   return `<li><p>${escapeText(finding)}</p>${cure === undefined ? "" : `<p>${escapeText(cure)}${gain}</p>`}${cure === undefined && gain !== "" ? `<p>${gain}</p>` : ""}${
     settings.length === 0 ? "" : `<p>${settings.join(" ")}</p>`
   }<p class="quiet">How found: ${escapeText(basis)}</p></li>`;

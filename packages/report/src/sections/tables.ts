@@ -1,4 +1,5 @@
-import type { CollectiveRow, OperatorRow, Phase, ProfileReport } from "../profile-report.ts";
+import type { Phase } from "@skein/tensor-core";
+import type { CollectiveRow, OperatorRow, ProfileReport } from "../profile-report.ts";
 import { bytesText, digitsText } from "../quantities.ts";
 import { type Column, sortableTable } from "./table.ts";
 

@@ -10,7 +10,8 @@ const cells = (text: string): { readonly segment: string; readonly width: number
   [...graphemes.segment(text)].map(({ segment }) => ({ segment, width: isWide.test(segment) ? 2 : 1 }));
 
 /** Columns of a terminal that text takes: two for letters of East Asian scripts and most pictures. */
-export const displayWidth = (text: string): number => cells(text).reduce((sum, { width }) => sum + width, 0);
+export const displayWidth = (text: string): number =>
+  /^[ -~]*$/.test(text) ? text.length : cells(text).reduce((sum, { width }) => sum + width, 0);
 
 /** Text in at most `width` columns; an ellipsis stands for what is cut, at the end or, of paths, whose begin and end say most, in the middle. */
 export const cut = (text: string, width: number, at: "end" | "middle" = "end"): string => {
@@ -55,7 +56,8 @@ export const wrapped = (text: string, width: number): string[] => {
       lines.push(line);
       [line, used] = ["", 0];
     }
-    for (const { segment, width: own } of cells(word)) {
+    const whole = displayWidth(word);
+    for (const { segment, width: own } of used + whole <= width ? [{ segment: word, width: whole }] : cells(word)) {
       if (used > 0 && used + own > width) {
         lines.push(line);
         [line, used] = ["", 0];

@@ -18,7 +18,7 @@ test("no line is longer than the terminal, whatever the report and however narro
       expect(withoutColours(written)).not.toMatch(/[^\P{Cc}\n]/u);
       if (!colour) expect(written).not.toContain("\u001B");
     }),
-    { numRuns: 150 },
+    { numRuns: 60 },
   );
 });
 

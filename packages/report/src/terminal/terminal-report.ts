@@ -1,6 +1,7 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { stepSegments } from "../phases.ts";
-import type { Advice, Phase, ProfileReport } from "../profile-report.ts";
+import type { Phase } from "@skein/tensor-core";
+import type { Advice, ProfileReport } from "../profile-report.ts";
 import { bytesText, digitsText, secondsText, shareText } from "../quantities.ts";
 import { dateText, missText, settingText } from "../sections/head.ts";
 import type { Kind } from "../tokens.ts";

@@ -1,11 +1,5 @@
-/** A part of a bar: the letter that fills it. */
-export interface TextSegment {
-  readonly letter: string;
-  readonly amount: number;
-}
-
 /**
- * How many letters each part gets, `width` in all: by the largest remainder, so that the lengths are as true as they can be. All parts zero give none.
+ * How many letters each part of a bar gets, `width` in all: by the largest remainder, so that the lengths are as true as they can be. All parts zero give none.
  */
 export const barLengths = (amounts: readonly number[], width: number): number[] => {
   const whole = amounts.reduce((sum, amount) => sum + amount, 0);

@@ -16,7 +16,7 @@ const gap = 2;
 
 const total = (widths: readonly number[]): number => widths.reduce((sum, width) => sum + width, 0) + gap * Math.max(0, widths.length - 1);
 
-/** Lay rows out in lines of at most `width`: the longest text is cut first, then columns are left out. A number is never cut while it has a column. */
+/** Lay rows out in lines of at most `width`: the longest text is cut first, then columns are left out. A number is never cut. */
 export const textTable = (columns: readonly TextColumn[], rows: readonly (readonly string[])[], width: number): string[] => {
   const natural = columns.map(({ heading }, index) =>
     rows.reduce((most, row) => Math.max(most, displayWidth(row[index]!)), displayWidth(heading)),
@@ -44,5 +44,5 @@ export const textTable = (columns: readonly TextColumn[], rows: readonly (readon
       })
       .join(" ".repeat(gap))
       .trimEnd();
-  return [line(columns.map(({ heading }) => heading)), ...rows.map(line)].map((text) => cut(text, width));
+  return [line(columns.map(({ heading }) => heading)), ...rows.map(line)];
 };

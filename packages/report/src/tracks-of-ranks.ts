@@ -1,5 +1,5 @@
 import { type RankSpans, type Span, type Track, tracks } from "@skein/tensor-core";
-import type { TimelineLane, TimelineSpan } from "./charts/timeline-chart.ts";
+import type { TimelineTrack, TimelineSpan } from "./charts/timeline-chart.ts";
 import { kindOfPhase } from "./phases.ts";
 import type { OperatorRow } from "./profile-report.ts";
 import { bytesText } from "./quantities.ts";
@@ -26,15 +26,15 @@ const labelOf = ({ name, args = {} }: Span): string =>
     .join(", ");
 
 /**
- * A timeline's lanes: of each rank its kernels, collectives and waiting, and further tracks where they have spans, with the prediction for the same rank.
+ * A timeline's tracks: of each rank its kernels, collectives and waiting, and further tracks where they have spans, with the prediction for the same rank.
  *
  * Steps are left out: each holds all the rest.
  */
-export const lanesOfRanks = (
+export const tracksOfRanks = (
   measured: readonly RankSpans[],
   predicted: readonly RankSpans[] | undefined,
   operators: readonly OperatorRow[],
-): TimelineLane[] => {
+): TimelineTrack[] => {
   const kinds = new Map(
     operators.map(({ operator, scope, phase }) => [`${operator} ${scope} ${phase === "backward"}`, kindOfPhase[phase]]),
   );
@@ -52,7 +52,7 @@ export const lanesOfRanks = (
     const foreseen = predicted?.find((one) => one.rank === rank)?.spans;
     return tracks
       .filter((track) => track !== "steps" && (shownTracks.includes(track) || spans.some((span) => span.track === track)))
-      .map((track): TimelineLane => {
+      .map((track): TimelineTrack => {
         const isForeseen = foreseen !== undefined && (shownTracks.includes(track) || foreseen.some((span) => span.track === track));
         return { group, name: track, spans: spansOf(spans, track), predicted: isForeseen ? spansOf(foreseen, track) : undefined };
       });
