@@ -68,7 +68,7 @@ describe("wait-free backpropagation", () => {
           timeline.collectives.map(({ startSeconds, endSeconds }) => [startSeconds, endSeconds]),
         );
       }),
-      { numRuns: 50 },
+      { numRuns: 40 },
     );
   });
 
@@ -88,7 +88,7 @@ describe("wait-free backpropagation", () => {
         expect(stepSeconds).toBeLessThanOrEqual(passes + total);
         expect(passes + total).toBeLessThanOrEqual(stepSeconds * overlapBound(profile, total) * (1 + 1e-12));
       }),
-      { numRuns: 50 },
+      { numRuns: 40 },
     );
   });
 
@@ -107,7 +107,7 @@ describe("wait-free backpropagation", () => {
           expect(collectives[i]!.endSeconds).toBeCloseTo(endSeconds, 9);
         }
       }),
-      { numRuns: 50 },
+      { numRuns: 40 },
     );
   });
 });
@@ -152,7 +152,7 @@ describe("DeAR", () => {
         const timeline = dearTimeline(profile, plan, model, { allGathers });
         expect([stepSeconds, exposedSeconds[0]]).toEqual([timeline.iterationSeconds, timeline.exposedSeconds]);
       }),
-      { numRuns: 50 },
+      { numRuns: 40 },
     );
   });
 
@@ -175,7 +175,7 @@ describe("DeAR", () => {
         const timeline = dearTimeline(profile, plan, model);
         expect([stepSeconds, exposedSeconds[0]]).toEqual([timeline.iterationSeconds, timeline.exposedSeconds]);
       }),
-      { numRuns: 50 },
+      { numRuns: 40 },
     );
   });
 });

@@ -26,7 +26,7 @@ describe("jitterOf", () => {
         expect(new Set(forwards).size).toBe(new Set(all.map(String)).size);
         for (const factor of forwards) expect(factor).toBeGreaterThan(0);
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 

@@ -104,7 +104,7 @@ describe("closed forms", () => {
         const [messages, bytes, summed] = formula(P, M);
         expect(endOf(algorithm, P, M, costsOf({ α, β, γ }))).toEqual(fraction(messages * α + bytes * β + summed * γ, 7));
       }),
-      { numRuns: 25 },
+      { numRuns: 12 },
     );
   });
 
@@ -143,7 +143,7 @@ describe("closed forms", () => {
         expect(free).toEqual(fraction(across + sums, 7));
         if (n === 1) expect(got).toEqual(endOf(ringAllReduce, P, M, costsOf(far), { hosts }));
       }),
-      { numRuns: 40 },
+      { numRuns: 25 },
     );
   });
 
@@ -226,7 +226,7 @@ describe.each(complete.map((algorithm) => [algorithm.name, algorithm] as const))
         if (Number.isInteger(Math.log2(P))) expect(end).toBeCloseTo(predicted, 6);
         expect(end).toBeLessThanOrEqual(predicted * (1 + 1e-12));
       }),
-      { numRuns: 12 },
+      { numRuns: 6 },
     );
   });
 });

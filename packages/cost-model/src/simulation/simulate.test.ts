@@ -115,7 +115,7 @@ describe("laws of the simulator", () => {
         if (symmetry.classes < symmetry.ranks) fewer++;
         all++;
       }),
-      { numRuns: 100 },
+      { numRuns: 70 },
     );
     expect(fewer).toBeGreaterThan(all / 10);
   });
@@ -177,7 +177,7 @@ describe("laws of the simulator", () => {
           expect(endSeconds).toBeGreaterThanOrEqual(clock);
         }
       }),
-      { numRuns: 60 },
+      { numRuns: 40 },
     );
   });
 
