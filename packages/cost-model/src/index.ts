@@ -71,7 +71,7 @@ export { stepTasks } from "./pricing/step-tasks.ts";
 export { hardwareNamed, shippedHardware } from "./hardware/shipped/index.ts";
 export { type ContendedSample, contendedSeconds, fitContention, type FittedContention } from "./calibration/fit-contention.ts";
 export { fitLeastSquares, type LeastSquaresFit, type LeastSquaresOptions } from "./calibration/fit-least-squares.ts";
-export { type JitterOptions } from "./simulation/jitter.ts";
+export type { JitterOptions } from "./simulation/jitter.ts";
 export { simulate, type SimulatedCollective, type SimulatedStep, type SimulationOptions } from "./simulation/simulate.ts";
 export { type ScheduleTimes, simulateSchedule, type SimulatedCollectivePlace } from "./simulation/simulate-schedule.ts";
 export type { CollectiveTask, ComputeTask, LinkStream, Phase, Program, SimulatedWorld, Task, WaitTask } from "./simulation/task.ts";

@@ -10,7 +10,7 @@ import {
   spanNameOf,
 } from "@skein/tensor-core";
 import type { Device } from "../hardware/hardware.ts";
-import { type CollectivePrice, type CollectivePricer } from "./collective-price.ts";
+import type { CollectivePrice, CollectivePricer } from "./collective-price.ts";
 import { computeTypeOf, type KernelPrice, kernelPricer, nodeWork } from "./kernel-price.ts";
 
 interface StepBase {
