@@ -19,7 +19,9 @@ const bundles: readonly Bundle[] = [
   { from: "@skein/tensor-core", names: "NdArray", mostBytes: 4_100 },
   { from: "@skein/collectives", mostBytes: 46_000 },
   { from: "@skein/compressors", mostBytes: 44_000 },
-  { from: "@skein/cost-model", mostBytes: 19_000 },
+  { from: "@skein/cost-model", names: "mergeOptimally", mostBytes: 2_700 },
+  // Its prices ask every operator for its rule.
+  { from: "@skein/cost-model", mostBytes: 65_000 },
   // The kernels themselves are loaded apart, one build of three.
   { from: "@skein/cpu-kernels", mostBytes: 57_000, others: ["wasm-feature-detect"] },
   { from: "@skein/data", mostBytes: 7_100 },
