@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { calibrateCommand, type CalibrateCommandOptions } from "./commands/calibrate-command.ts";
+import { compareCommand } from "./commands/compare-command.ts";
 import { modelCommand, type ModelCommandOptions } from "./commands/model-command.ts";
 import { predictCommand, type PredictCommandOptions } from "./commands/predict-command.ts";
 import { runCommand, type RunCommandOptions } from "./commands/run-command.ts";
@@ -30,6 +31,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .option("--steps <count>", "steps that count", "20")
     .option("--warm-up <count>", "steps before them that do not: compilation, cold caches", "5")
     .option("--output <folder>", "where the report goes; default: profiles/<name>/<number>")
+    .option("--hardware <file>", "lay the prediction for this hardware over what is measured; as calibrate has written it")
     .option("--json", "print the report as JSON, and nothing else")
     .addHelpText("after", "\nExample:\n  skein-profile run job.yaml --ranks 2")
     .action(async (file: string, options: RunCommandOptions) => finish(await runCommand(file, options)));
@@ -53,6 +55,13 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .option("--json", "print the result as one line of JSON")
     .addHelpText("after", "\nExample:\n  skein-profile predict job.yaml --hardware hardware.json --ranks 8")
     .action(async (file: string, options: PredictCommandOptions) => finish(await predictCommand(file, options)));
+  program
+    .command("compare")
+    .description("say what differs between two reports by more than chance")
+    .argument("<before>", "report.json of a profile")
+    .argument("<after>", "report.json of another")
+    .addHelpText("after", "\nExample:\n  skein-profile compare profiles/mnist/1/report.json profiles/mnist/2/report.json")
+    .action((before: string, after: string) => finish(compareCommand(before, after)));
   program
     .command("model")
     .description("say where time and memory of a large model would go, by its shapes")

@@ -7,5 +7,6 @@ export const exitCodes = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as co
 export const explain = (error: unknown): { readonly text: string; readonly code: number } => {
   if (error instanceof SkeinError && error.kind !== "invariant")
     return { text: error.message, code: error.kind === "user" ? exitCodes.usage : exitCodes.failure };
+  if (error instanceof Error && error.name === "AbortError") return { text: "stopped before the first step", code: exitCodes.interrupted };
   return { text: `internal error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`, code: exitCodes.failure };
 };

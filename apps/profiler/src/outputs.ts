@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { csvOf, type ProfileReport, reportPage, terminalReport } from "@skein/report";
 import { ArgumentError, type RankSpans } from "@skein/tensor-core";
@@ -30,6 +30,11 @@ export const claimFolder = (job: string, asked: string | undefined): string => {
     if (error instanceof ArgumentError) throw error;
     throw new ArgumentError(`the report cannot be written (${reason(error)}); name a folder that you may write to with --output <folder>`);
   }
+};
+
+/** Remove the folder of a report that was not made, unless something is in it. */
+export const dropUnused = (folder: string): void => {
+  if (readdirSync(folder).length === 0) rmdirSync(folder);
 };
 
 /** Write all outputs of a report, and print it. */

@@ -1,9 +1,12 @@
 import { totalmem } from "node:os";
-import { deviceOfRates, type JobOptions, openJob } from "skein-train/profiling";
+import { deviceOfRates, type JobOptions, openJob, type ProfiledJob } from "skein-train/profiling";
+import type { Device } from "@skein/cost-model";
 import { exitCodes } from "../errors.ts";
 import { countOf } from "./count-of.ts";
 import { machineInWords } from "../machine.ts";
-import { claimFolder, writeReport } from "../outputs.ts";
+import { claimFolder, dropUnused, writeReport } from "../outputs.ts";
+import { hardwareOf } from "../predict/hardware-of.ts";
+import { predictStep } from "../predict/predict-step.ts";
 import { buildReport } from "../profile/build-report.ts";
 import { measureJob } from "../profile/measure-job.ts";
 
@@ -11,13 +14,22 @@ export interface RunCommandOptions extends Pick<JobOptions, "ranks" | "transport
   readonly steps: string;
   readonly warmUp: string;
   readonly output?: string;
+  readonly hardware?: string;
   readonly json?: boolean;
 }
+
+/** What this machine reaches, measured in a moment. */
+const deviceHere = async (job: ProfiledJob): Promise<Device> =>
+  deviceOfRates(await job.rates(), {
+    name: job.facts.backend === "cpu" ? "this processor, one core" : "this GPU",
+    kind: job.facts.backend === "cpu" ? "cpu" : "gpu",
+    memoryBytes: totalmem(),
+  });
 
 /** `skein-profile run`. */
 export const runCommand = async (
   file: string,
-  { steps, warmUp, output, json = false, ...jobOptions }: RunCommandOptions,
+  { steps, warmUp, output, hardware, json = false, ...jobOptions }: RunCommandOptions,
 ): Promise<number> => {
   const [counted, warmUpSteps] = [countOf("steps", steps, 1), countOf("warm-up", warmUp, 0)];
   const job = await openJob(file, jobOptions);
@@ -35,24 +47,26 @@ export const runCommand = async (
   };
   process.once("SIGINT", stop);
   try {
-    const device = deviceOfRates(await job.rates(), {
-      name: facts.backend === "cpu" ? "this processor, one core" : "this GPU",
-      kind: facts.backend === "cpu" ? "cpu" : "gpu",
-      memoryBytes: totalmem(),
-    });
+    const described = hardware === undefined ? undefined : hardwareOf(hardware);
+    const device = described?.device ?? (await deviceHere(job));
+    const prediction = described && predictStep(job, described);
     const measured = await measureJob(job, { steps: counted, warmUpSteps, signal: abort.signal });
     const { ranks } = measured;
     const report = buildReport({
       facts,
       measured,
-      program: measured.programOn(device),
+      program: prediction?.program ?? measured.programOn(device),
       device,
       warmUpSteps,
       madeAt: new Date(),
       machine: machineInWords(),
+      predicted: prediction && { ranks: prediction.simulated.ranks, stepSeconds: prediction.simulated.stepSeconds },
     });
     writeReport(folder, report, ranks, { json, columns: process.stdout.columns });
     return abort.signal.aborted ? exitCodes.interrupted : exitCodes.ok;
+  } catch (error) {
+    dropUnused(folder);
+    throw error;
   } finally {
     process.off("SIGINT", stop);
   }

@@ -1,0 +1,23 @@
+import { readFileSync } from "node:fs";
+import { parseReport, type ProfileReport } from "@skein/report";
+import { ArgumentError } from "@skein/tensor-core";
+import { comparisonLines } from "../compare/comparison-lines.ts";
+import { exitCodes } from "../errors.ts";
+
+const reportOf = (path: string): ProfileReport => {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    throw new ArgumentError(
+      `${path} cannot be read (${error instanceof Error ? error.message : String(error)}); name the report.json of a profile`,
+    );
+  }
+  return parseReport(text, path);
+};
+
+/** `skein-profile compare`: what differs between two reports by more than chance. */
+export const compareCommand = (before: string, after: string): number => {
+  for (const line of comparisonLines(reportOf(before), reportOf(after), process.stdout.columns)) process.stdout.write(`${line}\n`);
+  return exitCodes.ok;
+};

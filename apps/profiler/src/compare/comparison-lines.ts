@@ -1,0 +1,80 @@
+import { type OperatorRow, type ProfileReport, secondsText, shareText, type TextColumn, textTable } from "@skein/report";
+import { type Difference, differenceOf, significant } from "./difference.ts";
+
+interface Row extends Difference {
+  readonly name: string;
+  /** Seconds that it changed the step by. */
+  readonly seconds: number;
+}
+
+const keyOf = ({ operator, scope, phase }: OperatorRow): string => `${operator} ${scope} (${phase})`;
+
+const nothing = { median: 0, mad: 0, n: 1 };
+
+/** Rows of both reports; what only one has took no time in the other. */
+const rowsOf = (before: ProfileReport, after: ProfileReport): Row[] => {
+  const timesOf = (report: ProfileReport): ReadonlyMap<string, OperatorRow["seconds"]> =>
+    new Map([
+      ...report.operators.map((row) => [keyOf(row), row.seconds] as const),
+      ...report.collectives.map((row) => [`waiting for ${row.name}`, row.exposedSeconds] as const),
+    ]);
+  const [one, other] = [timesOf(before), timesOf(after)];
+  return [...new Set([...one.keys(), ...other.keys()])].map((name) => {
+    const difference = differenceOf(one.get(name) ?? nothing, other.get(name) ?? nothing);
+    return { name, ...difference, seconds: difference.after.median - difference.before.median };
+  });
+};
+
+const signed = (relative: number): string =>
+  Number.isFinite(relative) ? `${relative > 0 ? "+" : "−"}${shareText(Math.abs(relative))}` : "new";
+
+/** Rows that are shown. */
+const mostRows = 20;
+
+const columns: readonly TextColumn[] = [
+  { heading: "operator", numeric: false, cutAt: "middle", least: 16, weight: 9 },
+  { heading: "before", numeric: true, cutAt: "end", least: 1, weight: 6 },
+  { heading: "after", numeric: true, cutAt: "end", least: 1, weight: 7 },
+  { heading: "change", numeric: true, cutAt: "end", least: 1, weight: 8 },
+];
+
+/** What makes two reports hard to compare. */
+const cautions = (before: ProfileReport, after: ProfileReport): string[] =>
+  (["machine", "backend", "ranks", "samplesPerStep"] as const).flatMap((key) =>
+    before[key] === after[key] ? [] : [`${key} differs: ${before[key]} and ${after[key]}`],
+  );
+
+/** How two reports differ, for a terminal: only what is more than chance, largest change of the step first. */
+export const comparisonLines = (before: ProfileReport, after: ProfileReport, width = 80): string[] => {
+  const step = differenceOf(before.step, after.step);
+  const rows = rowsOf(before, after);
+  const stands = significant(rows.map(({ probability }) => probability));
+  const changed = rows.filter((_, i) => stands[i]).toSorted((a, b) => Math.abs(b.seconds) - Math.abs(a.seconds));
+  const verdict =
+    step.probability <= 0.05
+      ? signed(step.relative)
+      : `${signed(step.relative)}, which may be chance (p = ${step.probability.toPrecision(2)})`;
+  return [
+    `step ${secondsText(before.step.median)} → ${secondsText(after.step.median)}: ${verdict}`,
+    ...cautions(before, after),
+    "",
+    changed.length === 0
+      ? `none of ${rows.length} operators and waits differs by more than chance`
+      : `${changed.length} of ${rows.length} operators and waits differ by more than chance (5 % for all together, Holm's rule)`,
+    ...(changed.length === 0
+      ? []
+      : textTable(
+          columns,
+          changed
+            .slice(0, mostRows)
+            .map(({ name, before: one, after: other, relative }) => [
+              name,
+              secondsText(one.median),
+              secondsText(other.median),
+              signed(relative),
+            ]),
+          width,
+        )),
+    ...(changed.length > mostRows ? [`and ${changed.length - mostRows} that change less`] : []),
+  ];
+};
