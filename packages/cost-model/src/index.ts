@@ -67,6 +67,7 @@ export {
   stepProgram,
   type WaitStep,
 } from "./pricing/step-program.ts";
+export { rebucket, type Rebucketing } from "./pricing/rebucket.ts";
 export { stepTasks } from "./pricing/step-tasks.ts";
 export { hardwareNamed, shippedHardware } from "./hardware/shipped/index.ts";
 export { type ContendedSample, contendedSeconds, fitContention, type FittedContention } from "./calibration/fit-contention.ts";

@@ -1,0 +1,154 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Device } from "../hardware/hardware.ts";
+import { simulate } from "../simulation/simulate.ts";
+import { collectivePricer } from "./collective-price.ts";
+import { kernelPricer } from "./kernel-price.ts";
+import { rebucket } from "./rebucket.ts";
+import type { StepProgram } from "./step-program.ts";
+import { stepTasks } from "./step-tasks.ts";
+
+const device: Device = {
+  name: "device",
+  kind: "cpu",
+  source: "made up",
+  flopsPerSecond: { f32: 1e9 },
+  memoryBytesPerSecond: 1e9,
+  memoryBytes: 1e9,
+  kernelStartSeconds: 1e-5,
+  assumedEfficiency: 1,
+  efficiencies: [],
+};
+const priceKernel = kernelPricer(device);
+const worldSize = 3;
+const collectives = { data: collectivePricer({ worldSize, sharesMemory: false }) };
+
+/** A tensor of a made-up step: flops of its backward pass and bytes of its gradient. */
+interface MadeUpTensor {
+  readonly flops: number;
+  readonly bytes: number;
+}
+
+/** A step that exchanges each tensor by itself, with a kernel that encodes and one that decodes, and the loss beside. */
+const programOf = (tensors: readonly MadeUpTensor[], encodes = true): StepProgram => {
+  const program: StepProgram[number][] = [];
+  const kernel = (operator: string, scope: string, flops: number, bytes: number): void => {
+    const price = priceKernel(operator, { flops, bytes });
+    program.push({ kind: "kernel", node: 0, name: `${operator} ${scope}`, scope, args: {}, operator, price });
+  };
+  const start = (scope: string, bytes: number): void => {
+    const price = collectives.data("all-reduce", bytes);
+    program.push({
+      kind: "start",
+      node: 0,
+      name: `all-reduce ${scope}`,
+      scope,
+      args: {},
+      collective: "all-reduce",
+      axis: "data",
+      bytes,
+      price,
+    });
+  };
+  const wait = (scope: string): void => {
+    const at = program.findIndex((step) => step.kind === "start" && step.scope === scope);
+    program.push({ kind: "wait", node: 0, name: `all-reduce ${scope}`, scope, args: {}, start: at });
+  };
+  start("mean-loss", 4);
+  for (const [i, { flops, bytes }] of tensors.entries()) {
+    kernel("matmul", "layer/backward", flops, 0);
+    if (encodes) kernel("quantize", `exchange-${i}`, 0, bytes);
+    start(`exchange-${i}`, bytes);
+  }
+  wait("mean-loss");
+  for (const [i, { bytes }] of tensors.entries()) {
+    wait(`exchange-${i}`);
+    if (encodes) kernel("restore", `exchange-${i}`, 0, bytes);
+    kernel("fused", "update", 0, bytes);
+  }
+  return program;
+};
+
+const secondsOf = (program: StepProgram): number => {
+  const tasks = stepTasks(program);
+  return simulate({ programs: [tasks, tasks, tasks], groups: { data: [[0, 1, 2]] } }, { spans: false }).stepSeconds;
+};
+const shapeOf = (program: StepProgram): string =>
+  program.map(({ kind, scope }) => `${kind === "kernel" ? "" : `${kind} `}${scope}`).join(", ");
+const tensor = fc.record({ flops: fc.integer({ min: 0, max: 1e7 }), bytes: fc.integer({ min: 4, max: 1e6 }) });
+const tensors = fc.array(tensor, { minLength: 1, maxLength: 7 });
+const sum = (some: readonly MadeUpTensor[], of: (one: MadeUpTensor) => number): number => some.reduce((total, one) => total + of(one), 0);
+
+test("each by itself is the program as it was", () => {
+  fc.assert(
+    fc.property(tensors, (some) => {
+      const program = programOf(some);
+      expect(rebucket(program, { groups: some.map((_, i) => [i]), overlap: "wait-free", priceKernel, collectives })).toEqual(program);
+    }),
+  );
+});
+
+test("a group is sent when its last gradient is ready, and awaited where its first result is needed", () => {
+  const program = programOf([
+    { flops: 1e6, bytes: 100 },
+    { flops: 1e6, bytes: 200 },
+    { flops: 1e6, bytes: 400 },
+  ]);
+  const together = rebucket(program, { groups: [[0, 1], [2]], overlap: "wait-free", priceKernel, collectives });
+  expect(shapeOf(together)).toBe(
+    "start mean-loss, layer/backward, layer/backward, exchange-0, start exchange-0, layer/backward, exchange-2, start exchange-2, " +
+      "wait mean-loss, wait exchange-0, exchange-0, update, update, wait exchange-2, exchange-2, update",
+  );
+  const [, , , encode, start] = together;
+  expect(encode).toMatchObject({ price: { bytes: 300, seconds: priceKernel("quantize", { flops: 0, bytes: 300 }).seconds } });
+  expect(start).toMatchObject({ bytes: 300, price: collectives.data("all-reduce", 300) });
+});
+
+test("without overlap nothing is under way while something is computed: the step is the sum of its parts", () => {
+  fc.assert(
+    fc.property(tensors, fc.boolean(), (some, encodes) => {
+      const groups = [some.map((_, i) => i)];
+      const program = rebucket(programOf(some, encodes), { groups, overlap: "none", priceKernel, collectives });
+      const computing = program.reduce((total, step) => total + (step.kind === "kernel" ? step.price.seconds : 0), 0);
+      const bytes = sum(some, (one) => one.bytes);
+      const sending = collectives.data("all-reduce", bytes).seconds + collectives.data("all-reduce", 4).seconds;
+      expect(secondsOf(program)).toBeCloseTo(computing + sending, 12);
+    }),
+  );
+});
+
+test("bytes and work are kept, whatever the groups", () => {
+  const cut = tensors.chain((some) =>
+    fc.tuple(fc.constant(some), fc.array(fc.boolean(), { minLength: some.length, maxLength: some.length })),
+  );
+  fc.assert(
+    fc.property(cut, ([some, ends]) => {
+      const groups: number[][] = [[]];
+      for (const i of some.keys()) {
+        groups.at(-1)!.push(i);
+        if (ends[i] === true && i < some.length - 1) groups.push([]);
+      }
+      const after = rebucket(programOf(some), { groups, overlap: "wait-free", priceKernel, collectives });
+      const sent = after.flatMap((step) => (step.kind === "start" ? step.bytes : []));
+      expect(sent.reduce((total, bytes) => total + bytes, 0)).toBe(4 + sum(some, (one) => one.bytes));
+      expect(sent).toHaveLength(groups.length + 1);
+      for (const [at, step] of after.entries())
+        if (step.kind === "wait") {
+          expect(step.start).toBeLessThan(at);
+          expect(after[step.start]).toMatchObject({ kind: "start", name: step.name });
+        }
+    }),
+  );
+});
+
+test.each([
+  [[[0]], /groups hold the buckets \[0\], but the program has \[0, 1\]/],
+  [[[0, 1], [1]], /each belongs to one group/],
+  [[[0, 7]], /each belongs to one group/],
+])("groups %j are refused", (groups, words) => {
+  const program = programOf([
+    { flops: 1, bytes: 4 },
+    { flops: 1, bytes: 4 },
+  ]);
+  expect(() => rebucket(program, { groups, overlap: "wait-free", priceKernel, collectives })).toThrow(words);
+});
