@@ -3,6 +3,7 @@ import packageJson from "../package.json" with { type: "json" };
 import { calibrateCommand, type CalibrateCommandOptions } from "./commands/calibrate-command.ts";
 import { compareCommand } from "./commands/compare-command.ts";
 import { modelCommand, type ModelCommandOptions } from "./commands/model-command.ts";
+import { planCommand, type PlanCommandOptions } from "./commands/plan-command.ts";
 import { predictCommand, type PredictCommandOptions } from "./commands/predict-command.ts";
 import { runCommand, type RunCommandOptions } from "./commands/run-command.ts";
 import { exitCodes, explain } from "./errors.ts";
@@ -55,6 +56,17 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .option("--json", "print the result as one line of JSON")
     .addHelpText("after", "\nExample:\n  skein-profile predict job.yaml --hardware hardware.json --ranks 8")
     .action(async (file: string, options: PredictCommandOptions) => finish(await predictCommand(file, options)));
+  withJobOptions(
+    program
+      .command("plan")
+      .description("say which compression, overlap and buckets are fastest for a job on some hardware")
+      .argument("<job>", "job file, YAML or JSON"),
+  )
+    .requiredOption("--hardware <file>", "a hardware file, or the name of one that is shipped")
+    .option("--lossless", "only what computes the same")
+    .option("--json", "print all configurations and their scores as one line of JSON")
+    .addHelpText("after", "\nExample:\n  skein-profile plan job.yaml --hardware hardware.json --ranks 4")
+    .action(async (file: string, options: PlanCommandOptions) => finish(await planCommand(file, options)));
   program
     .command("compare")
     .description("say what differs between two reports by more than chance")

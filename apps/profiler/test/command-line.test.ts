@@ -134,6 +134,39 @@ test("a machine is calibrated by a job, and the job predicted on it", async () =
   expect((JSON.parse(twice.stdout) as { stepSeconds: number }).stepSeconds).toBeGreaterThan(stepSeconds);
 });
 
+test("configurations are scored as predictions of each would be, fastest first", async () => {
+  const on = ["--hardware", "laptop-cpu", "--ranks", "4", "--transport", "tcp", "--set", "batch=64", "--json"];
+  const { code, stdout, stderr } = await inProcess("plan", "HERE/job.yaml", ...on);
+  expect([code, stderr]).toEqual([0, ""]);
+  const { scored, leftOut } = JSON.parse(stdout) as {
+    scored: { settings: Record<string, { kind?: string }>; seconds: number; sentBytes: number }[];
+    leftOut: string[];
+  };
+  expect(scored.length).toBeGreaterThan(60);
+  expect(scored.map(({ seconds }) => seconds)).toEqual(scored.map(({ seconds }) => seconds).toSorted((a, b) => a - b));
+  expect(leftOut.every((line) => line.includes("acp-sgd") || line.includes("scaled-sign"))).toBe(true);
+  const plain = scored.filter(({ settings: { buckets } }) => buckets?.kind !== "mg-wfbp"); // whose buckets a run would plan by itself
+  for (const at of [0, Math.floor(plain.length / 2), plain.length - 1]) {
+    const { settings, seconds } = plain[at]!;
+    const sets = Object.entries(settings).flatMap(([key, value]) => ["--set", `${key}=${JSON.stringify(value)}`]);
+    const predicted = await inProcess("predict", "HERE/job.yaml", ...on, ...sets);
+    const { stepSeconds } = JSON.parse(predicted.stdout) as { stepSeconds: number };
+    expect(Math.abs(stepSeconds / seconds - 1), JSON.stringify(settings)).toBeLessThan(0.05);
+  }
+  const lossless = await inProcess("plan", "HERE/job.yaml", ...on, "--lossless");
+  const kinds = (JSON.parse(lossless.stdout) as { scored: { settings: Record<string, { kind: string }> }[] }).scored.map(
+    ({ settings }) => settings["compression"]!.kind,
+  );
+  expect(new Set(kinds)).toEqual(new Set(["identity"]));
+});
+
+test("a plan for one rank is refused: nothing is exchanged", async () => {
+  expectRefused(
+    await inProcess("plan", "HERE/job.yaml", "--hardware", "laptop-cpu", "--ranks", "1"),
+    /the job exchanges nothing: it has one rank/,
+  );
+});
+
 test("a large model is dissected", async () => {
   const { code, stdout } = await inProcess("model", "llama-2-7b", "--hardware", "a800", "--zero", "2");
   expect(code).toBe(0);

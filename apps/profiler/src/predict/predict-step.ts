@@ -1,8 +1,10 @@
+import type { GroupSituation } from "@skein/collectives";
 import {
   collectivePricer,
   type HardwareFile,
   simulate,
   type SimulatedStep,
+  type SimulationOptions,
   type StepProgram,
   stepProgram,
   stepTasks,
@@ -20,33 +22,48 @@ const hostsOf = (group: readonly number[], ranksPerHost: number): number[][] => 
   ...Map.groupBy(group.keys(), (place) => Math.floor(group[place]! / ranksPerHost)).values(),
 ];
 
-/**
- * Predict a step of a job on some hardware: the job's graph as its backend prepares it, priced node by node, and all ranks simulated.
- *
- * Cost: that of compiling the step, without kernels.
- */
-export const predictStep = (job: ProfiledJob, { device, links, topology }: HardwareFile): Prediction => {
-  const { ranks, transport } = job.facts;
-  const axes = Object.entries(job.groups());
-  const collectives = Object.fromEntries(
-    axes.map(([axis, { situation, groups }]) => {
-      // Groups of an axis are alike.
-      const hosts = hostsOf(groups[0]!, topology.ranksPerHost);
-      return [axis, collectivePricer({ ...situation, link: links, hosts, sharesMemory: transport === "threads" && hosts.length === 1 })];
+/** What the groups of a job are on some hardware, by mesh axis. */
+export const hardwareFor = (
+  job: ProfiledJob,
+  { links, topology }: HardwareFile,
+): { readonly situations: { readonly [axis: string]: GroupSituation } } => ({
+  situations: Object.fromEntries(
+    Object.entries(job.groups()).map(([axis, { situation, groups }]) => {
+      const hosts = hostsOf(groups[0]!, topology.ranksPerHost); // groups of an axis are alike
+      return [axis, { ...situation, link: links, hosts, sharesMemory: job.facts.transport === "threads" && hosts.length === 1 }];
     }),
-  );
-  const program = stepProgram(job.step(), { device, collectives });
+  ),
+});
+
+/** The job's graph as its backend prepares it, priced node by node. Cost: that of compiling the step, without kernels. */
+export const pricedStep = (job: ProfiledJob, hardware: HardwareFile): StepProgram => {
+  const { situations } = hardwareFor(job, hardware);
+  const collectives = Object.fromEntries(Object.entries(situations).map(([axis, situation]) => [axis, collectivePricer(situation)]));
+  return stepProgram(job.step(), { device: hardware.device, collectives });
+};
+
+/** Simulate all ranks of a job with a priced step. */
+export const simulateStep = (
+  job: ProfiledJob,
+  program: StepProgram,
+  { links, topology }: HardwareFile,
+  options: SimulationOptions = {},
+): SimulatedStep => {
+  const { ranks } = job.facts;
   const tasks = stepTasks(program);
-  const simulated = simulate(
+  const all = Array.from({ length: ranks }, (_, rank) => rank);
+  return simulate(
     {
-      programs: Array.from({ length: ranks }, () => tasks),
-      groups: Object.fromEntries(axes.map(([axis, { groups }]) => [axis, groups])),
-      hosts: hostsOf(
-        Array.from({ length: ranks }, (_, rank) => rank),
-        topology.ranksPerHost,
-      ),
+      programs: all.map(() => tasks),
+      groups: Object.fromEntries(Object.entries(job.groups()).map(([axis, { groups }]) => [axis, groups])),
+      hosts: hostsOf(all, topology.ranksPerHost),
     },
-    { contention: links.contention },
+    { contention: links.contention, ...options },
   );
-  return { program, simulated };
+};
+
+/** Predict a step of a job on some hardware. */
+export const predictStep = (job: ProfiledJob, hardware: HardwareFile): Prediction => {
+  const program = pricedStep(job, hardware);
+  return { program, simulated: simulateStep(job, program, hardware) };
 };

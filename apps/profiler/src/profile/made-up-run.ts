@@ -60,7 +60,7 @@ export const madeUpProgram: StepProgram = [
     collective: "all-reduce",
     axis: "data",
     bytes: 400,
-    price: { algorithm: "ring-all-reduce", segments: 1, seconds: 0.004, phases: [] },
+    price: { algorithm: "ring-all-reduce", segments: 1, seconds: 0.004, sentBytes: 400, phases: [] },
   },
   { kind: "wait", node: 4, name: "all-reduce exchange-0", scope: "exchange-0", args: {}, start: 3 },
   kernel("fused update", 100, 1e6),

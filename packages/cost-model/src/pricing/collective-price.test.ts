@@ -30,12 +30,14 @@ test("phases add up to the whole, and only links that there are carry something"
       fc.constantFrom("all-reduce", "all-gather", "reduce-scatter", "all-to-all"),
       fc.integer({ min: 1, max: 1e8 }),
       (group, kind, bytes) => {
-        const { phases, seconds, algorithm } = collectivePricer(group)(kind, bytes);
+        const { phases, seconds, algorithm, sentBytes } = collectivePricer(group)(kind, bytes);
         if (group.worldSize === 1) return seconds === 0 && phases.length === 0;
         expect(total(phases)).toBeCloseTo(seconds, 12);
         expect(phases.every(({ startupSeconds, transferSeconds }) => startupSeconds >= 0 && transferSeconds >= 0)).toBe(true);
         if (group.hosts!.length === 1) expect(phases.map(({ stream }) => stream)).toEqual(["intra-node"]);
         if (group.hosts!.every((host) => host.length === 1)) expect(phases.map(({ stream }) => stream)).toEqual(["inter-node"]);
+        if (kind === "all-reduce")
+          expect(sentBytes).toBeGreaterThanOrEqual(((2 * (group.worldSize - 1)) / group.worldSize) * bytes * (1 - 1e-9));
         return algorithms.some(({ name }) => name === algorithm);
       },
     ),

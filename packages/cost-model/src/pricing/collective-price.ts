@@ -7,6 +7,8 @@ export interface CollectivePrice {
   readonly algorithm: string;
   readonly segments: number;
   readonly seconds: number;
+  /** By the rank that sends most. */
+  readonly sentBytes: number;
   /** Within hosts, then between them: those that the algorithm uses. They add up to `seconds`. */
   readonly phases: readonly Phase[];
 }
@@ -22,13 +24,14 @@ export type CollectivePricer = (kind: CollectiveKind, bytes: number) => Collecti
  */
 export const collectivePricer = (group: GroupSituation): CollectivePricer => {
   const { worldSize, hosts, link = ethernetLinks } = group;
-  if (worldSize === 1) return () => ({ algorithm: "none", segments: 1, seconds: 0, phases: [] });
+  if (worldSize === 1) return () => ({ algorithm: "none", segments: 1, seconds: 0, sentBytes: 0, phases: [] });
   const choose = algorithmSelector(group);
   return (kind, byteLength) => {
     const { algorithm, segments } = choose(kind, byteLength);
     const place = { worldSize, byteLength, segments, ...(hosts && { hosts }) };
     const seconds = predictedSeconds(algorithm, place, link);
-    const { within, across } = algorithm.cost(place).path;
+    const { path, bytes: sentBytes } = algorithm.cost(place);
+    const { within, across } = path;
     const phases: Phase[] = [
       {
         stream: "intra-node" as const,
@@ -42,8 +45,8 @@ export const collectivePricer = (group: GroupSituation): CollectivePricer => {
       },
     ].filter(({ startupSeconds, transferSeconds }) => startupSeconds + transferSeconds > 0);
     const last = phases.pop();
-    if (last === undefined) return { algorithm: algorithm.name, segments, seconds, phases };
+    if (last === undefined) return { algorithm: algorithm.name, segments, seconds, sentBytes, phases };
     const before = phases.reduce((sum, phase) => sum + phase.startupSeconds + phase.transferSeconds, last.startupSeconds);
-    return { algorithm: algorithm.name, segments, seconds, phases: [...phases, { ...last, transferSeconds: seconds - before }] };
+    return { algorithm: algorithm.name, segments, seconds, sentBytes, phases: [...phases, { ...last, transferSeconds: seconds - before }] };
   };
 };
