@@ -52,6 +52,11 @@ export const runCommand = async (
     const prediction = described && predictStep(job, described);
     const measured = await measureJob(job, { steps: counted, warmUpSteps, signal: abort.signal });
     const { ranks } = measured;
+    if (measured.steps.length === 0 && abort.signal.aborted) {
+      dropUnused(folder);
+      say("stopped before the first step that counts; there is no report");
+      return exitCodes.interrupted;
+    }
     const report = buildReport({
       facts,
       measured,
