@@ -64,6 +64,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
   )
     .requiredOption("--hardware <file>", "a hardware file, or the name of one that is shipped")
     .option("--lossless", "only what computes the same")
+    .option("--apply <file>", "write the job with the fastest configuration there, beside the job file")
     .option("--json", "print all configurations and their scores as one line of JSON")
     .addHelpText("after", "\nExample:\n  skein-profile plan job.yaml --hardware hardware.json --ranks 4")
     .action(async (file: string, options: PlanCommandOptions) => finish(await planCommand(file, options)));

@@ -153,11 +153,24 @@ test("configurations are scored as predictions of each would be, fastest first",
     const { stepSeconds } = JSON.parse(predicted.stdout) as { stepSeconds: number };
     expect(Math.abs(stepSeconds / seconds - 1), JSON.stringify(settings)).toBeLessThan(0.05);
   }
-  const lossless = await inProcess("plan", "HERE/job.yaml", ...on, "--lossless");
+  const lossless = await inProcess("plan", "HERE/job.yaml", ...on, "--lossless", "--apply", "HERE/planned.yaml");
   const kinds = (JSON.parse(lossless.stdout) as { scored: { settings: Record<string, { kind: string }> }[] }).scored.map(
     ({ settings }) => settings["compression"]!.kind,
   );
   expect(new Set(kinds)).toEqual(new Set(["identity"]));
+  const planned = readFileSync(join(folder, "planned.yaml"), "utf8");
+  expect(planned).toMatch(/^# [\d.]+ [mµ]s a step, as simulated on laptop-cpu; [\d.]+ [mµ]s before\n/);
+  expect(planned).toContain("data: { kind: mnist, trainSamples: 640, testSamples: 203 }"); // as it was written
+  const again = await inProcess("predict", "HERE/planned.yaml", ...on);
+  expect(JSON.parse(again.stdout)).toMatchObject({ stepSeconds: expect.any(Number) as number });
+  expectRefused(
+    await inProcess("plan", "HERE/job.yaml", ...on, "--apply", "HERE/planned.yaml"),
+    /planned\.yaml: the file is there already/,
+  );
+  expectRefused(
+    await inProcess("plan", "HERE/job.yaml", ...on, "--apply", "elsewhere.yaml"),
+    /elsewhere\.yaml: paths in a job are seen from its file/,
+  );
 });
 
 test("a plan for one rank is refused: nothing is exchanged", async () => {

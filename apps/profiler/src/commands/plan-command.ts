@@ -3,6 +3,7 @@ import { type JobOptions, openJob } from "skein-train/profiling";
 import { exitCodes } from "../errors.ts";
 import { setOf, type Settings } from "../plan/candidates.ts";
 import { type OpenWith, type Scored, searchConfigurations } from "../plan/search.ts";
+import { requireNewJob, writeJob } from "../plan/write-job.ts";
 import { hardwareOf } from "../predict/hardware-of.ts";
 import { pricedStep, simulateStep } from "../predict/predict-step.ts";
 
@@ -10,6 +11,7 @@ export interface PlanCommandOptions extends Pick<JobOptions, "ranks" | "transpor
   readonly set?: readonly string[];
   readonly hardware: string;
   readonly lossless?: boolean;
+  readonly apply?: string;
   readonly json?: boolean;
 }
 
@@ -45,18 +47,29 @@ const rowOf = ({ settings, seconds, exposedSeconds, sentBytes }: Scored): string
 /** `skein-profile plan`: which configuration of a job is fastest on some hardware. */
 export const planCommand = async (
   file: string,
-  { hardware, lossless = false, json = false, set = [], ...rest }: PlanCommandOptions,
+  { hardware, lossless = false, json = false, apply, set = [], ...rest }: PlanCommandOptions,
 ): Promise<number> => {
+  if (apply !== undefined) requireNewJob(file, apply);
   const machine = hardwareOf(hardware);
   const open: OpenWith = (settings) => openJob(file, { ...rest, set: [...set, ...setOf(settings)] });
   const own = await openJob(file, { ...rest, set });
   const ownSeconds = simulateStep(own, pricedStep(own, machine), machine, { spans: false }).stepSeconds;
   const { scored, leftOut } = await searchConfigurations(open, machine, lossless);
   const [best] = scored as [Scored, ...Scored[]];
+  if (apply !== undefined)
+    writeJob(
+      file,
+      apply,
+      best.settings,
+      `${secondsText(best.seconds)} a step, as simulated on ${machine.name}; ${secondsText(ownSeconds)} before`,
+    );
   if (json) {
     process.stdout.write(`${JSON.stringify({ job: own.facts.name, hardware: machine.name, ownSeconds, scored, leftOut })}\n`);
     return exitCodes.ok;
   }
+  const sets = setOf(best.settings)
+    .map((text) => `--set '${text}'`)
+    .join(" ");
   const lines = [
     `${own.facts.name} on ${machine.name}: ${secondsText(ownSeconds)} a step as it is, ${secondsText(best.seconds)} at best (${shareText(Math.max(0, 1 - best.seconds / ownSeconds))} less)`,
     `${scored.length} configurations were simulated; those that compress are another training: see what it costs in accuracy before`,
@@ -64,9 +77,7 @@ export const planCommand = async (
     ...textTable(columns, scored.slice(0, mostRows).map(rowOf), process.stdout.columns ?? 80),
     ...(leftOut.length === 0 ? [] : ["", `left out, ${leftOut.length}:`, ...leftOut.slice(0, 5).map((line) => `  ${line}`)]),
     "",
-    `to run the first: --set ${setOf(best.settings)
-      .map((text) => `'${text}'`)
-      .join(" --set ")}`,
+    apply === undefined ? `to run the first: ${sets}` : `the first is in ${apply}`,
   ];
   for (const line of lines) process.stdout.write(`${line}\n`);
   return exitCodes.ok;
