@@ -82,7 +82,8 @@ const cpuMemoryBytes = 2 ** 32;
 /** Steps are counted in a u32 of the state. */
 const mostSteps = 2 ** 32 - 1;
 
-const bytesOf = (specs: Iterable<TensorSpec>): number => [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
+/** Bytes of tensors together. */
+export const bytesOf = (specs: Iterable<TensorSpec>): number => [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
 
 /**
  * Price what a rank keeps before anything is made room for: its state, and a gradient of each parameter. Activations come on top of it; the

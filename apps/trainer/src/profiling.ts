@@ -1,10 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type GroupSituation, type LinkFile, meshPartition } from "@skein/collectives";
+import { isDeepStrictEqual } from "node:util";
+import type { GroupSituation, LinkFile } from "@skein/collectives";
 import { createCpuBackend } from "@skein/cpu-kernels";
 import type { DeviceFacts } from "@skein/gpu-kernels";
-import { byteLength, type RankSpans, type TensorSpec } from "@skein/tensor-core";
+import type { RankSpans } from "@skein/tensor-core";
 import { type BackendName, openWebGpu } from "./backend.ts";
 import type { BackendRates } from "./backend-rates.ts";
 import { surveyHardware } from "./choose-backend.ts";
@@ -16,12 +17,12 @@ import type { Job } from "./job.ts";
 import { measureLinks } from "./links/measure-links.ts";
 import { measureRates } from "./measure-rates.ts";
 import { preferenceOf } from "./members/network-world.ts";
-import { prepare } from "./prepare.ts";
+import { bytesOf, prepare, type Prepared } from "./prepare.ts";
 import { type PreparedStep, traceStep } from "./prepared-step.ts";
 import type { Progress } from "./progress.ts";
 import { runJob } from "./run-job.ts";
 import { overridesOf, type RunOptions } from "./run-options.ts";
-import { dataAxis, meshOf } from "./train-state.ts";
+import { meshGroups } from "./train-state.ts";
 
 export { type BackendRates, deviceOfRates } from "./backend-rates.ts";
 export { writeChromeTrace } from "./chrome-trace.ts";
@@ -56,6 +57,8 @@ export interface ProfiledJob {
   readonly facts: JobFacts;
   /** The training step, as the backend of this job would run it. */
   step(): PreparedStep;
+  /** The same job with other values, as of `set`. Its samples are loaded anew only where it names others. */
+  with(set: readonly string[]): Promise<ProfiledJob>;
   /** By mesh axis. */
   groups(): { readonly [axis: string]: AxisGroups };
   /** Measure the links between its ranks. @throws ConfigError where they are threads, which have none. */
@@ -102,12 +105,19 @@ const notes = (onNote: ((line: string) => void) | undefined): Progress => ({
  *
  * @throws ConfigError, DataError, ModuleError for what is wrong with it.
  */
-export const openJob = async (file: string, { set = [], ...options }: JobOptions = {}): Promise<ProfiledJob> => {
+export const openJob = (file: string, options: JobOptions = {}): Promise<ProfiledJob> => openWith(file, options, undefined);
+
+/** @param before the job with other values, whose samples are at hand. */
+const openWith = async (
+  file: string,
+  { set = [], ...options }: JobOptions,
+  before: Pick<Prepared, "job" | "data"> | undefined,
+): Promise<ProfiledJob> => {
   const loaded = await loadJob(file, overridesOf({ ...options, set, color: false }));
   const { name: backend, device } = await settledBackend(loaded.backend);
   const job: Job = { ...loaded, backend, compression: steady(loaded.compression) };
-  const prepared = await prepare(job);
-  const bytesOf = (specs: ReadonlyMap<string, TensorSpec>): number => [...specs.values()].reduce((sum, spec) => sum + byteLength(spec), 0);
+  const namesSame = before !== undefined && isDeepStrictEqual(before.job.data, job.data);
+  const prepared = await prepare(job, namesSame ? { data: before.data } : {});
   const step = (): PreparedStep => {
     const traced = traceStep(prepared);
     return device === undefined ? traced.onCpu() : traced.onWebGpu(device);
@@ -120,27 +130,17 @@ export const openJob = async (file: string, { set = [], ...options }: JobOptions
       transport: job.transport,
       samplesPerStep: job.batch,
       trainSamples: prepared.data.train.count,
-      stateBytes: bytesOf(prepared.shared) + bytesOf(prepared.own),
+      stateBytes: bytesOf(prepared.shared.values()) + bytesOf(prepared.own.values()),
     },
     step,
-    groups: () => {
-      const { [dataAxis]: worldSize, ...axes } = meshOf(job);
-      const situationOf = (size: number): GroupSituation => ({
-        ...preferenceOf(job),
-        worldSize: size,
-        sharesMemory: job.transport === "threads",
-      });
-      const all = Array.from({ length: worldSize! }, (_, rank) => rank);
-      return {
-        [dataAxis]: { situation: situationOf(worldSize!), groups: [all] },
-        ...Object.fromEntries(
-          Object.entries(axes).map(([axis, size]): [string, AxisGroups] => [
-            axis,
-            { situation: situationOf(size), groups: meshPartition(axes, axis) },
-          ]),
-        ),
-      };
-    },
+    with: (more) => openWith(file, { ...options, set: [...set, ...more] }, prepared),
+    groups: () =>
+      Object.fromEntries(
+        Object.entries(meshGroups(job)).map(([axis, groups]): [string, AxisGroups] => [
+          axis,
+          { situation: { ...preferenceOf(job), worldSize: groups[0]!.length, sharesMemory: job.transport === "threads" }, groups },
+        ]),
+      ),
     links: () => measureLinks(job, () => undefined),
     rates: async () => {
       if (backend === "cpu") return measureRates(await createCpuBackend());

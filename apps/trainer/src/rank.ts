@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
-import { agreeOnFacts, meshPartition } from "@skein/collectives";
+import { agreeOnFacts } from "@skein/collectives";
 import { joinWorld } from "@skein/collectives/node";
 import type { WebGpuBackend } from "@skein/gpu-kernels";
 import {
@@ -34,7 +34,7 @@ import { rankFacts } from "./rank-facts.ts";
 import { StopSignal } from "./stop-signal.ts";
 import { timedCommunicator, type WaitClock } from "./timed-communicator.ts";
 import { type LoopInput, trainLoop } from "./train-loop.ts";
-import { buildParts, dataAxis, type DeviceState, initState, meshOf, type Parts, splitLeaves } from "./train-state.ts";
+import { buildParts, dataAxis, type DeviceState, initState, meshGroups, type Parts, splitLeaves } from "./train-state.ts";
 
 /** One clock for the threads of a process; between processes, as far as their hosts' clocks agree. @param origin milliseconds since 1970. */
 const tracerFrom = (origin: number): SpanRecorder => new SpanRecorder(() => performance.now(), origin - performance.timeOrigin);
@@ -112,9 +112,8 @@ const run = async (input: RankInput, post: (message: RankMessage) => void): Prom
 
 /** The communicator of each axis of the job's mesh. */
 const communicatorsOf = (job: Job, world: Communicator): Communicators & { readonly [dataAxis]: Communicator } => {
-  const { [dataAxis]: _, ...axes } = meshOf(job);
-  const split = (axis: string): Communicator => world.split(meshPartition(axes, axis), axis);
-  return { ...Object.fromEntries(Object.keys(axes).map((axis) => [axis, split(axis)])), [dataAxis]: world };
+  const { [dataAxis]: _, ...others } = meshGroups(job);
+  return { ...Object.fromEntries(Object.entries(others).map(([axis, groups]) => [axis, world.split(groups, axis)])), [dataAxis]: world };
 };
 
 /** Spans of one message: a trace of many steps is larger than a message may be. */

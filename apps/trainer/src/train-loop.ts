@@ -107,7 +107,7 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
     settled = done;
   };
   const save = async (): Promise<void> => {
-    if (saved === done) return;
+    if (stepsOnly || saved === done) return;
     await settle();
     await spanned(tracer, { name: `save after step ${done}`, track: "host" }, async () => {
       await requireReplicas?.(state, done); // rank 0 saves for all
@@ -116,6 +116,7 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
     saved = done;
   };
   const evaluate = async (): Promise<void> => {
+    if (stepsOnly) return;
     await settle();
     await spanned(tracer, { name: `evaluate after step ${done}`, track: "host" }, () => events.evaluate(state, done));
   };
@@ -134,7 +135,7 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
     for (let stopped = false; done < totalSteps && !stopped; ) {
       if (!stop.begin(done + 1)) {
         // The stop was asked for after this rank had looked whether step `done` was the last.
-        if (!stepsOnly) await save();
+        await save();
         break;
       }
       const began = performance.now();
@@ -193,7 +194,6 @@ export const trainLoop = async (initial: DeviceState, input: LoopInput, events: 
       const last = done === totalSteps;
       const { everySteps } = job.checkpoint;
       const { everyEpochs } = job.evaluation;
-      if (stepsOnly) continue;
       if (last || stopped || (everySteps !== undefined && done % everySteps === 0)) await save();
       if (last || (!stopped && everyEpochs !== undefined && done % (everyEpochs * perEpoch) === 0)) await evaluate();
     }

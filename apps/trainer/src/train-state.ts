@@ -1,3 +1,4 @@
+import { meshPartition } from "@skein/collectives";
 import { type Aggregator, beginExchange, type BucketPlan, initExchange } from "@skein/compressors";
 import type { Model } from "@skein/models";
 import {
@@ -70,6 +71,15 @@ export const meshOf = ({ ranks, compression }: Job): Mesh => ({
     [insideHostsAxis]: compression.ranksPerHost,
   }),
 });
+
+/** The groups of ranks along each axis of a job's mesh, each rank in one: all of them along the data axis, which the other axes share out. */
+export const meshGroups = (job: Job): { readonly [dataAxis]: readonly number[][]; readonly [axis: string]: readonly number[][] } => {
+  const { [dataAxis]: worldSize, ...axes } = meshOf(job);
+  return {
+    ...Object.fromEntries(Object.keys(axes).map((axis) => [axis, meshPartition(axes, axis)])),
+    [dataAxis]: [Array.from({ length: worldSize! }, (_, rank) => rank)],
+  };
+};
 
 /** Two lanes in turn, or four by the quarter of the model, first layers first. Buckets stand in the order in which they become ready, last layers first. */
 const prioritiesOf = (name: PrioritiesName, numBuckets: number): number[] =>

@@ -52,13 +52,15 @@ export type {
   Topology,
   TransferTimes,
 } from "./hardware/hardware.ts";
+export { hostsOfGroup } from "./hardware/hosts-of-group.ts";
 export { peakFlops, type Roofline, roofline, type Work } from "./hardware/roofline.ts";
-export { type CollectivePrice, type CollectivePricer, collectivePricer } from "./pricing/collective-price.ts";
+export { type CollectivePrice, type CollectivePricer, collectivePricer, collectivePricers } from "./pricing/collective-price.ts";
 export { type Basis, type Efficiency, efficiencyLookup } from "./pricing/efficiency.ts";
-export { type KernelPrice, type KernelPricer, kernelPricer } from "./pricing/kernel-price.ts";
+export { type KernelPrice, type KernelPricer, kernelPricer, nodeWork } from "./pricing/kernel-price.ts";
 export { type KernelSample, learnEfficiencies } from "./pricing/learn-efficiencies.ts";
 export {
   computeSeconds,
+  isKernel,
   type KernelStep,
   type PreparedGraph,
   type StartStep,

@@ -1,5 +1,5 @@
 import { createCpuBackend, prepareForCpu } from "@skein/cpu-kernels";
-import type { KernelSample } from "@skein/cost-model";
+import { type KernelSample, nodeWork } from "@skein/cost-model";
 import { median } from "@skein/measuring";
 import {
   add,
@@ -9,7 +9,6 @@ import {
   matmul,
   multiply,
   NdArray,
-  nodeCost,
   type Shape,
   SpanRecorder,
   sum,
@@ -65,8 +64,7 @@ const repeats = 7;
 /** Kernels of a prepared graph that run: one in each row of the grid. */
 const workOf = (graph: Graph): Omit<KernelSample, "seconds"> => {
   const node = graph.nodes.findLast(({ op }) => op !== "input")!;
-  const { flops, bytesRead, bytesWritten } = nodeCost(graph, node);
-  return { operator: node.op, flops, bytes: bytesRead + bytesWritten };
+  return { operator: node.op, ...nodeWork(graph, node) };
 };
 
 /** Time single kernels of the CPU backend over a grid of shapes. Takes a few seconds. */

@@ -49,13 +49,12 @@ export const calibrateCommand = async (
     source,
   } as const;
   const samples: KernelSample[] = backend === "cpu" ? await measureKernelGrid() : [];
-  const rough = calibrateDevice(rates, samples, described);
   const runs: MeasuredJob[] = [];
   for (const job of jobs) {
     say(`measuring ${job.facts.name}: ${warmUpSteps + counted} steps`);
     const run = await measureJob(job, { steps: counted, warmUpSteps });
     runs.push(run);
-    samples.push(...run.samplesOn(rough));
+    samples.push(...run.samples());
   }
   const linksOf = async (): Promise<ClusterLinks> => {
     if (ranks === 1 || transport === "threads") {

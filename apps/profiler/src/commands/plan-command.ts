@@ -51,8 +51,8 @@ export const planCommand = async (
 ): Promise<number> => {
   if (apply !== undefined) requireNewJob(file, apply);
   const machine = hardwareOf(hardware);
-  const open: OpenWith = (settings) => openJob(file, { ...rest, set: [...set, ...setOf(settings)] });
   const own = await openJob(file, { ...rest, set });
+  const open: OpenWith = (settings) => own.with(setOf(settings));
   const ownSeconds = simulateStep(own, pricedStep(own, machine), machine, { spans: false }).stepSeconds;
   const { scored, leftOut } = await searchConfigurations(open, machine, lossless);
   const [best] = scored as [Scored, ...Scored[]];

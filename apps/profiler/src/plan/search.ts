@@ -1,5 +1,5 @@
 import {
-  collectivePricer,
+  collectivePricers,
   type HardwareFile,
   kernelPricer,
   linkModelOfGroup,
@@ -9,7 +9,7 @@ import {
 } from "@skein/cost-model";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import type { ProfiledJob } from "skein-train/profiling";
-import { hardwareFor, pricedStep, simulateStep } from "../predict/predict-step.ts";
+import { groupsOn, pricedStep, simulateStep } from "../predict/predict-step.ts";
 import { compressions, deferredBuckets, type Settings } from "./candidates.ts";
 import { groupingsOf, messagesOf } from "./groupings.ts";
 
@@ -72,17 +72,17 @@ export const searchConfigurations = async (open: OpenWith, hardware: HardwareFil
     const base = await tracedStep({ compression, overlap: "wait-free", buckets: { kind: "per-tensor" } });
     if (base === undefined) continue;
     const { job, program } = base;
-    const { situations } = hardwareFor(job, hardware);
+    const groups = groupsOn(job, hardware);
     denseBytes ??= new Map(messagesOf(program).map(({ bucket, bytes }) => [bucket, bytes]));
     const [first] = program.filter((step) => isStart(step) && step.scope.startsWith("exchange-")) as StartStep[];
     if (first === undefined) throw new ArgumentError("the job exchanges nothing: it has one rank; plan with --ranks 2 or more");
-    const collectives = Object.fromEntries(Object.entries(situations).map(([axis, situation]) => [axis, collectivePricer(situation)]));
-    const groupings = groupingsOf(program, denseBytes, linkModelOfGroup(situations[first.axis]!, first.collective));
-    for (const { buckets, groups } of groupings)
+    const collectives = collectivePricers(groups);
+    const groupings = groupingsOf(program, denseBytes, linkModelOfGroup(groups[first.axis]!, first.collective));
+    for (const { buckets, groups: together } of groupings)
       for (const overlap of ["wait-free", "none"] as const) {
         const settings = { compression, overlap, buckets };
         try {
-          score(job, rebucket(program, { groups, overlap, priceKernel, collectives }), settings);
+          score(job, rebucket(program, { groups: together, overlap, priceKernel, collectives }), settings);
         } catch (error) {
           if (!(error instanceof ArgumentError)) throw error;
           await traced(settings); // several messages a bucket

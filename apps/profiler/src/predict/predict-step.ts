@@ -1,7 +1,8 @@
 import type { GroupSituation } from "@skein/collectives";
 import {
-  collectivePricer,
+  collectivePricers,
   type HardwareFile,
+  hostsOfGroup,
   simulate,
   type SimulatedStep,
   type SimulationOptions,
@@ -17,30 +18,18 @@ export interface Prediction {
   readonly simulated: SimulatedStep;
 }
 
-/** The members of a group by host, as the hardware has them: rank r on host ⌊r / ranksPerHost⌋. @returns their places in the group. */
-const hostsOf = (group: readonly number[], ranksPerHost: number): number[][] => [
-  ...Map.groupBy(group.keys(), (place) => Math.floor(group[place]! / ranksPerHost)).values(),
-];
-
 /** What the groups of a job are on some hardware, by mesh axis. */
-export const hardwareFor = (
-  job: ProfiledJob,
-  { links, topology }: HardwareFile,
-): { readonly situations: { readonly [axis: string]: GroupSituation } } => ({
-  situations: Object.fromEntries(
+export const groupsOn = (job: ProfiledJob, { links, topology }: HardwareFile): { readonly [axis: string]: GroupSituation } =>
+  Object.fromEntries(
     Object.entries(job.groups()).map(([axis, { situation, groups }]) => {
-      const hosts = hostsOf(groups[0]!, topology.ranksPerHost); // groups of an axis are alike
-      return [axis, { ...situation, link: links, hosts, sharesMemory: job.facts.transport === "threads" && hosts.length === 1 }];
+      const hosts = hostsOfGroup(groups[0]!, topology); // groups of an axis are alike
+      return [axis, { ...situation, link: links, hosts, sharesMemory: situation.sharesMemory && hosts.length === 1 }];
     }),
-  ),
-});
+  );
 
 /** The job's graph as its backend prepares it, priced node by node. Cost: that of compiling the step, without kernels. */
-export const pricedStep = (job: ProfiledJob, hardware: HardwareFile): StepProgram => {
-  const { situations } = hardwareFor(job, hardware);
-  const collectives = Object.fromEntries(Object.entries(situations).map(([axis, situation]) => [axis, collectivePricer(situation)]));
-  return stepProgram(job.step(), { device: hardware.device, collectives });
-};
+export const pricedStep = (job: ProfiledJob, hardware: HardwareFile): StepProgram =>
+  stepProgram(job.step(), { device: hardware.device, collectives: collectivePricers(groupsOn(job, hardware)) });
 
 /** Simulate all ranks of a job with a priced step. */
 export const simulateStep = (
@@ -56,7 +45,7 @@ export const simulateStep = (
     {
       programs: all.map(() => tasks),
       groups: Object.fromEntries(Object.entries(job.groups()).map(([axis, { groups }]) => [axis, groups])),
-      hosts: hostsOf(all, topology.ranksPerHost),
+      hosts: hostsOfGroup(all, topology),
     },
     { contention: links.contention, ...options },
   );

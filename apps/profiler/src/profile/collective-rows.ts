@@ -1,7 +1,7 @@
 import type { StepProgram } from "@skein/cost-model";
 import type { CollectiveRow } from "@skein/report";
 import type { Span } from "@skein/tensor-core";
-import { secondsByName, type WorldStep } from "./steps.ts";
+import { secondsByRank, type WorldStep } from "./steps.ts";
 import { slowest } from "./times.ts";
 
 /** One row for each collective of a step, in the order in which they are started. Several of one name are added up. */
@@ -10,9 +10,9 @@ export const collectiveRows = (steps: readonly WorldStep[], program: StepProgram
   for (const step of steps)
     for (const { spans } of step)
       for (const span of spans) if (span.track === "collectives" && !first.has(span.name)) first.set(span.name, span);
-  const numRanks = steps[0]?.length ?? 0;
-  const over = (track: Span["track"], name: string): readonly (readonly number[])[] =>
-    Array.from({ length: numRanks }, (_, rank) => steps.map((step) => secondsByName(step[rank]!, track).get(name)?.seconds ?? 0));
+  const [underWay, waited] = [secondsByRank(steps, "collectives"), secondsByRank(steps, "waiting")];
+  const over = (measured: typeof underWay, name: string): readonly (readonly number[])[] =>
+    measured.map((ofRank) => ofRank.map((sums) => sums.get(name)?.seconds ?? 0));
   const order = program.flatMap(({ kind, name }) => (kind === "start" ? name : []));
   const place = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length);
   return [...first]
@@ -24,8 +24,8 @@ export const collectiveRows = (steps: readonly WorldStep[], program: StepProgram
         axis: args.axis ?? "",
         algorithm: args.algorithm,
         bytes: args.bytes ?? 0,
-        seconds: slowest(over("collectives", name)),
-        exposedSeconds: slowest(over("waiting", `wait ${name}`)),
+        seconds: slowest(over(underWay, name)),
+        exposedSeconds: slowest(over(waited, `wait ${name}`)),
         ...(own.length > 0 && { predictedSeconds: own.reduce((sum, step) => sum + (step.kind === "start" ? step.price.seconds : 0), 0) }),
       };
     })

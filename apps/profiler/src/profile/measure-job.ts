@@ -1,5 +1,5 @@
 import type { Device, KernelSample, StepProgram } from "@skein/cost-model";
-import { collectivePricer, stepProgram } from "@skein/cost-model";
+import { collectivePricers, stepProgram } from "@skein/cost-model";
 import type { RankSpans } from "@skein/tensor-core";
 import type { PreparedStep, ProfiledJob } from "skein-train/profiling";
 import { alignClocks } from "./align-clocks.ts";
@@ -15,7 +15,7 @@ export interface MeasuredJob {
   readonly step: PreparedStep;
   readonly overheadSeconds: number;
   /** Kernels of the step, each with what it took. */
-  samplesOn(device: Device): KernelSample[];
+  samples(): KernelSample[];
   /** The step with its prices on a device. Collectives by links that nobody measured, unless the job names some. */
   programOn(device: Device): StepProgram;
 }
@@ -29,7 +29,7 @@ export const measureJob = async (
   const step = job.step();
   const overheadSeconds = spanOverheadSeconds();
   const counted = worldSteps(alignClocks(ranks)).slice(warmUpSteps);
-  const collectives = Object.fromEntries(Object.entries(job.groups()).map(([axis, { situation }]) => [axis, collectivePricer(situation)]));
+  const collectives = collectivePricers(Object.fromEntries(Object.entries(job.groups()).map(([axis, { situation }]) => [axis, situation])));
   const programOn = (device: Device): StepProgram => stepProgram(step, { device, collectives });
   return {
     ranks,
@@ -37,6 +37,6 @@ export const measureJob = async (
     step,
     overheadSeconds,
     programOn,
-    samplesOn: (device) => kernelSamples(counted, programOn(device), overheadSeconds),
+    samples: () => kernelSamples(counted, step, overheadSeconds),
   };
 };

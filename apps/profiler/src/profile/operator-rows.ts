@@ -1,7 +1,7 @@
 import type { KernelStep, StepProgram } from "@skein/cost-model";
 import type { OperatorRow } from "@skein/report";
 import { modelScope, phaseOf } from "@skein/tensor-core";
-import { secondsByName, type WorldStep } from "./steps.ts";
+import { secondsByRank, type WorldStep } from "./steps.ts";
 import { slowest } from "./times.ts";
 
 /** Kernels of a program by the name of their spans. */
@@ -32,13 +32,12 @@ export const operatorRows = (
   { stepSeconds, overheadSeconds }: { readonly stepSeconds: number; readonly overheadSeconds: number },
 ): OperatorRow[] => {
   const kernels = kernelsByName(program);
-  const measured = steps.map((step) => step.map((rank) => secondsByName(rank, "compute")));
-  const names = new Set(measured.flatMap((ranks) => ranks.flatMap((rank) => [...rank.keys()])));
-  const numRanks = steps[0]?.length ?? 0;
+  const measured = secondsByRank(steps, "compute");
+  const names = new Set(measured.flat().flatMap((sums) => [...sums.keys()]));
   const rows = [...names].map((name): OperatorRow => {
-    const byRank = Array.from({ length: numRanks }, (_, rank) =>
-      measured.map((ranks) => {
-        const found = ranks[rank]!.get(name);
+    const byRank = measured.map((ofRank) =>
+      ofRank.map((sums) => {
+        const found = sums.get(name);
         // A span holds its kernel and one of the two looks at the clock.
         return found === undefined ? 0 : Math.max(0, found.seconds - (found.calls * overheadSeconds) / 2);
       }),
@@ -51,7 +50,7 @@ export const operatorRows = (
       operator,
       scope: modelScope(scope),
       phase: phaseOf(operator, scope),
-      calls: Math.max(...measured.flatMap((ranks) => ranks.map((rank) => rank.get(name)?.calls ?? 0))),
+      calls: Math.max(...measured.flat().map((sums) => sums.get(name)?.calls ?? 0)),
       seconds,
       share: seconds.median / stepSeconds,
       flops: sum(own, ({ price }) => price.flops),

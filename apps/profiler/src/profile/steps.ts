@@ -41,10 +41,7 @@ export const worldSteps = (ranks: readonly RankSpans[]): readonly WorldStep[] =>
 export const secondsOf = ({ startSeconds, endSeconds }: Pick<Span, "startSeconds" | "endSeconds">): number => endSeconds - startSeconds;
 
 /** What each rank spent on spans of one track in one step, by their names. */
-export const secondsByName = (
-  step: RankStep,
-  track: Span["track"],
-): ReadonlyMap<string, { readonly seconds: number; readonly calls: number }> => {
+const secondsByName = (step: RankStep, track: Span["track"]): ReadonlyMap<string, { readonly seconds: number; readonly calls: number }> => {
   const sums = new Map<string, { seconds: number; calls: number }>();
   for (const span of step.spans) {
     if (span.track !== track) continue;
@@ -55,3 +52,10 @@ export const secondsByName = (
   }
   return sums;
 };
+
+/** What ranks spent on spans of one track, by rank, step and name: spans are gone through once. */
+export const secondsByRank = (
+  steps: readonly WorldStep[],
+  track: Span["track"],
+): readonly (readonly ReturnType<typeof secondsByName>[])[] =>
+  Array.from({ length: steps[0]?.length ?? 0 }, (_, rank) => steps.map((step) => secondsByName(step[rank]!, track)));

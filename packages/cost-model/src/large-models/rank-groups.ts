@@ -2,6 +2,7 @@ import type { GroupSituation } from "@skein/collectives";
 import type { CollectiveKind } from "@skein/tensor-core";
 import { linkModelOfGroup } from "../group-link-model.ts";
 import type { HardwareFile } from "../hardware/hardware.ts";
+import { hostsOfGroup } from "../hardware/hosts-of-group.ts";
 import { type CollectiveModel, collectiveSeconds } from "../link-model.ts";
 
 /** What collectives of one mesh axis take, by kind; made once for each kind that is asked for. */
@@ -36,8 +37,10 @@ export const axisPrices = (
 ): { readonly data: AxisPrices; readonly tensor: AxisPrices } => {
   const { ranks, ranksPerHost } = topology;
   const groupOf = (worldSize: number, stride: number, groupsPerHost: number): GroupSituation => {
-    const members = Array.from({ length: worldSize }, (_, index) => index);
-    const hosts = [...Map.groupBy(members, (index) => Math.floor((index * stride) / ranksPerHost)).values()];
+    const hosts = hostsOfGroup(
+      Array.from({ length: worldSize }, (_, index) => index * stride),
+      topology,
+    );
     const { within, across, reduceSecondsPerByte } = links;
     const shared = { ...across, secondsPerByte: across.secondsPerByte * groupsPerHost };
     return { worldSize, sharesMemory: false, hosts, order: "any", link: { within, across: shared, reduceSecondsPerByte } };

@@ -50,3 +50,7 @@ export const collectivePricer = (group: GroupSituation): CollectivePricer => {
     return { algorithm: algorithm.name, segments, seconds, sentBytes, phases: [...phases, { ...last, transferSeconds: seconds - before }] };
   };
 };
+
+/** Price collectives of several groups, by mesh axis. */
+export const collectivePricers = (groups: { readonly [axis: string]: GroupSituation }): { readonly [axis: string]: CollectivePricer } =>
+  Object.fromEntries(Object.entries(groups).map(([axis, group]) => [axis, collectivePricer(group)]));

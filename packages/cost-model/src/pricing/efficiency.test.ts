@@ -1,19 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { madeUpDevice } from "../../test/made-up-device.ts";
 import type { Device, MeasuredEfficiency } from "../hardware/hardware.ts";
 import { efficiencyLookup } from "./efficiency.ts";
 
-const deviceWith = (efficiencies: readonly MeasuredEfficiency[]): Device => ({
-  name: "device",
-  kind: "cpu",
-  source: "made up",
-  flopsPerSecond: { f32: 1e9 },
-  memoryBytesPerSecond: 1e9,
-  memoryBytes: 1e9,
-  kernelStartSeconds: 1e-6,
-  assumedEfficiency: 0.5,
-  efficiencies,
-});
+const deviceWith = (efficiencies: readonly MeasuredEfficiency[]): Device => madeUpDevice({ efficiencies });
 const measured = (flops: number, bytes: number, efficiency: number, operator = "matmul"): MeasuredEfficiency => ({
   operator,
   flops,

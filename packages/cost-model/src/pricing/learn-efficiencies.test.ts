@@ -1,20 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Device } from "../hardware/hardware.ts";
+import { madeUpDevice } from "../../test/made-up-device.ts";
 import { kernelPricer } from "./kernel-price.ts";
 import { type KernelSample, learnEfficiencies } from "./learn-efficiencies.ts";
 
-const device: Device = {
-  name: "device",
-  kind: "cpu",
-  source: "made up",
-  flopsPerSecond: { f32: 4e10, f16: 8e10 },
-  memoryBytesPerSecond: 2e10,
-  memoryBytes: 1e9,
-  kernelStartSeconds: 2e-6,
-  assumedEfficiency: 0.5,
-  efficiencies: [],
-};
+const device = madeUpDevice({ flopsPerSecond: { f32: 4e10, f16: 8e10 }, memoryBytesPerSecond: 2e10, kernelStartSeconds: 2e-6 });
 const sample = (operator: string, flops: number, bytes: number, seconds: number): KernelSample => ({ operator, flops, bytes, seconds });
 
 test("what was learned prices the samples themselves: exactly where each size was measured once", () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Device } from "../hardware/hardware.ts";
+import { madeUpDevice } from "../../test/made-up-device.ts";
 import { simulate } from "../simulation/simulate.ts";
 import { collectivePricer } from "./collective-price.ts";
 import { kernelPricer } from "./kernel-price.ts";
@@ -8,17 +8,7 @@ import { rebucket } from "./rebucket.ts";
 import type { StepProgram } from "./step-program.ts";
 import { stepTasks } from "./step-tasks.ts";
 
-const device: Device = {
-  name: "device",
-  kind: "cpu",
-  source: "made up",
-  flopsPerSecond: { f32: 1e9 },
-  memoryBytesPerSecond: 1e9,
-  memoryBytes: 1e9,
-  kernelStartSeconds: 1e-5,
-  assumedEfficiency: 1,
-  efficiencies: [],
-};
+const device = madeUpDevice({ kernelStartSeconds: 1e-5, assumedEfficiency: 1 });
 const priceKernel = kernelPricer(device);
 const worldSize = 3;
 const collectives = { data: collectivePricer({ worldSize, sharesMemory: false }) };

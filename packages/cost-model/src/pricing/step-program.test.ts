@@ -1,20 +1,10 @@
 import { add, allReduce, type Graph, matmul, multiply, optimize, planMemory, reshape, scope, type Tensor, trace } from "@skein/tensor-core";
 import { expect, test } from "vitest";
-import type { Device } from "../hardware/hardware.ts";
+import { madeUpDevice } from "../../test/made-up-device.ts";
 import { collectivePricer } from "./collective-price.ts";
 import { computeSeconds, type PreparedGraph, stepProgram } from "./step-program.ts";
 
-const device: Device = {
-  name: "device",
-  kind: "cpu",
-  source: "made up",
-  flopsPerSecond: { f32: 1e9 },
-  memoryBytesPerSecond: 1e9,
-  memoryBytes: 1e9,
-  kernelStartSeconds: 1e-6,
-  assumedEfficiency: 0.5,
-  efficiencies: [],
-};
+const device = madeUpDevice();
 const spec = (...shape: number[]) => ({ dtype: "f32", shape }) as const;
 const prepare = (graph: Graph): PreparedGraph => {
   const ready = optimize(graph);

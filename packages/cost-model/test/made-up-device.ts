@@ -1,0 +1,15 @@
+import type { Device } from "../src/hardware/hardware.ts";
+
+/** For tests: a device of round numbers, with some of them replaced. */
+export const madeUpDevice = (replaced: Partial<Device> = {}): Device => ({
+  name: "device",
+  kind: "cpu",
+  source: "made up",
+  flopsPerSecond: { f32: 1e9 },
+  memoryBytesPerSecond: 1e9,
+  memoryBytes: 1e9,
+  kernelStartSeconds: 1e-6,
+  assumedEfficiency: 0.5,
+  efficiencies: [],
+  ...replaced,
+});
