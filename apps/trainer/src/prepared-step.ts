@@ -3,6 +3,7 @@ import { prepareForCpu } from "@skein/cpu-kernels";
 import { type DeviceFacts, planForWebGpu, prepareForWebGpu } from "@skein/gpu-kernels";
 import { flattenTree, type Graph, type MemoryPlan, planMemory, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { passesFor } from "./compiled-steps.ts";
+import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Prepared } from "./prepare.ts";
 import { buildParts, type Parts, stateSpecs } from "./train-state.ts";
 import { trainStep } from "./train-step.ts";
@@ -27,13 +28,17 @@ const tracedStep = (parts: Parts, { job, data }: Pick<Prepared, "job" | "data">,
   return passesFor(job).reduce((graph, pass) => pass(graph), traced.graph);
 };
 
-/** Trace the step of a job; what the backends make of it is asked for apart. */
+/**
+ * Trace the step of a job; what the backends make of it is asked for apart.
+ *
+ * @param plan where the exchange follows from measurements, or from prices. Default: what such a job begins with, each tensor by itself.
+ */
 export const traceStep = (
   prepared: Prepared,
-  step: number = prepared.totalSteps - 1,
+  { plan, step = prepared.totalSteps - 1 }: { readonly plan?: ExchangePlan | undefined; readonly step?: number } = {},
 ): { onCpu(): PreparedStep; onWebGpu(facts: DeviceFacts): PreparedStep } => {
   const { job, model, totalSteps } = prepared;
-  const parts = buildParts(job, model, totalSteps);
+  const parts = buildParts(job, model, totalSteps, plan);
   const state = stateSpecs(parts);
   const graph = tracedStep(parts, prepared, state, step);
   const stateInputs = flattenTree<TensorSpec>(state).leaves.length;

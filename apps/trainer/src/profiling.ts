@@ -5,7 +5,8 @@ import { isDeepStrictEqual } from "node:util";
 import type { GroupSituation, LinkFile } from "@skein/collectives";
 import { createCpuBackend } from "@skein/cpu-kernels";
 import type { DeviceFacts } from "@skein/gpu-kernels";
-import type { RankSpans } from "@skein/tensor-core";
+import { bucketPerTensor, specsByPath } from "@skein/compressors";
+import { byteLength, type RankSpans } from "@skein/tensor-core";
 import { type BackendName, openWebGpu } from "./backend.ts";
 import type { BackendRates } from "./backend-rates.ts";
 import { surveyHardware } from "./choose-backend.ts";
@@ -17,15 +18,18 @@ import type { Job } from "./job.ts";
 import { measureLinks } from "./links/measure-links.ts";
 import { measureRates } from "./measure-rates.ts";
 import { preferenceOf } from "./members/network-world.ts";
+import { type ExchangePlan, isPlanned } from "./planning/exchange-plan.ts";
+import { decidePlan, type ExchangeTimes } from "./planning/plan-together.ts";
 import { bytesOf, prepare, type Prepared } from "./prepare.ts";
 import { type PreparedStep, traceStep } from "./prepared-step.ts";
 import type { Progress } from "./progress.ts";
 import { runJob } from "./run-job.ts";
 import { overridesOf, type RunOptions } from "./run-options.ts";
-import { meshGroups } from "./train-state.ts";
+import { buildParts, meshGroups } from "./train-state.ts";
 
 export { type BackendRates, deviceOfRates } from "./backend-rates.ts";
 export { writeChromeTrace } from "./chrome-trace.ts";
+export type { ExchangePlan } from "./planning/exchange-plan.ts";
 export type { PreparedStep } from "./prepared-step.ts";
 
 /** Values of the command line that go before those of the job file. */
@@ -42,6 +46,22 @@ export interface JobFacts {
   readonly trainSamples: number;
   /** Bytes of parameters, optimizer state and residuals on a rank. */
   readonly stateBytes: number;
+  /** How buckets and densities come about: said by the job, planned by measurements before the first step, or tried out while it runs. */
+  readonly exchange: "given" | "planned" | "tuned";
+}
+
+/** What a planned exchange follows from, where nothing is measured. */
+export interface PricedTimes extends Omit<ExchangeTimes, "dense"> {
+  /** When each gradient is ready, by the number of its bucket in a step that exchanges each tensor by itself. */
+  readonly readySeconds: readonly number[];
+}
+
+/** What a run of some steps told. */
+export interface ProfiledRun {
+  /** The spans of all steps; fewer steps than asked for where the run was stopped. */
+  readonly ranks: readonly RankSpans[];
+  /** What was decided before the first step, where the exchange is planned. */
+  readonly plan: ExchangePlan | undefined;
 }
 
 /** The groups of ranks along a mesh axis. */
@@ -55,8 +75,10 @@ export interface AxisGroups {
 /** A job whose steps can be looked at. Data are loaded, all rules are checked. */
 export interface ProfiledJob {
   readonly facts: JobFacts;
-  /** The training step, as the backend of this job would run it. */
-  step(): PreparedStep;
+  /** The training step, as the backend of this job would run it. @param plan of a planned exchange. Default: as such a job begins, each tensor by itself. */
+  step(plan?: ExchangePlan): PreparedStep;
+  /** What the job would decide by these times before its first step, where its exchange is planned. */
+  planBy(times: PricedTimes): ExchangePlan;
   /** The same job with other values, as of `set`. Its samples are loaded anew only where it names others. */
   with(set: readonly string[]): Promise<ProfiledJob>;
   /** By mesh axis. */
@@ -68,10 +90,9 @@ export interface ProfiledJob {
   /**
    * Make some steps, and nothing else: no checkpoint, no evaluation, no folder that stays.
    *
-   * @returns the spans of all steps; fewer steps than asked for where `signal` stopped them.
    * @throws what brought the run down.
    */
-  run(steps: number, options?: { readonly onNote?: (line: string) => void; readonly signal?: AbortSignal }): Promise<readonly RankSpans[]>;
+  run(steps: number, options?: { readonly onNote?: (line: string) => void; readonly signal?: AbortSignal }): Promise<ProfiledRun>;
 }
 
 /** What a job computes on here. `auto` is a GPU where there is one: which of both is faster is what people want to see. */
@@ -84,6 +105,20 @@ const settledBackend = async (asked: Job["backend"]): Promise<{ readonly name: B
       `backend: webgpu cannot be used here: ${"install" in webgpu ? webgpu.install : "missing" in webgpu ? webgpu.missing : ""}`,
     ]);
   return { name: "cpu", device: undefined };
+};
+
+/** Decide by prices as a run would by measurements. */
+const planBy = ({ job, model, totalSteps, params }: Prepared, { readySeconds, ...times }: PricedTimes): ExchangePlan => {
+  const specs = specsByPath(params);
+  const inOrder = bucketPerTensor(params)
+    .map(([path], bucket) => ({ path: path!, ready: readySeconds[bucket]! }))
+    .sort((a, b) => a.ready - b.ready);
+  const tensors = inOrder.map(({ path, ready }, i) => ({
+    path,
+    bytes: byteLength(specs.get(path)!),
+    backwardSeconds: ready - (inOrder[i - 1]?.ready ?? 0),
+  }));
+  return decidePlan(job, buildParts(job, model, totalSteps), { ...times, dense: { tensors } }).plan;
 };
 
 /** A compression after its first, denser steps: a profile shows what the rest of a run is like. */
@@ -118,8 +153,8 @@ const openWith = async (
   const job: Job = { ...loaded, backend, compression: steady(loaded.compression) };
   const namesSame = before !== undefined && isDeepStrictEqual(before.job.data, job.data);
   const prepared = await prepare(job, namesSame ? { data: before.data } : {});
-  const step = (): PreparedStep => {
-    const traced = traceStep(prepared);
+  const step = (plan?: ExchangePlan): PreparedStep => {
+    const traced = traceStep(prepared, { plan });
     return device === undefined ? traced.onCpu() : traced.onWebGpu(device);
   };
   return {
@@ -131,8 +166,10 @@ const openWith = async (
       samplesPerStep: job.batch,
       trainSamples: prepared.data.train.count,
       stateBytes: bytesOf(prepared.shared.values()) + bytesOf(prepared.own.values()),
+      exchange: isPlanned(job) ? "planned" : job.buckets.kind === "tuned" && job.ranks > 1 ? "tuned" : "given",
     },
     step,
+    planBy: (times) => planBy(prepared, times),
     with: (more) => openWith(file, { ...options, set: [...set, ...more] }, prepared),
     groups: () =>
       Object.fromEntries(
@@ -157,7 +194,7 @@ const openWith = async (
       const stop = (): void => interruption.request();
       signal?.addEventListener("abort", stop);
       const output = mkdtempSync(join(tmpdir(), "skein-profile-"));
-      let ranks: readonly RankSpans[] = [];
+      let run: ProfiledRun = { ranks: [], plan: undefined };
       try {
         await runJob({
           job: { ...job, steps, epochs: undefined, checkpoint: { ...job.checkpoint, everySteps: undefined } },
@@ -167,9 +204,9 @@ const openWith = async (
           output: join(output, "run"),
           start: "anew",
           maxRestarts: 0,
-          profile: (spans) => (ranks = spans),
+          profile: (ranks, plan) => (run = { ranks, plan }),
         });
-        return ranks;
+        return run;
       } finally {
         signal?.removeEventListener("abort", stop);
         rmSync(output, { recursive: true, force: true });

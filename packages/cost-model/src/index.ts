@@ -61,6 +61,7 @@ export { type KernelSample, learnEfficiencies } from "./pricing/learn-efficienci
 export {
   computeSeconds,
   isKernel,
+  isStart,
   type KernelStep,
   type PreparedGraph,
   type StartStep,

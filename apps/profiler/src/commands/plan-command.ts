@@ -5,6 +5,7 @@ import { setOf, type Settings } from "../plan/candidates.ts";
 import { type OpenWith, type Scored, searchConfigurations } from "../plan/search.ts";
 import { requireNewJob, writeJob } from "../plan/write-job.ts";
 import { hardwareOf } from "../predict/hardware-of.ts";
+import { planOn } from "../predict/plan-on.ts";
 import { pricedStep, simulateStep } from "../predict/predict-step.ts";
 
 export interface PlanCommandOptions extends Pick<JobOptions, "ranks" | "transport"> {
@@ -53,7 +54,7 @@ export const planCommand = async (
   const machine = hardwareOf(hardware);
   const own = await openJob(file, { ...rest, set });
   const open: OpenWith = (settings) => own.with(setOf(settings));
-  const ownSeconds = simulateStep(own, pricedStep(own, machine), machine, { spans: false }).stepSeconds;
+  const ownSeconds = simulateStep(own, pricedStep(own, machine, await planOn(own, machine)), machine, { spans: false }).stepSeconds;
   const { scored, leftOut } = await searchConfigurations(open, machine, lossless);
   const [best] = scored as [Scored, ...Scored[]];
   if (apply !== undefined)

@@ -13,7 +13,7 @@ export interface PredictCommandOptions extends Pick<JobOptions, "ranks" | "trans
 export const predictCommand = async (file: string, { hardware, json = false, ...jobOptions }: PredictCommandOptions): Promise<number> => {
   const machine = hardwareOf(hardware);
   const job = await openJob(file, jobOptions);
-  const prediction = predictStep(job, machine);
+  const prediction = await predictStep(job, machine);
   const lines = json
     ? [
         JSON.stringify({

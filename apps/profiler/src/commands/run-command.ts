@@ -49,7 +49,7 @@ export const runCommand = async (
   try {
     const described = hardware === undefined ? undefined : hardwareOf(hardware);
     const device = described?.device ?? (await deviceHere(job));
-    const prediction = described && predictStep(job, described);
+    const prediction = described && (await predictStep(job, described));
     const measured = await measureJob(job, { steps: counted, warmUpSteps, signal: abort.signal });
     const { ranks } = measured;
     if (measured.steps.length === 0 && abort.signal.aborted) {

@@ -1,6 +1,7 @@
 import {
   type CollectiveModel,
   type GradientProfile,
+  isStart,
   mergeGreedy,
   mergeOptimally,
   type StartStep,
@@ -23,7 +24,7 @@ export interface Grouping {
   readonly groups: readonly (readonly number[])[];
 }
 
-const isExchange = (step: StepProgram[number]): step is StartStep => step.kind === "start" && /^exchange-\d+$/.test(step.scope);
+const isExchange = (step: StepProgram[number]): step is StartStep => isStart(step) && /^exchange-\d+$/.test(step.scope);
 
 /** The messages of gradients of a program, in the order in which they become ready. */
 export const messagesOf = (program: StepProgram): Message[] => {

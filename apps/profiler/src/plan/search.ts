@@ -1,6 +1,7 @@
 import {
   collectivePricers,
   type HardwareFile,
+  isStart,
   kernelPricer,
   linkModelOfGroup,
   rebucket,
@@ -9,7 +10,8 @@ import {
 } from "@skein/cost-model";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import type { ProfiledJob } from "skein-train/profiling";
-import { groupsOn, pricedStep, simulateStep } from "../predict/predict-step.ts";
+import { groupsOn } from "../predict/groups-on.ts";
+import { pricedStep, simulateStep } from "../predict/predict-step.ts";
 import { compressions, deferredBuckets, type Settings } from "./candidates.ts";
 import { groupingsOf, messagesOf } from "./groupings.ts";
 
@@ -32,8 +34,6 @@ export interface SearchResult {
 
 /** Opens the job with some settings. */
 export type OpenWith = (settings: Settings) => Promise<ProfiledJob>;
-
-const isStart = (step: StepProgram[number]): step is StartStep => step.kind === "start";
 
 /**
  * Score ways to exchange a job's gradients on some hardware: compressions, when messages travel, and which gradients travel together.

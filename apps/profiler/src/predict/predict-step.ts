@@ -1,4 +1,3 @@
-import type { GroupSituation } from "@skein/collectives";
 import {
   collectivePricers,
   type HardwareFile,
@@ -10,7 +9,9 @@ import {
   stepProgram,
   stepTasks,
 } from "@skein/cost-model";
-import type { ProfiledJob } from "skein-train/profiling";
+import type { ExchangePlan, ProfiledJob } from "skein-train/profiling";
+import { groupsOn } from "./groups-on.ts";
+import { planOn } from "./plan-on.ts";
 
 /** What is predicted of a job on some hardware. */
 export interface Prediction {
@@ -18,18 +19,9 @@ export interface Prediction {
   readonly simulated: SimulatedStep;
 }
 
-/** What the groups of a job are on some hardware, by mesh axis. */
-export const groupsOn = (job: ProfiledJob, { links, topology }: HardwareFile): { readonly [axis: string]: GroupSituation } =>
-  Object.fromEntries(
-    Object.entries(job.groups()).map(([axis, { situation, groups }]) => {
-      const hosts = hostsOfGroup(groups[0]!, topology); // groups of an axis are alike
-      return [axis, { ...situation, link: links, hosts, sharesMemory: situation.sharesMemory && hosts.length === 1 }];
-    }),
-  );
-
-/** The job's graph as its backend prepares it, priced node by node. Cost: that of compiling the step, without kernels. */
-export const pricedStep = (job: ProfiledJob, hardware: HardwareFile): StepProgram =>
-  stepProgram(job.step(), { device: hardware.device, collectives: collectivePricers(groupsOn(job, hardware)) });
+/** The job's graph as its backend prepares it, priced node by node. Cost: that of compiling the step, without kernels. @param plan as of `planOn`. */
+export const pricedStep = (job: ProfiledJob, hardware: HardwareFile, plan?: ExchangePlan): StepProgram =>
+  stepProgram(job.step(plan), { device: hardware.device, collectives: collectivePricers(groupsOn(job, hardware)) });
 
 /** Simulate all ranks of a job with a priced step. */
 export const simulateStep = (
@@ -51,8 +43,8 @@ export const simulateStep = (
   );
 };
 
-/** Predict a step of a job on some hardware. */
-export const predictStep = (job: ProfiledJob, hardware: HardwareFile): Prediction => {
-  const program = pricedStep(job, hardware);
+/** Predict a step of a job on some hardware. Where its exchange is planned from measurements, it is planned from prices. */
+export const predictStep = async (job: ProfiledJob, hardware: HardwareFile): Promise<Prediction> => {
+  const program = pricedStep(job, hardware, await planOn(job, hardware));
   return { program, simulated: simulateStep(job, program, hardware) };
 };

@@ -4,6 +4,13 @@ import type { Prediction } from "./predict-step.ts";
 
 const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
 
+/** What is to be known of an exchange that its job file does not say. */
+const exchangeLines: { readonly [exchange in JobFacts["exchange"]]: readonly string[] } = {
+  given: [],
+  planned: ["  the exchange is planned by these prices; a run plans it by what it measures"],
+  tuned: ["  a run tries bucket sizes out; this is the one that it begins with"],
+};
+
 /** Rows that are shown of operators and collectives. */
 const mostRows = 10;
 
@@ -27,6 +34,7 @@ export const predictionLines = (facts: JobFacts, hardware: HardwareFile, { progr
     ...(assumed > 0
       ? [`  ${((100 * assumed) / total).toFixed(0)} % of the computing is of operators or sizes that were not measured on this hardware`]
       : []),
+    ...exchangeLines[facts.exchange],
     "",
     ...byName.map(
       ({ name, calls, seconds }) =>

@@ -12,6 +12,7 @@ export interface MeasuredJob {
   readonly ranks: readonly RankSpans[];
   /** Those that count. */
   readonly steps: readonly WorldStep[];
+  /** As it was run, with what was planned before its first step. */
   readonly step: PreparedStep;
   readonly overheadSeconds: number;
   /** Kernels of the step, each with what it took. */
@@ -25,8 +26,8 @@ export const measureJob = async (
   job: ProfiledJob,
   { steps, warmUpSteps, signal }: { readonly steps: number; readonly warmUpSteps: number; readonly signal?: AbortSignal },
 ): Promise<MeasuredJob> => {
-  const ranks = await job.run(warmUpSteps + steps, signal && { signal });
-  const step = job.step();
+  const { ranks, plan } = await job.run(warmUpSteps + steps, signal && { signal });
+  const step = job.step(plan);
   const overheadSeconds = spanOverheadSeconds();
   const counted = worldSteps(alignClocks(ranks)).slice(warmUpSteps);
   const collectives = collectivePricers(Object.fromEntries(Object.entries(job.groups()).map(([axis, { situation }]) => [axis, situation])));

@@ -10,6 +10,7 @@ import { Ledger, type LedgerInput } from "./ledger.ts";
 import type { Assignment, Trouble } from "../messages.ts";
 import { summaryFile } from "../output-folder.ts";
 import { resumeLine } from "../own-command.ts";
+import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import { leaveMark, removeMark, removeMarks } from "../output-mark.ts";
 import type { RankHost } from "./rank-host.ts";
 import { RestartBudget } from "./restart-budget.ts";
@@ -25,7 +26,7 @@ export interface LaunchInput extends LedgerInput {
   /** File for a Chrome trace of the first steps. */
   readonly tracePath?: string | undefined;
   /** Only the steps are wanted, to look at their time: nothing is evaluated or saved, and the spans of all of them go there once they are done. */
-  readonly profile?: ((ranks: readonly RankSpans[]) => void) | undefined;
+  readonly profile?: ((ranks: readonly RankSpans[], plan: ExchangePlan | undefined) => void) | undefined;
   readonly interruption: Interruption;
 }
 
@@ -113,7 +114,7 @@ const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
     const finished = ledger.step >= prepared.totalSteps && ledger.evaluation !== undefined;
     const summary = finished ? ledger.summary() : undefined;
     if (summary !== undefined) replaceDurably(nodeFiles, join(output, summaryFile), `${JSON.stringify(summary, undefined, 2)}\n`);
-    profile?.(ledger.traces);
+    profile?.(ledger.traces, ledger.plan);
     const traceFault = tracePath === undefined ? undefined : keepTrace(tracePath, ledger.traces);
     return { step: ledger.step, checkpoint: ledger.checkpoint, ...(summary && { summary }), ...(traceFault && { traceFault }) };
   } catch (error) {

@@ -60,7 +60,8 @@ export class Ledger {
   step: number;
   checkpoint: string | undefined;
   evaluation: EvaluationSums | undefined;
-  private plan: ExchangePlan | undefined;
+  /** As ranks have agreed on it, where the exchange follows from measurements. */
+  plan: ExchangePlan | undefined;
   private exposedSeconds = 0;
   private readonly spans: Span[][] = [];
   private readonly processes: string[] = [];

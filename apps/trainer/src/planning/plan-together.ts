@@ -16,7 +16,7 @@ import {
 import type { ExchangePlan } from "./exchange-plan.ts";
 import { buildCompression } from "../build-exchange.ts";
 import type { Job } from "../job.ts";
-import { dataAxis, stateSpecs } from "../train-state.ts";
+import { dataAxis, type Parts, stateSpecs } from "../train-state.ts";
 import { type Agree, agreement } from "./agree.ts";
 import { measureCollectives } from "./measure-collectives.ts";
 import { measureProfile, type ProfileInput, profileFrom, profileNumbers } from "./measure-profile.ts";
@@ -45,6 +45,38 @@ export const densitiesOf = (
 
 const milliseconds = (seconds: number): string => `${(seconds * 1000).toPrecision(3)} ms`;
 
+/** What a plan follows from: measured before a run, or priced for one that is not made. */
+export interface ExchangeTimes {
+  /** Of the dense gradients, in the order in which they become ready. */
+  readonly dense: GradientProfile;
+  readonly allReduce: LinkModel;
+  /** Where densities are planned. */
+  readonly allGather?: LinkModel | undefined;
+  readonly slowdown: Slowdown;
+}
+
+/**
+ * Decide how gradients are merged, and how densely each is sent.
+ *
+ * @param unplanned the job's parts before there is a plan.
+ * @returns the plan, and the profile by what the job's compressor sends, by which it was made.
+ */
+export const decidePlan = (
+  job: Job,
+  unplanned: Parts,
+  { dense, allReduce, allGather, slowdown }: ExchangeTimes,
+): { readonly plan: ExchangePlan; readonly profile: GradientProfile } => {
+  const { params } = stateSpecs(unplanned);
+  const { compression, ranks } = job;
+  const densities =
+    compression.kind === "lags" ? densitiesOf(compression, dense, { worldSize: ranks, allReduce, allGather: allGather! }) : undefined;
+  const compressor = buildCompression(compression, densities && { buckets: unplanned.buckets, densities })(Number.MAX_SAFE_INTEGER);
+  const profile = {
+    tensors: dense.tensors.map((tensor) => ({ ...tensor, bytes: asAllReduce(compressor, tensor.path, params, ranks) })),
+  };
+  return { plan: { buckets: bucketsFor(job, profile, allReduce, slowdown), ...(densities && { densities }) }, profile };
+};
+
 /**
  * Measure a few steps and the collectives of the job, and decide how gradients are merged, or how densely each is sent. Ranks agree on what rank 0
  * has measured, so all decide alike.
@@ -63,21 +95,14 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
       return { startupSeconds: startupSeconds!, secondsPerByte: secondsPerByte! };
     };
     const allReduce = await fit("all-reduce");
-    const { compression, ranks } = job;
-    const densities =
-      compression.kind === "lags"
-        ? densitiesOf(compression, dense, { worldSize: ranks, allReduce, allGather: await fit("all-gather") })
-        : undefined;
-    const compressor = buildCompression(compression, densities && { buckets: parts.buckets, densities })(Number.MAX_SAFE_INTEGER);
-    const profile = {
-      tensors: dense.tensors.map((tensor) => ({ ...tensor, bytes: asAllReduce(compressor, tensor.path, params, job.ranks) })),
-    };
+    const allGather = job.compression.kind === "lags" ? await fit("all-gather") : undefined;
     const slowdown = job.priorities === "spread" ? await measureSlowdown(allReduce, { backend, communicators, mostBytes }, agree) : onlyOne;
-    const buckets = bucketsFor(job, profile, allReduce, slowdown);
-    const exposed = (plan: BucketPlan): string => milliseconds(simultaneousTimeline(profile, plan, allReduce, slowdown).exposedSeconds);
+    const { plan, profile } = decidePlan(job, parts, { dense, allReduce, allGather, slowdown });
+    const { buckets } = plan;
+    const exposed = (other: BucketPlan): string => milliseconds(simultaneousTimeline(profile, other, allReduce, slowdown).exposedSeconds);
     const atOnce = slowdown.length === 1 ? "" : `, and two at once ${slowdown[1]!.toPrecision(3)} times as long to transfer`;
     return {
-      plan: { buckets, ...(densities && { densities }) },
+      plan,
       remark: `${dense.tensors.length} gradients in ${buckets.length} buckets; an all-reduce takes ${milliseconds(allReduce.startupSeconds)} + ${milliseconds(allReduce.secondsPerByte * 2 ** 20)} per MiB${atOnce}; expected exposed communication ${exposed(buckets)}, with a bucket per tensor ${exposed(onePerTensor(profile))}`,
     };
   } finally {

@@ -46,6 +46,9 @@ export interface WaitStep extends StepBase {
   readonly start: number;
 }
 
+/** Whether a collective begins there. */
+export const isStart = (step: StepProgram[number]): step is StartStep => step.kind === "start";
+
 /** What a rank does in a training step, in order, each with its price: the graph as a backend runs it. */
 export type StepProgram = readonly (KernelStep | StartStep | WaitStep)[];
 

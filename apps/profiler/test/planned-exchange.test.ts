@@ -1,0 +1,77 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type HardwareFile, hardwareNamed, isStart } from "@skein/cost-model";
+import { openJob, type ProfiledJob } from "skein-train/profiling";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { planOn } from "../src/predict/plan-on.ts";
+import { predictStep } from "../src/predict/predict-step.ts";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "skein-profile-test-"));
+  writeFileSync(
+    join(folder, "job.yaml"),
+    `name: tiny
+ranks: 4
+transport: tcp
+backend: cpu
+batch: 64
+steps: 30
+data: { kind: mnist, trainSamples: 640, testSamples: 200 }
+model: { kind: mlp, hidden: [512, 512] }
+optimizer: { kind: adamw }
+learningRate: { peak: 0.005 }
+overlap: wait-free
+`,
+  );
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const opened = (...set: string[]): Promise<ProfiledJob> => openJob(join(folder, "job.yaml"), { set });
+
+/** Hosts of one rank each, between which a message costs this. */
+const network = (secondsPerMessage: number, secondsPerByte: number): HardwareFile => {
+  const laptop = hardwareNamed("laptop-cpu");
+  const link = { secondsPerMessage, secondsPerByte };
+  return { ...laptop, topology: { ranks: 4, ranksPerHost: 1 }, links: { ...laptop.links, within: link, across: link } };
+};
+
+const gradients = 6;
+
+test.each(["exact", "greedy"])(
+  "where a message costs a second to start all go in one, where it costs nothing none waits for another layer's: %s",
+  async (plan) => {
+    const job = await opened(`buckets={kind: mg-wfbp, plan: ${plan}}`);
+    expect((await planOn(job, network(1, 1e-9)))!.buckets).toHaveLength(1);
+    expect((await planOn(job, network(0, 1e-7)))!.buckets.length).toBeGreaterThan(1);
+  },
+);
+
+test("the step that is predicted sends what was planned, and is no longer than with each tensor by itself", async () => {
+  const hardware = network(2e-5, 1e-9);
+  const [planned, single] = await Promise.all(
+    ["{kind: mg-wfbp, plan: exact}", "{kind: per-tensor}"].map(async (buckets) =>
+      predictStep(await opened(`buckets=${buckets}`), hardware),
+    ),
+  );
+  const plan = (await planOn(await opened("buckets={kind: mg-wfbp, plan: exact}"), hardware))!;
+  const messages = planned!.program.filter((step) => isStart(step) && /^exchange-\d+$/.test(step.scope));
+  expect(messages).toHaveLength(plan.buckets.length);
+  expect(plan.buckets.length).toBeGreaterThan(1);
+  expect(plan.buckets.length).toBeLessThan(gradients);
+  expect(planned!.simulated.stepSeconds).toBeLessThanOrEqual(single!.simulated.stepSeconds);
+});
+
+test("densities are planned too: the slower the network, the fewer entries", async () => {
+  const job = await opened("buckets={kind: per-tensor}", "compression={kind: lags, leastDensity: 0.001, mostDensity: 0.5}");
+  const sent = async (hardware: HardwareFile): Promise<number> =>
+    Object.values((await planOn(job, hardware))!.densities!).reduce((sum, density) => sum + density, 0);
+  const [fast, slow] = [await sent(network(1e-6, 1e-12)), await sent(network(1e-6, 1e-5))];
+  expect(fast).toBeGreaterThan(slow);
+  expect(slow).toBeCloseTo(gradients * 0.001);
+});
+
+test("a job whose file says its buckets has no plan", async () => {
+  expect(await planOn(await opened("buckets={kind: per-tensor}"), network(1, 1))).toBeUndefined();
+});
