@@ -5,7 +5,8 @@ import { addResult, appendResult, readResults, type Result, resultOf, type Resul
 import { definitionOf, isMeant, type Run } from "./run.ts";
 import { commandOf, parseStudyOptions, resultsPath, type StudyOptions, usageOf } from "./study-options.ts";
 import type { Study } from "./study.ts";
-import { complaintOf, Interrupted, train } from "./trainer.ts";
+import { Interrupted } from "./run-program.ts";
+import { complaintOf, train } from "./trainer.ts";
 import { writeStudyPage } from "./write-study-page.ts";
 
 /** A line of progress. */

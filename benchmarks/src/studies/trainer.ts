@@ -1,21 +1,13 @@
-import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { summarize } from "@skein/measuring";
 import type { Figures, Outcome } from "./outcome.ts";
+import { type Ended, programOf, runProgram } from "./run-program.ts";
 import type { Run } from "./run.ts";
 
-/** Starts skein-train. The flag: see `vitest.config.ts`. */
-export const skeinTrain: readonly string[] = [
-  process.execPath,
-  "--no-memory-protection-keys",
-  fileURLToPath(new URL("../../../apps/trainer/src/main.ts", import.meta.url)),
-];
-
-/** The study was told to stop while a run went on. */
-export class Interrupted extends Error {}
+/** Starts skein-train. */
+export const skeinTrain: readonly string[] = programOf("trainer");
 
 /** What the trainer prints with `--json`. */
 interface TrainerSummary {
@@ -26,43 +18,6 @@ interface TrainerSummary {
   readonly denseBytesPerRank: number;
   readonly peakMemoryBytes: number;
 }
-
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly tooLong: boolean;
-}
-
-const start = async (command: readonly string[], folder: string, minutes: number): Promise<Ended> => {
-  const child = spawn(command[0]!, command.slice(1), {
-    cwd: folder,
-    env: { ...process.env, NO_COLOR: "1" },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const written = { stdout: "", stderr: "" };
-  for (const name of ["stdout", "stderr"] as const)
-    child[name].setEncoding("utf8").on("data", (text: string) => void (written[name] += text));
-  let [tooLong, interrupted] = [false, false];
-  const stop = (): void => {
-    interrupted = true;
-    child.kill("SIGTERM");
-  };
-  const limit = setTimeout(() => {
-    tooLong = true;
-    child.kill("SIGTERM");
-    setTimeout(() => child.kill("SIGKILL"), 15_000).unref(); // the trainer saves first
-  }, minutes * 60_000);
-  process.once("SIGINT", stop).once("SIGTERM", stop);
-  try {
-    const code = await new Promise<number | null>((resolve, reject) => void child.once("error", reject).once("close", resolve));
-    if (interrupted) throw new Interrupted();
-    return { code, ...written, tooLong };
-  } finally {
-    clearTimeout(limit);
-    process.off("SIGINT", stop).off("SIGTERM", stop);
-  }
-};
 
 /** A step of `metrics.jsonl`. */
 interface StepLine {
@@ -116,7 +71,8 @@ const judge = (run: Run, folder: string, { code, stdout, stderr, tooLong }: Ende
   return { kind: / is not finite \(/.test(stderr) ? "diverged" : "failed", reason: lastLines(stderr) };
 };
 
-const inFolder = async <Result>(run: Run, act: (folder: string) => Promise<Result>): Promise<Result> => {
+/** Do something in a folder that holds a run's job and files, and is removed afterwards. */
+export const inFolder = async <Result>(run: Pick<Run, "job" | "files">, act: (folder: string) => Promise<Result>): Promise<Result> => {
   const folder = mkdtempSync(join(tmpdir(), "skein-study-"));
   try {
     // JSON is YAML.
@@ -138,12 +94,12 @@ const inFolder = async <Result>(run: Run, act: (folder: string) => Promise<Resul
 export const train = (run: Run, command: readonly string[] = skeinTrain): Promise<Outcome> =>
   inFolder(run, async (folder) => {
     const options = ["--json", "--quiet", "--output", "run", "--max-restarts", "0"];
-    return judge(run, folder, await start([...command, "run", "job.json", ...options], folder, run.minutes));
+    return judge(run, folder, await runProgram([...command, "run", "job.json", ...options], folder, run.minutes));
   });
 
 /** Let the trainer check the job. @returns why it refuses it, if it does. */
 export const complaintOf = (run: Run, command: readonly string[] = skeinTrain): Promise<string | undefined> =>
   inFolder(run, async (folder) => {
-    const { code, stderr } = await start([...command, "validate", "job.json"], folder, 1);
+    const { code, stderr } = await runProgram([...command, "validate", "job.json"], folder, 1);
     return code === 0 ? undefined : firstLine(stderr);
   });

@@ -1,0 +1,37 @@
+import type { Summary } from "@skein/measuring";
+import { isClaimed, type SlowLinksRun } from "../slow-links/plan.ts";
+
+/** A run of the study of slow links beside what was predicted of it. */
+export interface OwnStep {
+  readonly run: SlowLinksRun;
+  readonly measured: Summary;
+  readonly predictedSeconds: number;
+}
+
+/** Predicted over measured − 1. */
+export const errorOf = ({ measured, predictedSeconds }: OwnStep): number => predictedSeconds / measured.median - 1;
+
+/** The steps of one network, number of ranks and model: among these a method is chosen. */
+export const cellsOf = (steps: readonly OwnStep[]): readonly (readonly OwnStep[])[] => [
+  ...Map.groupBy(steps, ({ run: { network, ranks, model } }) => `${network.name} ${ranks} ${model.name}`).values(),
+];
+
+const fastest = (steps: readonly OwnStep[], by: (step: OwnStep) => number): OwnStep => steps.reduce((a, b) => (by(b) < by(a) ? b : a));
+
+/** What choosing by prediction costs beside choosing by measurement. */
+export interface Choice {
+  /** Predicted to be the fastest. */
+  readonly chosen: OwnStep;
+  /** Measured as the fastest. */
+  readonly best: OwnStep;
+  /** How much longer the chosen one takes than the best, both as measured. */
+  readonly regret: number;
+}
+
+/** Choose a method of a cell by what was predicted, among those that train as well as dense training does. */
+export const choiceOf = (cell: readonly OwnStep[]): Choice => {
+  const claimed = cell.filter(({ run }) => isClaimed(run));
+  const chosen = fastest(claimed, ({ predictedSeconds }) => predictedSeconds);
+  const best = fastest(claimed, ({ measured }) => measured.median);
+  return { chosen, best, regret: chosen.measured.median / best.measured.median - 1 };
+};

@@ -1,0 +1,57 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { JobFile } from "../studies/job-file.ts";
+import { type Ended, programOf, runProgram } from "../studies/run-program.ts";
+import type { Run } from "../studies/run.ts";
+import { inFolder } from "../studies/trainer.ts";
+
+/** A job with the files that it names. */
+export type JobWithFiles = Pick<Run, "job" | "files">;
+
+const command = programOf("profiler");
+const hardwareFile = "hardware.json";
+
+/** @throws Error with what the program complained of. */
+const requireDone = ({ code, stderr, tooLong }: Ended, what: string): void => {
+  if (code !== 0) throw new Error(`skein-profile ${what} ${tooLong ? "took too long" : `ended with ${code}`}: ${stderr.trim()}`);
+};
+
+/**
+ * Calibrate by some jobs, which name the same files.
+ *
+ * @returns the hardware file.
+ */
+export const calibrate = (jobs: readonly JobFile[], files: JobWithFiles["files"], steps: number): Promise<string> => {
+  const named = Object.fromEntries(jobs.map((job, i) => [`calibrate-${i}.json`, JSON.stringify(job)]));
+  return inFolder({ job: jobs[0]!, files: { ...files, ...named } }, async (folder) => {
+    const ended = await runProgram(
+      [...command, "calibrate", ...Object.keys(named), "--steps", String(steps), "--output", hardwareFile],
+      folder,
+      30,
+    );
+    requireDone(ended, "calibrate");
+    return readFileSync(join(folder, hardwareFile), "utf8");
+  });
+};
+
+/** Measure the links of a job. @returns the hardware file with these in place of its own. */
+export const withLinksOf = ({ job, files }: JobWithFiles, hardware: string): Promise<string> =>
+  inFolder({ job, files: { ...files, [hardwareFile]: hardware } }, async (folder) => {
+    const ended = await runProgram([...command, "links", "job.json", "--hardware", hardwareFile, "--output", "there.json"], folder, 10);
+    requireDone(ended, "links");
+    return readFileSync(join(folder, "there.json"), "utf8");
+  });
+
+/** What `skein-profile predict` says of a job. */
+export interface Predicted {
+  readonly stepSeconds: number;
+  /** By rank. */
+  readonly exposedSeconds: readonly number[];
+}
+
+export const predict = ({ job, files }: JobWithFiles, hardware: string): Promise<Predicted> =>
+  inFolder({ job, files: { ...files, [hardwareFile]: hardware } }, async (folder) => {
+    const ended = await runProgram([...command, "predict", "job.json", "--hardware", hardwareFile, "--json"], folder, 5);
+    requireDone(ended, "predict");
+    return JSON.parse(ended.stdout.trim().split("\n").at(-1)!) as Predicted;
+  });
