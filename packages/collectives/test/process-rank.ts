@@ -34,6 +34,7 @@ member.onLost(({ ranks: lost, reason }) => {
 });
 const ended = new Promise<void>((resolve) => member.onMessage(() => resolve()));
 await world.connect(member.roster);
+member.send({ connected: ranks });
 await Promise.all(
   ranks.map((rank, i) => {
     const worker = new Worker(new URL("./rank-worker.ts", import.meta.url), {
