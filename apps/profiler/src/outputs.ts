@@ -50,7 +50,8 @@ export const writeReport = (
   writeFileSync(join(folder, "report.html"), reportPage(report));
   writeFileSync(join(folder, "operators.csv"), csv.operators);
   writeFileSync(join(folder, "collectives.csv"), csv.collectives);
-  writeChromeTrace(join(folder, "trace.json"), ranks);
+  const { job, backend, samplesPerStep, madeAt } = report;
+  writeChromeTrace(join(folder, "trace.json"), ranks, { job, backend, samplesPerStep, madeAt });
   if (json) process.stdout.write(`${text}\n`);
   else {
     process.stdout.write(`${terminalReport(report, { columns })}\n`);

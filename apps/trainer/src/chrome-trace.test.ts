@@ -17,14 +17,20 @@ const span = (track: Track, startSeconds: number, endSeconds: number, more: Part
 
 const eventsOf = (ranks: readonly RankSpans[]): TraceEvent[] => [...traceEvents(ranks)] as unknown as TraceEvent[];
 
+const facts = { job: "digits", backend: "cpu", samplesPerStep: 32, madeAt: "2026-11-23T09:30:00.000Z" };
+
 test("spans become events of their rank's process and their track's thread, with their arguments", () => {
   const folder = mkdtempSync(join(tmpdir(), "skein-trace-"));
   try {
     const path = join(folder, "trace.json");
-    writeChromeTrace(path, [
-      { rank: 2, process: "host:17", spans: [span("waiting", 2, 2.5), span("compute", 1, 1.002, { args: { bytes: 8 } })] },
-      { rank: 5, spans: [span("compute", 1.5, 1.6)] },
-    ]);
+    writeChromeTrace(
+      path,
+      [
+        { rank: 2, process: "host:17", spans: [span("waiting", 2, 2.5), span("compute", 1, 1.002, { args: { bytes: 8 } })] },
+        { rank: 5, spans: [span("compute", 1.5, 1.6)] },
+      ],
+      facts,
+    );
     const { traceEvents: events } = JSON.parse(readFileSync(path, "utf8")) as { traceEvents: TraceEvent[] };
     const kernel = { name: "matmul dense", cat: "compute", ph: "X", pid: 2, tid: 6, ts: 1e6, dur: 2000, args: { bytes: 8 } };
     expect(spansOn(events, 2, "compute")).toEqual([kernel]);
@@ -36,8 +42,9 @@ test("spans become events of their rank's process and their track's thread, with
       [5, "rank 5"],
       [5, 5],
     ]);
-    writeChromeTrace(path, []);
-    expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ displayTimeUnit: "ms", traceEvents: [] });
+    writeChromeTrace(path, [], facts);
+    const otherData = { format: "skein-trace", version: 1, ...facts };
+    expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ displayTimeUnit: "ms", otherData, traceEvents: [] });
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -87,6 +94,10 @@ test("whatever overlaps, no row breaks the rule of nesting, no span is lost, and
       ]);
       expect(traceFaults(events)).toEqual([]);
       expect(events.filter(({ ph, pid }) => ph === "X" && pid === 1)).toHaveLength(own.length);
+      // What is cut off ends at a moment: names come first, then spans as they begin.
+      const times = events.filter(({ ph }) => ph !== "M").map(({ ts }) => ts);
+      expect(times).toEqual(times.toSorted((a, b) => a - b));
+      expect(events.slice(-times.length || events.length).every(({ ph }) => ph !== "M")).toBe(true);
     }),
   );
 });

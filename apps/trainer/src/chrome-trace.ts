@@ -9,6 +9,16 @@ interface TraceEvent {
   readonly [key: string]: unknown;
 }
 
+/** What a trace says of its run beside the spans, so that a program that reads it back can name the job. */
+export interface TraceFacts {
+  readonly job: string;
+  readonly backend: string;
+  /** Of all ranks together. */
+  readonly samplesPerStep: number;
+  /** When it was written. ISO 8601. */
+  readonly madeAt: string;
+}
+
 /** A span in whole nanoseconds: viewers compare times that were rounded, so spans are nested by those. */
 interface Placed {
   readonly span: Span;
@@ -47,14 +57,23 @@ const rowsOf = (track: Track, spans: readonly Span[]): Placed[][] => {
 
 const flowPhases = { begin: "s", through: "t", end: "f" } as const;
 
+/** A span on its row. */
+interface Row {
+  readonly pid: number;
+  readonly tid: number;
+  readonly placed: Placed;
+}
+
 /**
  * Spans as events of Chrome's trace format, which Perfetto and chrome://tracing open: a process per rank, a thread per track, and further ones where spans
  * of a track overlap, such as collectives under way at once; flows from where a collective was started to where it was waited for.
  *
- * Times are microseconds, exact to the nanosecond. Those of ranks in several processes are comparable as far as the clocks of their hosts agree.
+ * Processes and threads are named first; spans of all ranks follow in the order in which they begin, so that a file that was cut off holds all that began before
+ * its last span. Times are microseconds, exact to the nanosecond. Those of ranks in several processes are comparable as far as the clocks of their hosts agree.
  */
 export function* traceEvents(ranks: readonly RankSpans[]): Generator<TraceEvent, void> {
   const flowNumbers = new Map<string, number>();
+  const all: Row[] = [];
   // A thread whose number is that of its process would be taken for its main thread.
   let tid = ranks.reduce((most, { rank }) => Math.max(most, rank), 0);
   for (const { rank: pid, process, spans } of ranks) {
@@ -66,31 +85,40 @@ export function* traceEvents(ranks: readonly RankSpans[]): Generator<TraceEvent,
         track,
         spans.filter((span) => span.track === track),
       );
-      for (const [row, placed] of rows.entries()) {
+      for (const [row, onRow] of rows.entries()) {
         tid++;
         yield { name: "thread_name", ph: "M", pid, tid, args: { name: row === 0 ? track : `${track} ${row + 1}` } };
         yield { name: "thread_sort_index", ph: "M", pid, tid, args: { sort_index: 1000 * index + row } };
-        for (const { span, start, end } of placed) {
-          const { name, args, flow } = span;
-          const ts = microseconds(start);
-          yield { name, cat: track, ph: "X", pid, tid, ts, dur: microseconds(end - start), ...(args && { args }) };
-          if (flow === undefined) continue;
-          const key = `${pid} ${flow.id}`;
-          const id = flowNumbers.get(key) ?? flowNumbers.size + 1;
-          flowNumbers.set(key, id);
-          // Bound to the span around it, not to the next that begins.
-          yield { name: "collective", cat: "flow", ph: flowPhases[flow.part], id, pid, tid, ts, ...(flow.part !== "begin" && { bp: "e" }) };
-        }
+        for (const placed of onRow) all.push({ pid, tid, placed });
       }
     }
   }
+  // The sort is stable: of spans of a row that begin together the outer one stays first, as viewers want it.
+  for (const { pid, tid: row, placed } of all.sort((a, b) => a.placed.start - b.placed.start)) {
+    const { span, start, end } = placed;
+    const { name, track, args, flow } = span;
+    const at = { pid, tid: row, ts: microseconds(start) };
+    yield { name, cat: track, ph: "X", ...at, dur: microseconds(end - start), ...(args && { args }) };
+    if (flow === undefined) continue;
+    const key = `${pid} ${flow.id}`;
+    const id = flowNumbers.get(key) ?? flowNumbers.size + 1;
+    flowNumbers.set(key, id);
+    // Bound to the span around it, not to the next that begins.
+    yield { name: "collective", cat: "flow", ph: flowPhases[flow.part], id, ...at, ...(flow.part !== "begin" && { bp: "e" }) };
+  }
 }
 
-/** Write spans as a Chrome trace, event by event: a trace of millions of spans never stands in memory as one string. */
-export const writeChromeTrace = (path: string, ranks: readonly RankSpans[]): void => {
+/**
+ * Write spans as a Chrome trace, event by event and a line each: a trace of millions of spans never stands in memory as one string. `skein-profile report`
+ * reads it back by its lines.
+ */
+export const writeChromeTrace = (path: string, ranks: readonly RankSpans[], facts: TraceFacts): void => {
   const file = openSync(path, "w");
   try {
-    writeSync(file, '{"displayTimeUnit":"ms","traceEvents":[');
+    writeSync(
+      file,
+      `{"displayTimeUnit":"ms","otherData":${JSON.stringify({ format: "skein-trace", version: 1, ...facts })},"traceEvents":[`,
+    );
     let separator = "\n";
     let buffered = "";
     for (const event of traceEvents(ranks)) {

@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { asTyped, ownCommand, resumeLine, type Surroundings } from "./own-command.ts";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { asTyped, asTypedIn, ownCommand, resumeLine, type Surroundings } from "./own-command.ts";
 
 const launcher = "/home/ada/project/node_modules/skein-train/bin/skein-train.js";
 const local = "/home/ada/project/node_modules/.bin/skein-train";
@@ -54,6 +54,30 @@ test.each<[string, Surroundings, string]>([
   ],
 ])("%s is told as it works when pasted", (_, surroundings, expected) => {
   expect(ownCommand(surroundings)).toBe(expected);
+});
+
+test("another program of ours is told by its own name", () => {
+  const profiler = (path: string): string => path.replaceAll("skein-train", "skein-profile");
+  const surroundings = machine({
+    program: profiler(local),
+    real: (path) => (path.endsWith("bin/skein-profile") ? profiler(launcher) : path),
+  });
+  expect(ownCommand({ ...surroundings, env: npm }, "skein-profile")).toBe("npx skein-profile");
+  const inProject = { ...surroundings, env: pnpm, exists: (path: string) => path === profiler(local) };
+  expect(ownCommand(inProject, "skein-profile")).toBe("pnpm exec skein-profile");
+  // A project that has not asked for skein-train has no command of that name.
+  expect(ownCommand({ ...inProject, program: launcher }, "skein-train")).toMatch(
+    /^\S*node node_modules\/skein-train\/bin\/skein-train\.js$/,
+  );
+});
+
+test("a text may name commands of both", () => {
+  vi.stubEnv("PATH", "/nowhere");
+  vi.stubEnv("npm_config_user_agent", undefined);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const said = asTypedIn("skein-profile", ["run", "links"], "skein-profile links, then skein-train links; skein-profile is good");
+  expect(said).toMatch(/^\S.* links, then \S.*apps\/trainer\/bin\/skein-train\.js links; skein-profile is good$/);
+  expect(said).not.toMatch(/^skein-profile/);
 });
 
 test("commands in messages become what was typed; other words and paths stay", () => {

@@ -28,7 +28,8 @@ import { overridesOf, type RunOptions } from "./run-options.ts";
 import { buildParts, meshGroups } from "./train-state.ts";
 
 export { type BackendRates, deviceOfRates } from "./backend-rates.ts";
-export { writeChromeTrace } from "./chrome-trace.ts";
+export { type TraceFacts, writeChromeTrace } from "./chrome-trace.ts";
+export { asTypedIn } from "./own-command.ts";
 export type { ExchangePlan } from "./planning/exchange-plan.ts";
 export type { PreparedStep } from "./prepared-step.ts";
 
