@@ -5,6 +5,7 @@ import { compareCommand } from "./commands/compare-command.ts";
 import { modelCommand, type ModelCommandOptions } from "./commands/model-command.ts";
 import { planCommand, type PlanCommandOptions } from "./commands/plan-command.ts";
 import { predictCommand, type PredictCommandOptions } from "./commands/predict-command.ts";
+import { reportCommand, type ReportCommandOptions } from "./commands/report-command.ts";
 import { runCommand, type RunCommandOptions } from "./commands/run-command.ts";
 import { exitCodes, explain } from "./errors.ts";
 
@@ -68,6 +69,19 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .option("--json", "print all configurations and their scores as one line of JSON")
     .addHelpText("after", "\nExample:\n  skein-profile plan job.yaml --hardware hardware.json --ranks 4")
     .action(async (file: string, options: PlanCommandOptions) => finish(await planCommand(file, options)));
+  withJobOptions(
+    program
+      .command("report")
+      .description("make the report of a trace that skein-train or skein-profile has written")
+      .argument("<trace.json>", "the trace; one that was cut off is read up to the cut")
+      .option("--job <job.yaml>", "the job that it was made of: adds flops, roofline and memory"),
+  )
+    .option("--warm-up <count>", "steps at its beginning that do not count", "5")
+    .option("--output <folder>", "where the report goes; default: profiles/<name>/<number>")
+    .option("--hardware <file>", "with --job: lay the prediction for this hardware over what was measured")
+    .option("--json", "print the report as JSON, and nothing else on standard output")
+    .addHelpText("after", "\nExample:\n  skein-profile report trace.json --job job.yaml --ranks 2")
+    .action(async (file: string, options: ReportCommandOptions) => finish(await reportCommand(file, options)));
   program
     .command("compare")
     .description("say what differs between two reports by more than chance")

@@ -108,7 +108,7 @@ describe("run", () => {
     // Two layers forward, and backward all but the gradient of the first layer's inputs; per rank 16 samples.
     const [inputs, hidden, classes] = [784, 16, 10];
     const flops = 2 * 16 * (2 * inputs * hidden + 3 * hidden * classes);
-    expect(product.reduce((sum, row) => sum + row.flops, 0)).toBe(flops);
+    expect(product.reduce((sum, row) => sum + row.flops!, 0)).toBe(flops);
     expect(collectives.map(({ name }) => name).sort()).toEqual([
       "all-reduce exchange-0",
       "all-reduce exchange-1",

@@ -7,7 +7,7 @@ export { timelineChart, type TimelineSpan, type TimelineTrack } from "./charts/t
 export { clientScript } from "./client/client-script.ts";
 export { csvOf, type ReportCsv } from "./csv.ts";
 export { escapeText } from "./html.ts";
-export { parseReport } from "./parse-report.ts";
+export { parseReport, spanArgs } from "./parse-report.ts";
 export type {
   Advice,
   CollectiveRow,

@@ -1,4 +1,4 @@
-import { ArgumentError, type RankSpans, type Span, tracks } from "@skein/tensor-core";
+import { ArgumentError, type RankSpans, type Span, type SpanArgs, tracks } from "@skein/tensor-core";
 import { z } from "zod";
 import type { ProfileReport } from "./profile-report.ts";
 
@@ -7,7 +7,8 @@ const count = z.int().nonnegative();
 const share = amount.max(1);
 const times = z.object({ median: amount, mad: amount, n: z.int().positive() });
 
-const spanArgs = z.object({
+/** What is known of a span. */
+export const spanArgs: z.ZodType<SpanArgs> = z.object({
   operator: z.string().exactOptional(),
   scope: z.string().exactOptional(),
   shape: z.string().exactOptional(),
@@ -49,8 +50,8 @@ const operator = z.object({
   calls: count,
   seconds: times,
   share,
-  flops: amount,
-  bytes: amount,
+  flops: amount.optional(),
+  bytes: amount.optional(),
   rooflineSeconds: amount.optional(),
   boundBy: z.enum(["flops", "bytes"]).optional(),
   predictedSeconds: amount.optional(),

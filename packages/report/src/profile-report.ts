@@ -24,9 +24,10 @@ export interface OperatorRow {
   readonly seconds: Times;
   /** Of the step, 0 to 1. */
   readonly share: number;
-  readonly flops: number;
-  /** Read and written. */
-  readonly bytes: number;
+  /** Absent where the graph of the step is not known, as of a trace alone. */
+  readonly flops?: number | undefined;
+  /** Read and written. Absent as flops are. */
+  readonly bytes?: number | undefined;
   /** The roofline of the device. Absent where the device's peaks are not known. */
   readonly rooflineSeconds?: number | undefined;
   readonly boundBy?: "flops" | "bytes" | undefined;

@@ -1,6 +1,4 @@
-import { totalmem } from "node:os";
-import { deviceOfRates, type JobOptions, openJob, type ProfiledJob } from "skein-train/profiling";
-import type { Device } from "@skein/cost-model";
+import { type JobOptions, openJob } from "skein-train/profiling";
 import { exitCodes } from "../errors.ts";
 import { countOf } from "./count-of.ts";
 import { machineInWords } from "../machine.ts";
@@ -8,6 +6,7 @@ import { claimFolder, dropUnused, writeReport } from "../outputs.ts";
 import { hardwareOf } from "../predict/hardware-of.ts";
 import { predictStep } from "../predict/predict-step.ts";
 import { buildReport } from "../profile/build-report.ts";
+import { deviceHere } from "../profile/device-here.ts";
 import { measureJob } from "../profile/measure-job.ts";
 
 export interface RunCommandOptions extends Pick<JobOptions, "ranks" | "transport" | "set"> {
@@ -17,14 +16,6 @@ export interface RunCommandOptions extends Pick<JobOptions, "ranks" | "transport
   readonly hardware?: string;
   readonly json?: boolean;
 }
-
-/** What this machine reaches, measured in a moment. */
-const deviceHere = async (job: ProfiledJob): Promise<Device> =>
-  deviceOfRates(await job.rates(), {
-    name: job.facts.backend === "cpu" ? "this processor, one core" : "this GPU",
-    kind: job.facts.backend === "cpu" ? "cpu" : "gpu",
-    memoryBytes: totalmem(),
-  });
 
 /** `skein-profile run`. */
 export const runCommand = async (
@@ -60,8 +51,7 @@ export const runCommand = async (
     const report = buildReport({
       facts,
       measured,
-      program: prediction?.program ?? measured.programOn(device),
-      device,
+      priced: { step: measured.step, stateBytes: facts.stateBytes, program: prediction?.program ?? measured.programOn(device), device },
       warmUpSteps,
       madeAt: new Date(),
       machine: machineInWords(),

@@ -2,7 +2,7 @@ import type { Device, StepProgram } from "@skein/cost-model";
 import { summarize } from "@skein/measuring";
 import type { ProfileReport } from "@skein/report";
 import { ArgumentError, type RankSpans } from "@skein/tensor-core";
-import type { JobFacts } from "skein-train/profiling";
+import type { JobFacts, PreparedStep } from "skein-train/profiling";
 import { adviceOn } from "./advice.ts";
 import { collectiveRows } from "./collective-rows.ts";
 import { memoryProfile } from "./memory-profile.ts";
@@ -11,12 +11,20 @@ import type { MeasuredJob } from "./measure-job.ts";
 import { secondsOf } from "./steps.ts";
 import { medianStep, timelineOf, worldSeconds } from "./timeline.ts";
 
-/** What a report is made of. */
-export interface ProfileInput {
-  readonly facts: JobFacts;
-  readonly measured: Pick<MeasuredJob, "ranks" | "steps" | "step" | "overheadSeconds">;
+/** The step as it was compiled, and its prices: what a trace alone does not tell. */
+export interface PricedStep {
+  readonly step: PreparedStep;
+  readonly stateBytes: number;
   readonly program: StepProgram;
   readonly device: Device;
+}
+
+/** What a report is made of. */
+export interface ProfileInput {
+  readonly facts: Pick<JobFacts, "name" | "ranks" | "samplesPerStep"> & { readonly backend: string };
+  readonly measured: Pick<MeasuredJob, "steps" | "overheadSeconds">;
+  /** Flops, roofline, memory and predictions come from here. */
+  readonly priced?: PricedStep | undefined;
   /** Steps at the beginning that do not count. */
   readonly warmUpSteps: number;
   readonly madeAt: Date;
@@ -25,14 +33,21 @@ export interface ProfileInput {
   readonly predicted?: { readonly ranks: readonly RankSpans[]; readonly stepSeconds: number } | undefined;
 }
 
+const deviceOf = ({ name, flopsPerSecond, memoryBytesPerSecond }: Device): ProfileReport["device"] => ({
+  name,
+  flopsPerSecond: flopsPerSecond.f32,
+  bytesPerSecond: memoryBytesPerSecond,
+});
+
 /**
  * Make a report of the spans of a run.
  *
  * @throws ArgumentError where no step is left after the warm-up.
  */
 export const buildReport = (input: ProfileInput): ProfileReport => {
-  const { facts, measured, program, device, warmUpSteps, predicted } = input;
-  const { steps, step, overheadSeconds } = measured;
+  const { facts, measured, priced, warmUpSteps, predicted } = input;
+  const { steps, overheadSeconds } = measured;
+  const program = priced?.program ?? [];
   if (steps.length === 0)
     throw new ArgumentError(`no step is left after the first ${warmUpSteps}, which do not count; make more steps, or a shorter warm-up`);
   // What recording has cost is no part of the step: each span of the host's thread took two looks at the clock.
@@ -53,10 +68,10 @@ export const buildReport = (input: ProfileInput): ProfileReport => {
     step: times,
     exposedSeconds: exposed,
     predictedStepSeconds: predicted?.stepSeconds,
-    device: { name: device.name, flopsPerSecond: device.flopsPerSecond.f32, bytesPerSecond: device.memoryBytesPerSecond },
+    device: priced && deviceOf(priced.device),
     operators: operatorRows(steps, program, { stepSeconds: times.median, overheadSeconds }),
     collectives: collectiveRows(steps, program),
-    memory: memoryProfile(step, facts.stateBytes),
+    memory: priced && memoryProfile(priced.step, priced.stateBytes),
     timeline: timelineOf(medianStep(steps)),
     predicted: predicted?.ranks,
   };

@@ -17,9 +17,16 @@ export interface MeasuredJob {
   readonly overheadSeconds: number;
   /** Kernels of the step, each with what it took. */
   samples(): KernelSample[];
-  /** The step with its prices on a device. Collectives by links that nobody measured, unless the job names some. */
+  /** The step with its prices on a device. */
   programOn(device: Device): StepProgram;
 }
+
+/** A step of a job with its prices on a device. Collectives by links that nobody measured, unless the job names some. */
+export const programOn = (job: ProfiledJob, step: PreparedStep, device: Device): StepProgram =>
+  stepProgram(step, {
+    device,
+    collectives: collectivePricers(Object.fromEntries(Object.entries(job.groups()).map(([axis, { situation }]) => [axis, situation]))),
+  });
 
 /** Run a job for some steps, the first of which do not count. */
 export const measureJob = async (
@@ -30,14 +37,12 @@ export const measureJob = async (
   const step = job.step(plan);
   const overheadSeconds = spanOverheadSeconds();
   const counted = worldSteps(alignClocks(ranks)).slice(warmUpSteps);
-  const collectives = collectivePricers(Object.fromEntries(Object.entries(job.groups()).map(([axis, { situation }]) => [axis, situation])));
-  const programOn = (device: Device): StepProgram => stepProgram(step, { device, collectives });
   return {
     ranks,
     steps: counted,
     step,
     overheadSeconds,
-    programOn,
+    programOn: (device) => programOn(job, step, device),
     samples: () => kernelSamples(counted, step, overheadSeconds),
   };
 };

@@ -53,9 +53,9 @@ export const operatorRows = (
       calls: Math.max(...measured.flat().map((sums) => sums.get(name)?.calls ?? 0)),
       seconds,
       share: seconds.median / stepSeconds,
-      flops: sum(own, ({ price }) => price.flops),
-      bytes: sum(own, ({ price }) => price.bytes),
       ...(own.length > 0 && {
+        flops: sum(own, ({ price }) => price.flops),
+        bytes: sum(own, ({ price }) => price.bytes),
         rooflineSeconds: sum(own, ({ price }) => price.rooflineSeconds),
         predictedSeconds: sum(own, ({ price }) => price.seconds),
         boundBy: boundBy(own),

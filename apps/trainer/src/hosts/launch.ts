@@ -7,6 +7,7 @@ import { describeError, explainDiskFull, TraceError } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../files.ts";
 import type { Interruption } from "./interruption.ts";
 import { Ledger, type LedgerInput } from "./ledger.ts";
+import type { Job } from "../job.ts";
 import type { Assignment, Trouble } from "../messages.ts";
 import { summaryFile } from "../output-folder.ts";
 import { resumeLine } from "../own-command.ts";

@@ -67,17 +67,21 @@ export const flameSection = ({ operators }: ProfileReport): string =>
 ${key(["forward", "backward", "update", "communication", "other"])}</section>`;
 
 export const rooflineSection = ({ operators, device }: ProfileReport): string => {
-  const points = operators.map(({ operator, scope, phase, flops, bytes, seconds }) => ({
+  const points = operators.map(({ operator, scope, phase, flops = 0, bytes = 0, seconds }) => ({
     name: `${operator} ${scope}, ${phase}`,
     kind: kindOfPhase[phase],
     flops,
     bytes,
     seconds: seconds.median,
   }));
+  const heading = '<section aria-labelledby="roofline-heading"><h2 id="roofline-heading">Roofline</h2>';
+  if (operators.every(({ flops }) => flops === undefined))
+    return `${heading}
+<p class="quiet">The graph of the step is not known, so neither is what its operators compute and move: there is no roofline.</p></section>`;
   const absent = pointsWithoutPlace(points);
   const roof = device === undefined ? "The device's peaks are not known, so no roof is drawn." : `The roof: ${device.name}.`;
   const left = absent === 0 ? "" : ` ${absent} of ${points.length} operators, without arithmetic or without time, have no place here.`;
-  return `<section aria-labelledby="roofline-heading"><h2 id="roofline-heading">Roofline</h2>
+  return `${heading}
 <p class="quiet">${escapeText(`A dot is an operator, its area its time: the nearer to the roof, the less is to gain. ${roof}${left}`)}</p>
 <figure>${rooflineChart(points, { label: "Roofline plot", roof: device })}${key(["forward", "backward", "update", "communication", "other"])}</figure></section>`;
 };

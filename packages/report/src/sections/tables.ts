@@ -21,7 +21,8 @@ const operatorColumns: readonly Column[] = [
   text("bound by", "what the device's roofline is set by"),
 ];
 
-const rate = (amount: number, seconds: number): number | undefined => (amount > 0 && seconds > 0 ? amount / seconds / 1e9 : undefined);
+const rate = (amount: number | undefined, seconds: number): number | undefined =>
+  amount !== undefined && amount > 0 && seconds > 0 ? amount / seconds / 1e9 : undefined;
 
 const operatorCells = ({
   operator,

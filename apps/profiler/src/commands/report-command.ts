@@ -1,0 +1,107 @@
+import { ArgumentError, type RankSpans } from "@skein/tensor-core";
+import { type JobOptions, openJob, type ProfiledJob } from "skein-train/profiling";
+import { exitCodes } from "../errors.ts";
+import { claimFolder, dropUnused, writeReport } from "../outputs.ts";
+import { hardwareOf } from "../predict/hardware-of.ts";
+import { predictStep } from "../predict/predict-step.ts";
+import { buildReport, type PricedStep, type ProfileInput } from "../profile/build-report.ts";
+import { deviceHere } from "../profile/device-here.ts";
+import { programOn } from "../profile/measure-job.ts";
+import { spanOverheadSeconds } from "../profile/span-overhead.ts";
+import type { WorldStep } from "../profile/steps.ts";
+import { readTrace } from "../trace/read-trace.ts";
+import { cutLine, traceSteps } from "../trace/trace-steps.ts";
+import { countOf } from "./count-of.ts";
+
+export interface ReportCommandOptions extends Pick<JobOptions, "ranks" | "transport" | "set"> {
+  readonly job?: string;
+  readonly hardware?: string;
+  readonly warmUp: string;
+  readonly output?: string;
+  readonly json?: boolean;
+}
+
+/** What needs a job to have a meaning. */
+const requireJob = ({ job, ranks, transport, set = [], hardware }: ReportCommandOptions): void => {
+  const given = Object.entries({ ranks, transport, hardware, set: set[0] }).find(([, value]) => value !== undefined);
+  if (job === undefined && given !== undefined)
+    throw new ArgumentError(`--${given[0]} ${given[1]} is of the job that the trace was made of; add --job <job.yaml>, or leave it out`);
+};
+
+/** The hosts that a trace comes from. */
+const machineOf = (ranks: readonly RankSpans[]): string => {
+  const hosts = new Set(ranks.flatMap(({ process }) => process?.split(":")[0] ?? []));
+  return hosts.size === 0 ? "a machine that the trace does not name" : `from a trace of ${[...hosts].join(", ")}`;
+};
+
+/** Look whether a trace can be of a job. @throws ArgumentError. @returns operators of the trace that the job's step has not. */
+const unknownOperators = (
+  steps: readonly WorldStep[],
+  numRanks: number,
+  { facts }: ProfiledJob,
+  { program }: PricedStep,
+  path: string,
+): string[] => {
+  if (facts.ranks !== numRanks)
+    throw new ArgumentError(
+      `${path} is of ${numRanks} ranks, and --job ${facts.name} of ${facts.ranks}; name the job that the trace was made of, or add --ranks ${numRanks}`,
+    );
+  const known = new Set(program.map(({ name }) => name));
+  const seen = new Set(steps.flat().flatMap(({ spans }) => spans.flatMap(({ track, name }) => (track === "compute" ? name : []))));
+  const unknown = [...seen].filter((name) => !known.has(name));
+  if (seen.size > 0 && unknown.length === seen.size)
+    throw new ArgumentError(`${path} has no operator of --job ${facts.name}, but ${unknown[0]}; name the job that the trace was made of`);
+  return unknown;
+};
+
+const priced = async (
+  job: ProfiledJob,
+  hardware: string | undefined,
+): Promise<Pick<ProfileInput, "predicted"> & { readonly priced: PricedStep }> => {
+  const { stateBytes } = job.facts;
+  if (hardware === undefined) {
+    const [step, device] = [job.step(), await deviceHere(job)];
+    return { priced: { step, stateBytes, program: programOn(job, step, device), device } };
+  }
+  const described = hardwareOf(hardware);
+  const { program, simulated } = predictStep(job, described);
+  return { priced: { step: job.step(), stateBytes, program, device: described.device }, predicted: simulated };
+};
+
+/** `skein-profile report`: the report of a trace that was written before. */
+export const reportCommand = async (path: string, options: ReportCommandOptions): Promise<number> => {
+  const { job: jobFile, hardware, warmUp, output, json = false, ...jobOptions } = options;
+  const warmUpSteps = countOf("warm-up", warmUp, 0);
+  requireJob(options);
+  const trace = readTrace(path);
+  const { facts, ranks } = trace;
+  const say = (line: string): void => void process.stderr.write(`${line}\n`);
+  const all = traceSteps(trace, path);
+  const steps = all.slice(warmUpSteps);
+  const cut = cutLine(trace, all, path);
+  if (cut !== undefined) say(cut);
+  const job = jobFile === undefined ? undefined : await openJob(jobFile, jobOptions);
+  const known = job && (await priced(job, hardware));
+  const unknown = job && known ? unknownOperators(steps, ranks.length, job, known.priced, path) : [];
+  if (unknown.length > 0)
+    say(
+      `${unknown.length} operators of the trace are not in the step of ${jobFile}, so nothing is known of them: ${unknown.slice(0, 3).join(", ")}`,
+    );
+  const report = buildReport({
+    facts: { name: facts.job, backend: facts.backend, ranks: ranks.length, samplesPerStep: facts.samplesPerStep },
+    // What it cost to record a span on another machine is not known.
+    measured: { steps, overheadSeconds: job === undefined ? 0 : spanOverheadSeconds() },
+    warmUpSteps,
+    madeAt: new Date(facts.madeAt),
+    machine: machineOf(ranks),
+    ...known,
+  });
+  const folder = claimFolder(facts.job, output);
+  try {
+    writeReport(folder, report, ranks, { json, columns: process.stdout.columns });
+  } catch (error) {
+    dropUnused(folder);
+    throw error;
+  }
+  return exitCodes.ok;
+};

@@ -1,0 +1,43 @@
+import { closeSync, openSync, readSync } from "node:fs";
+
+/** Bytes that are read at once. */
+const chunkBytes = 1 << 20;
+
+/** No line of ours is as long, and a string cannot be much longer. */
+const longestLine = 2 ** 28;
+
+/**
+ * Read a file line by line, without its line ends; what stands after the last of these is a line unless it is empty.
+ *
+ * @throws RangeError for a line of more than 2²⁸ characters.
+ */
+export function* readLines(path: string): Generator<string, void> {
+  const file = openSync(path, "r");
+  try {
+    const decoder = new TextDecoder();
+    const chunk = new Uint8Array(chunkBytes);
+    // Parts of a line that has not ended: joined once, since a file may be one line.
+    let parts: string[] = [];
+    let length = 0;
+    const add = (part: string): void => {
+      length += part.length;
+      if (length > longestLine) throw new RangeError(`a line has more than ${longestLine} characters`);
+      parts.push(part);
+    };
+    for (let count = readSync(file, chunk); count > 0; count = readSync(file, chunk)) {
+      const [first, ...further] = decoder.decode(chunk.subarray(0, count), { stream: true }).split("\n") as [string, ...string[]];
+      add(first);
+      for (const line of further) {
+        yield parts.join("");
+        parts = [];
+        length = 0;
+        add(line);
+      }
+    }
+    add(decoder.decode());
+    const last = parts.join("");
+    if (last !== "") yield last;
+  } finally {
+    closeSync(file);
+  }
+}

@@ -1,0 +1,68 @@
+import { spanArgs } from "@skein/report";
+import { type Span, tracks } from "@skein/tensor-core";
+import type { TraceFacts } from "skein-train/profiling";
+import { z } from "zod";
+
+const rank = z.int().nonnegative();
+/** Microseconds. */
+const time = z.number().min(-1e15).max(1e15);
+
+/** What a rank's name and place are told by; the rows of viewers are not read. */
+const metadata = z.object({
+  ph: z.literal("M"),
+  name: z.string(),
+  pid: rank,
+  args: z.object({ labels: z.string().optional() }),
+});
+
+const spanEvent = z.object({
+  ph: z.literal("X"),
+  name: z.string(),
+  cat: z.enum(tracks),
+  pid: rank,
+  tid: z.int(),
+  ts: time,
+  dur: time.nonnegative(),
+  args: spanArgs.exactOptional(),
+});
+
+/** A part of a flow stands behind the span that it belongs to. */
+const flowEvent = z.object({
+  ph: z.enum(["s", "t", "f"]),
+  id: z.int().nonnegative(),
+  pid: rank,
+  tid: z.int(),
+  ts: time,
+});
+
+/** Events that `writeChromeTrace` of skein-train writes. */
+export const traceEvent = z.discriminatedUnion("ph", [metadata, spanEvent, flowEvent]);
+
+export type SpanEvent = z.infer<typeof spanEvent>;
+export type FlowEvent = z.infer<typeof flowEvent>;
+
+/** What stands before the events; names make folders, so they are as job files have them. */
+export const traceFacts: z.ZodType<TraceFacts> = z.object({
+  job: z
+    .string()
+    .max(100)
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "a name is made of letters, digits, dot, dash and underscore"),
+  backend: z.string(),
+  samplesPerStep: z.number().nonnegative(),
+  madeAt: z.iso.datetime({ offset: true }),
+});
+
+const secondsOf = (microseconds: number): number => Math.round(1000 * microseconds) / 1e9;
+
+/** The span of an event, to the nanosecond that was written. */
+export const spanOf = ({ name, cat: track, ts, dur, args }: SpanEvent): Span => ({
+  name,
+  track,
+  startSeconds: secondsOf(ts),
+  endSeconds: (Math.round(1000 * ts) + Math.round(1000 * dur)) / 1e9,
+  ...(args && { args }),
+});
+
+const parts = { s: "begin", t: "through", f: "end" } as const;
+
+export const flowOf = ({ id, ph }: FlowEvent): NonNullable<Span["flow"]> => ({ id, part: parts[ph] });
