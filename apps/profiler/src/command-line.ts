@@ -2,12 +2,14 @@ import { Command, CommanderError, Option } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { calibrateCommand, type CalibrateCommandOptions } from "./commands/calibrate-command.ts";
 import { compareCommand } from "./commands/compare-command.ts";
+import { linksCommand, type LinksCommandOptions } from "./commands/links-command.ts";
 import { modelCommand, type ModelCommandOptions } from "./commands/model-command.ts";
 import { planCommand, type PlanCommandOptions } from "./commands/plan-command.ts";
 import { predictCommand, type PredictCommandOptions } from "./commands/predict-command.ts";
 import { reportCommand, type ReportCommandOptions } from "./commands/report-command.ts";
 import { runCommand, type RunCommandOptions } from "./commands/run-command.ts";
 import { exitCodes, explain } from "./errors.ts";
+import { asTyped } from "./own-command.ts";
 
 const collect = (value: string, list: readonly string[]): string[] => [...list, value];
 
@@ -23,6 +25,9 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .description("Where the time of a training step goes.")
     .version(packageJson.version, "--version", "print the version")
     .showHelpAfterError("(add --help for the options)")
+    .configureOutput({
+      writeOut: (text) => void process.stdout.write(text.replaceAll(/^ {2}skein-profile .*$/gm, (line) => asTyped(line))),
+    })
     .exitOverride();
   withJobOptions(
     program
@@ -37,6 +42,17 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .option("--json", "print the report as JSON, and nothing else")
     .addHelpText("after", "\nExample:\n  skein-profile run job.yaml --ranks 2")
     .action(async (file: string, options: RunCommandOptions) => finish(await runCommand(file, options)));
+  withJobOptions(
+    program
+      .command("links")
+      .description("measure what messages between the ranks of a job cost")
+      .argument("<job>", "job file, YAML or JSON"),
+  )
+    .option("--hardware <file>", "a hardware file, or the name of one that is shipped, that these links are put into; with --output")
+    .option("--output <file>", "where that hardware file goes")
+    .option("--json", "print the links as one line of JSON")
+    .addHelpText("after", "\nExample:\n  skein-profile links job.yaml --transport tcp --ranks 2")
+    .action(async (file: string, options: LinksCommandOptions) => finish(await linksCommand(file, options)));
   withJobOptions(
     program
       .command("calibrate")

@@ -9,6 +9,7 @@ import { measureKernelGrid } from "../calibrate/kernel-grid.ts";
 import { threadLinks } from "../calibrate/thread-links.ts";
 import { exitCodes } from "../errors.ts";
 import { machineInWords } from "../machine.ts";
+import { asTyped } from "../own-command.ts";
 import { type MeasuredJob, measureJob } from "../profile/measure-job.ts";
 import { countOf } from "./count-of.ts";
 
@@ -87,7 +88,7 @@ export const calibrateCommand = async (
       `memory       ${(device.memoryBytesPerSecond / 1e9).toPrecision(3)} GB/s`,
       `kernel start ${(device.kernelStartSeconds * 1e6).toPrecision(2)} µs`,
       `operators    ${device.efficiencies.length} sizes of ${new Set(device.efficiencies.map(({ operator }) => operator)).size}, from ${samples.length} kernels`,
-      `written to ${output}; use it with skein-profile predict <job> --hardware ${output}`,
+      asTyped(`written to ${output}; use it with skein-profile predict <job> --hardware ${output}`),
       "",
     ].join("\n"),
   );

@@ -1,5 +1,5 @@
 import { spanArgs } from "@skein/report";
-import { type Span, tracks } from "@skein/tensor-core";
+import { type Span, type SpanArgs, type Track, tracks } from "@skein/tensor-core";
 import type { TraceFacts } from "skein-train/profiling";
 import { z } from "zod";
 
@@ -7,39 +7,48 @@ const rank = z.int().nonnegative();
 /** Microseconds. */
 const time = z.number().min(-1e15).max(1e15);
 
-/** What a rank's name and place are told by; the rows of viewers are not read. */
-const metadata = z.object({
-  ph: z.literal("M"),
-  name: z.string(),
-  pid: rank,
-  args: z.object({ labels: z.string().optional() }),
-});
+/** A span on a row of its rank. */
+export interface SpanEvent {
+  readonly ph: "X";
+  readonly name: string;
+  readonly cat: Track;
+  /** Its rank. */
+  readonly pid: number;
+  readonly tid: number;
+  readonly ts: number;
+  readonly dur: number;
+  readonly args?: SpanArgs;
+}
 
-const spanEvent = z.object({
-  ph: z.literal("X"),
-  name: z.string(),
-  cat: z.enum(tracks),
-  pid: rank,
-  tid: z.int(),
-  ts: time,
-  dur: time.nonnegative(),
-  args: spanArgs.exactOptional(),
-});
+/** A part of a flow. It stands behind the span that it belongs to. */
+export interface FlowEvent extends Pick<SpanEvent, "pid" | "tid" | "ts"> {
+  readonly ph: "s" | "t" | "f";
+  readonly id: number;
+}
 
-/** A part of a flow stands behind the span that it belongs to. */
-const flowEvent = z.object({
-  ph: z.enum(["s", "t", "f"]),
-  id: z.int().nonnegative(),
-  pid: rank,
-  tid: z.int(),
-  ts: time,
-});
+/** What a rank's process is told by; the rows of viewers are not read. */
+interface MetadataEvent {
+  readonly ph: "M";
+  readonly name: string;
+  readonly pid: number;
+  readonly args: { readonly labels?: string | undefined };
+}
 
 /** Events that `writeChromeTrace` of skein-train writes. */
-export const traceEvent = z.discriminatedUnion("ph", [metadata, spanEvent, flowEvent]);
-
-export type SpanEvent = z.infer<typeof spanEvent>;
-export type FlowEvent = z.infer<typeof flowEvent>;
+export const traceEvent: z.ZodType<SpanEvent | FlowEvent | MetadataEvent> = z.discriminatedUnion("ph", [
+  z.object({
+    ph: z.literal("X"),
+    name: z.string(),
+    cat: z.enum(tracks),
+    pid: rank,
+    tid: z.int(),
+    ts: time,
+    dur: time.nonnegative(),
+    args: spanArgs.exactOptional(),
+  }),
+  z.object({ ph: z.enum(["s", "t", "f"]), id: z.int().nonnegative(), pid: rank, tid: z.int(), ts: time }),
+  z.object({ ph: z.literal("M"), name: z.string(), pid: rank, args: z.object({ labels: z.string().optional() }) }),
+]);
 
 /** What stands before the events; names make folders, so they are as job files have them. */
 export const traceFacts: z.ZodType<TraceFacts> = z.object({

@@ -130,7 +130,7 @@ describe("a trace that was cut off", () => {
     const cut = bytes.subarray(0, bytes.lastIndexOf("wait all-reduce"));
     const read = parsed(cut);
     expect(cutLine(read, traceSteps(read, "t.json"), "t.json")).toMatch(
-      /^t\.json was cut off: \d+ events were read, up to 0\.030 s; 2 steps are whole; step 3 had begun and is left out$/,
+      /^t\.json was cut off: \d+ events were read, up to 0\.031 s; 2 steps are whole; step 3 had begun and is left out$/,
     );
   });
 });
