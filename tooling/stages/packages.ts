@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { publint } from "publint";
@@ -56,14 +56,27 @@ const doors = ({ name, exports }: Manifest): string[] =>
 const nodeTypes = (): string =>
   (JSON.parse(readFileSync(join(repository, "node_modules/@types/node/package.json"), "utf8")) as Manifest).version;
 
+/** A profile of a job that comes with skein-train leaves its page, whose trace gives a report once more. */
+const profileCheck = async (project: string, job: readonly string[]): Promise<Check> => {
+  const name = "skein-profile runs a job, and reports its trace, from its tarball";
+  const bin = join(project, "node_modules/.bin/skein-profile");
+  const ran = await run([bin, "run", ...job, "--steps", "2", "--warm-up", "1", "--output", "profile"], { cwd: project });
+  if (ran.code !== 0) return { name, status: "failed", detail: `exit code ${ran.code}\n${ran.output}` };
+  const reported = await run([bin, "report", "profile/trace.json", "--warm-up", "1", "--output", "again"], { cwd: project });
+  if (reported.code !== 0) return { name, status: "failed", detail: `exit code ${reported.code}\n${reported.output}` };
+  const missing = ["profile", "again"].filter((folder) => !existsSync(join(project, folder, "report.html")));
+  return missing.length === 0
+    ? { name, status: "passed" }
+    : { name, status: "failed", detail: `no report.html in ${missing.join(", ")}\n${ran.output}` };
+};
+
 /** What a machine without the optional packages says: which they are and how they are installed, and nothing that alarms. */
 const missingPackageChecks = async (project: string): Promise<Check[]> => {
-  const bin = join(project, "node_modules/.bin/skein-train");
   const jobs = join(project, "node_modules/skein-train/jobs");
   // Where tools put their own packages for Node to find, ours would be found as well.
   const env = { NODE_PATH: "" };
-  const lack = async (name: string, words: readonly string[], code: number, said: readonly string[]): Promise<Check> => {
-    const outcome = await run([bin, ...words], { cwd: project, env });
+  const lack = async (name: string, [bin, ...words]: readonly string[], code: number, said: readonly string[]): Promise<Check> => {
+    const outcome = await run([join(project, "node_modules/.bin", bin!), ...words], { cwd: project, env });
     const right = outcome.code === code && said.every((text) => outcome.output.includes(text)) && !outcome.output.includes("    at ");
     return right
       ? { name, status: "passed" }
@@ -83,17 +96,19 @@ const missingPackageChecks = async (project: string): Promise<Check[]> => {
     "ranks=1",
   ];
   return [
-    await lack("doctor lists the packages that are not installed", ["doctor"], 0, [digits, novel, gpu]),
-    await lack("a job on MNIST without its digits", ["run", join(jobs, "mnist.yaml")], 2, [digits]),
+    await lack("doctor lists the packages that are not installed", ["skein-train", "doctor"], 0, [digits, novel, gpu]),
+    await lack("a job on MNIST without its digits", ["skein-train", "run", join(jobs, "mnist.yaml")], 2, [digits]),
+    await lack("a profile of a job on MNIST without its digits", ["skein-profile", "run", join(jobs, "mnist.yaml")], 2, [digits]),
     await lack(
       "a job on WebGPU without Dawn",
-      ["run", join(jobs, "moby-dick.yaml"), ...small, "--set", "backend=webgpu", "--steps", "1"],
+      ["skein-train", "run", join(jobs, "moby-dick.yaml"), ...small, "--set", "backend=webgpu", "--steps", "1"],
       1,
       [gpu],
     ),
+    await profileCheck(project, [join(jobs, "moby-dick.yaml"), ...small, "--set", "backend=cpu"]),
     await lack(
       "backend auto without Dawn takes the CPU",
-      ["run", join(jobs, "moby-dick.yaml"), ...small, "--set", "backend=auto", "--steps", "1"],
+      ["skein-train", "run", join(jobs, "moby-dick.yaml"), ...small, "--set", "backend=auto", "--steps", "1"],
       0,
       ["backend cpu: "],
     ),
