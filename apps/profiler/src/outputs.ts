@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { csvOf, type ProfileReport, reportPage, terminalReport } from "@skein/report";
 import { ArgumentError, type RankSpans } from "@skein/tensor-core";
-import { writeChromeTrace } from "skein-train/profiling";
+import { makeFolders, writeChromeTrace } from "skein-train/profiling";
 
 const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
@@ -10,13 +10,13 @@ const reason = (error: unknown): string => (error instanceof Error ? error.messa
 export const claimFolder = (job: string, asked: string | undefined): string => {
   try {
     if (asked !== undefined) {
-      mkdirSync(asked, { recursive: true });
+      makeFolders(asked);
       if (readdirSync(asked).length > 0)
         throw new ArgumentError(`--output ${asked}: the folder is not empty; name a new one, so that no report is lost`);
       return asked;
     }
     const above = join("profiles", job);
-    mkdirSync(above, { recursive: true });
+    makeFolders(above);
     for (let number = 1; ; number++) {
       const path = join(above, String(number));
       try {

@@ -7,8 +7,13 @@ import { parseHardwareFile } from "@skein/cost-model/files";
 import { parseReport } from "@skein/report";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { main as runMain } from "../src/command-line.ts";
+import { commandNames } from "../src/own-command.ts";
 
-const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+/** What the package ships, where the whole run of tests has built it; else the source as it stands. */
+const program: readonly string[] =
+  process.env["SKEIN_PROGRAM"] === "built"
+    ? ["--conditions=skein-built", fileURLToPath(new URL("../dist/main.js", import.meta.url))]
+    : [fileURLToPath(new URL("../src/main.ts", import.meta.url))];
 
 interface Ended {
   readonly code: number | null;
@@ -38,7 +43,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const skeinProfile = (...args: string[]): Promise<Ended> =>
   new Promise((resolve) => {
-    const child = spawn(process.execPath, ["--no-memory-protection-keys", main, ...args], {
+    const child = spawn(process.execPath, ["--no-memory-protection-keys", ...program, ...args], {
       cwd: folder,
       env: { ...process.env, NO_COLOR: "1" },
     });
@@ -120,6 +125,76 @@ describe("run", () => {
   });
 });
 
+describe("report", () => {
+  const trace = (): string => join(folder, "profiles/tiny/1/trace.json");
+  const reportOf = async (...args: string[]): Promise<ReturnType<typeof parseReport>> => {
+    const { code, stdout } = await inProcess("report", ...args, "--json");
+    expect(code).toBe(0);
+    return parseReport(stdout, "standard output");
+  };
+
+  test("of the trace of a run says what the run said, but for what a trace does not hold", async () => {
+    const ran = parseReport(readFileSync(join(folder, "profiles/tiny/1/report.json"), "utf8"), "report.json");
+    const read = await reportOf(trace(), "--warm-up", "2", "--output", "HERE/read");
+    expect(read).toMatchObject({ job: "tiny", backend: "cpu", ranks: 2, steps: 6, warmUpSteps: 2, samplesPerStep: 32 });
+    expect([read.device, read.memory, read.operators[0]!.flops]).toEqual([undefined, undefined, undefined]);
+    const calls = ({ operators }: typeof ran): string[] =>
+      operators.map(({ operator, scope, phase, calls: n }) => `${operator} ${scope} ${phase} ${n}`).toSorted();
+    expect(calls(read)).toEqual(calls(ran));
+    const exposed = ({ collectives }: typeof ran): [string, number][] =>
+      collectives.map(({ name, exposedSeconds }): [string, number] => [name, Math.round(1e8 * exposedSeconds.median)]).toSorted();
+    expect(exposed(read)).toEqual(exposed(ran));
+    // Less what recording cost, which of a trace alone nobody knows.
+    expect(read.step.median).toBeGreaterThan(ran.step.median);
+    expect(read.step.median / ran.step.median).toBeLessThan(1.2);
+    const page = readFileSync(join(folder, "read/report.html"), "utf8");
+    expect([page.match(/there is no roofline/)?.length, page.match(/Memory was not followed/)?.length]).toEqual([1, 1]);
+    expect(readFileSync(join(folder, "read/trace.json"), "utf8")).toBe(readFileSync(trace(), "utf8"));
+  });
+
+  test("knows flops, roofline and memory by the job", async () => {
+    const ran = parseReport(readFileSync(join(folder, "profiles/tiny/1/report.json"), "utf8"), "report.json");
+    const read = await reportOf(trace(), "--warm-up", "2", "--job", "HERE/job.yaml", "--output", "HERE/known");
+    const flops = ({ operators }: typeof ran): string[] =>
+      operators.map((row) => `${row.operator} ${row.scope} ${row.phase} ${row.flops}`).toSorted();
+    expect([flops(read), read.memory]).toEqual([flops(ran), ran.memory]);
+  });
+
+  test("of a trace that was cut off is of the steps that are whole, and says so", async () => {
+    const whole = readFileSync(trace(), "utf8");
+    writeFileSync(join(folder, "cut.json"), whole.slice(0, whole.indexOf('"step 7"') + 5));
+    const { code, stderr } = await inProcess("report", "HERE/cut.json", "--warm-up", "2", "--output", "HERE/short");
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/cut\.json was cut off: \d+ events were read, up to [\d.]+ s; \d steps are whole[^\n]*\n/);
+    const { steps } = parseReport(readFileSync(join(folder, "short/report.json"), "utf8"), "report.json");
+    expect(steps).toBeGreaterThanOrEqual(3);
+    writeFileSync(join(folder, "cut.json"), whole.slice(0, whole.indexOf('"step 2"')));
+    expectRefused(
+      await inProcess("report", "HERE/cut.json", "--warm-up", "1", "--output", "HERE/none"),
+      /no step is left after the first 1|was cut off before/,
+    );
+    expect(existsSync(join(folder, "none"))).toBe(false);
+  });
+
+  test.each([
+    ["another job", ["--job", "HERE/job.yaml", "--ranks", "4"], /is of 2 ranks, and --job tiny of 4; .* --ranks 2/],
+    [
+      "a job with another model",
+      ["--job", "HERE/job.yaml", "--set", "model={kind: cnn}", "--set", "compression={kind: top-k, density: 0.1}"],
+      /spends \d+ % of its computing on operators that --job tiny has not, such as matmul dense-0/,
+    ],
+    ["prices without a job", ["--hardware", "laptop-cpu"], /--hardware laptop-cpu is of the job that the trace was made of; add --job/],
+  ] as const)("%s is told", async (_, args, words) => {
+    expect((await inProcess("report", trace(), "--warm-up", "2", "--output", "HERE/other", ...args)).stderr).toMatch(words);
+  });
+});
+
+test("each command is known by its name to what writes hints as they were typed", async () => {
+  const { stdout } = await inProcess("--help");
+  const listed = [...stdout.matchAll(/^ {2}([a-z]+) [[<]/gm)].map(([, name]) => name!);
+  expect(listed.filter((name) => name !== "help").toSorted()).toEqual(commandNames.toSorted());
+});
+
 test("a machine is calibrated by a job, and the job predicted on it", async () => {
   const calibrated = await skeinProfile("calibrate", "job.yaml", "--steps", "6", "--output", "here.json");
   expect([calibrated.code, calibrated.stderr.match(/^\s+at /m)]).toEqual([0, null]);
@@ -192,6 +267,7 @@ test.each([
   ["no steps", ["run", "HERE/job.yaml", "--steps", "0"], /--steps 0: must be a whole number from 1/],
   ["a warm-up that is no number", ["run", "HERE/job.yaml", "--warm-up", "some"], /--warm-up some: must be a whole number from 0/],
   ["a folder in use", ["run", "HERE/job.yaml", "--output", "HERE"], /--output .*: the folder is not empty/],
+  ["a folder where none can be", ["report", "HERE/profiles/tiny/1/trace.json", "--output", "/proc/none"], /the report cannot be written/],
   ["hardware that is not there", ["predict", "HERE/job.yaml", "--hardware", "HERE/none.json"], /none\.json cannot be read/],
   [
     "hardware that nobody ships",
@@ -199,6 +275,16 @@ test.each([
     /no hardware is named "abacus"; use one of laptop-cpu/,
   ],
   ["a job file as hardware", ["predict", "HERE/job.yaml", "--hardware", "HERE/job.yaml"], /job\.yaml is no JSON/],
+  ["links of threads", ["links", "HERE/job.yaml"], /transport: threads has no links/],
+  ["links that go nowhere", ["links", "HERE/job.yaml", "--hardware", "laptop-cpu"], /add --output <file>/],
+  [
+    "links of no hardware",
+    ["links", "HERE/job.yaml", "--output", "HERE/x.json"],
+    /--output .*: what the links are to be put into is not said/,
+  ],
+  ["links in no folder", ["links", "HERE/job.yaml", "--hardware", "laptop-cpu", "--output", "HERE/no/x.json"], /its folder is not there/],
+  ["a report as a trace", ["report", "HERE/profiles/tiny/1/report.json"], /is JSON, but no trace/],
+  ["a trace that is not there", ["report", "HERE/nope.json"], /nope\.json cannot be read/],
   ["an unknown model", ["model", "llama-9", "--hardware", "a800"], /llama-9/],
 ] as const)("%s is refused in one line", async (_, args, words) => {
   expectRefused(await inProcess(...args), words);

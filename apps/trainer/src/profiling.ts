@@ -31,6 +31,7 @@ export { type BackendRates, deviceOfRates } from "./backend-rates.ts";
 export { type TraceFacts, writeChromeTrace } from "./chrome-trace.ts";
 export { asTypedIn } from "./own-command.ts";
 export type { ExchangePlan } from "./planning/exchange-plan.ts";
+export { makeFolders } from "./places.ts";
 export type { PreparedStep } from "./prepared-step.ts";
 
 /** Values of the command line that go before those of the job file. */

@@ -20,6 +20,7 @@ export type {
 export { bytesText, rateText, secondsText, shareText } from "./quantities.ts";
 export { reportPage } from "./report-page.ts";
 export { styles } from "./styles.ts";
+export { printable } from "./terminal/display-width.ts";
 export { terminalReport, type TerminalReportOptions } from "./terminal/terminal-report.ts";
 export { type TextColumn, textTable } from "./terminal/text-table.ts";
 export type { Kind } from "./tokens.ts";

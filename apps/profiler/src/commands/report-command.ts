@@ -1,4 +1,5 @@
-import { ArgumentError, type RankSpans } from "@skein/tensor-core";
+import { printable } from "@skein/report";
+import { ArgumentError, type RankSpans, type Span } from "@skein/tensor-core";
 import { type JobOptions, openJob, type ProfiledJob } from "skein-train/profiling";
 import { exitCodes } from "../errors.ts";
 import { claimFolder, dropUnused, writeReport } from "../outputs.ts";
@@ -8,7 +9,7 @@ import { buildReport, type PricedStep, type ProfileInput } from "../profile/buil
 import { deviceHere } from "../profile/device-here.ts";
 import { programOn } from "../profile/measure-job.ts";
 import { spanOverheadSeconds } from "../profile/span-overhead.ts";
-import type { WorldStep } from "../profile/steps.ts";
+import { secondsOf, type WorldStep } from "../profile/steps.ts";
 import { readTrace } from "../trace/read-trace.ts";
 import { cutLine, traceSteps } from "../trace/trace-steps.ts";
 import { countOf } from "./count-of.ts";
@@ -34,6 +35,9 @@ const machineOf = (ranks: readonly RankSpans[]): string => {
   return hosts.size === 0 ? "a machine that the trace does not name" : `from a trace of ${[...hosts].join(", ")}`;
 };
 
+/** A job that lacks operators which take more of the computing is another one: what it has would be given the work of others. */
+const mostUnknown = 0.05;
+
 /** Look whether a trace can be of a job. @throws ArgumentError. @returns operators of the trace that the job's step has not. */
 const unknownOperators = (
   steps: readonly WorldStep[],
@@ -47,10 +51,15 @@ const unknownOperators = (
       `${path} is of ${numRanks} ranks, and --job ${facts.name} of ${facts.ranks}; name the job that the trace was made of, or add --ranks ${numRanks}`,
     );
   const known = new Set(program.map(({ name }) => name));
-  const seen = new Set(steps.flat().flatMap(({ spans }) => spans.flatMap(({ track, name }) => (track === "compute" ? name : []))));
-  const unknown = [...seen].filter((name) => !known.has(name));
-  if (seen.size > 0 && unknown.length === seen.size)
-    throw new ArgumentError(`${path} has no operator of --job ${facts.name}, but ${unknown[0]}; name the job that the trace was made of`);
+  const computed = steps.flat().flatMap(({ spans }) => spans.filter(({ track }) => track === "compute"));
+  const isUnknown = ({ name }: Span): boolean => !known.has(name);
+  const seconds = (spans: readonly Span[]): number => spans.reduce((sum, span) => sum + secondsOf(span), 0);
+  const unknown = [...new Set(computed.filter(isUnknown).map(({ name }) => name))];
+  const share = seconds(computed.filter(isUnknown)) / seconds(computed);
+  if (share > mostUnknown)
+    throw new ArgumentError(
+      `${path} spends ${(100 * share).toFixed(0)} % of its computing on operators that --job ${facts.name} has not, such as ${printable(unknown.slice(0, 3).join(", "))}; name the job that the trace was made of`,
+    );
   return unknown;
 };
 
@@ -85,7 +94,7 @@ export const reportCommand = async (path: string, options: ReportCommandOptions)
   const unknown = job && known ? unknownOperators(steps, ranks.length, job, known.priced, path) : [];
   if (unknown.length > 0)
     say(
-      `${unknown.length} operators of the trace are not in the step of ${jobFile}, so nothing is known of them: ${unknown.slice(0, 3).join(", ")}`,
+      `${unknown.length} operators of the trace are not in the step of ${jobFile}, so nothing is known of them: ${printable(unknown.slice(0, 3).join(", "))}`,
     );
   const report = buildReport({
     facts: { name: facts.job, backend: facts.backend, ranks: ranks.length, samplesPerStep: facts.samplesPerStep },

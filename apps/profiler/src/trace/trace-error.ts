@@ -1,7 +1,8 @@
+import { printable } from "@skein/report";
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Say in one line why a trace cannot be read. */
+/** Say in one line why a trace cannot be read. What it quotes of the file cannot move a cursor. */
 export const traceError = (path: string, problem: string): ArgumentError =>
   new ArgumentError(
-    `${path}: ${problem}; name a file that skein-train run --trace or skein-profile run has written`.replaceAll(/\s+/g, " "),
+    printable(`${path}: ${problem}; name the trace.json of a profile, or what a run of skein-train has written with --trace`),
   );

@@ -1,3 +1,4 @@
+import { printable } from "@skein/report";
 import { alignClocks } from "../profile/align-clocks.ts";
 import { type WorldStep, worldSteps } from "../profile/steps.ts";
 import type { ReadTrace } from "./parse-trace.ts";
@@ -19,6 +20,6 @@ export const traceSteps = ({ ranks, events, cut }: ReadTrace, path: string): rea
 export const cutLine = ({ events, cut }: ReadTrace, steps: readonly WorldStep[], path: string): string | undefined => {
   if (cut === undefined) return undefined;
   const { reachedSeconds, begunSteps } = cut;
-  const begun = begunSteps.length === 0 ? "" : `; ${begunSteps.join(", ")} had begun and is left out`;
+  const begun = begunSteps.length === 0 ? "" : `; ${printable(begunSteps.join(", "))} had begun and is left out`;
   return `${path} was cut off: ${events} events were read, up to ${reachedSeconds.toFixed(3)} s; ${steps.length} ${steps.length === 1 ? "step is" : "steps are"} whole${begun}`;
 };

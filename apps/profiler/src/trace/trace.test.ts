@@ -152,6 +152,7 @@ test.each([
   ["an event of others", `${own}\n{"name":"x","ph":"B","pid":0}\n]}`, /event 1, .*"B".*, is none of ours/],
   ["a time that is none", `${own}\n${event.replace('"dur":5', '"dur":-5')}\n]}`, /event 1, .*is none of ours \(dur /],
   ["an event that is damaged", `${own}\n${event.slice(0, -9)},\n${event}\n]}`, /event 1 is damaged/],
+  ["what would clear a screen", "\u001B[2Jx", /is no JSON, or a trace that was cut off/],
   ["two files in one", `${own}\n${event}\n]}\n${own}\n${event}\n]}\n`, /goes on after its end/],
   [
     "a flow without a span",
@@ -162,7 +163,7 @@ test.each([
 ])("%s is refused in one line", (_, text, words) => {
   const read = (): unknown => traceSteps(parsed(Buffer.from(text)), "t.json");
   expect(read).toThrow(words);
-  expect(read).toThrow(/^[^\n]{1,500}; name a file that skein-train run --trace or skein-profile run has written$/);
+  expect(read).toThrow(/^\P{Cc}{1,500}; name the trace\.json of a profile, or what a run of skein-train has written with --trace$/u);
 });
 
 test("our trace is read as well where another program has laid it out anew", () => {
