@@ -1,8 +1,9 @@
 import { mkdirSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { csvOf, type ProfileReport, reportPage, terminalReport } from "@skein/report";
-import { ArgumentError, type RankSpans } from "@skein/tensor-core";
+import { ArgumentError } from "@skein/tensor-core";
 import { makeFolders, writeChromeTrace } from "skein-train/profiling";
+import type { MeasuredJob } from "./profile/measure-job.ts";
 
 const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
@@ -41,7 +42,7 @@ export const dropUnused = (folder: string): void => {
 export const writeReport = (
   folder: string,
   report: ProfileReport,
-  ranks: readonly RankSpans[],
+  { ranks, plan }: Pick<MeasuredJob, "ranks" | "plan">,
   { json, columns = 80 }: { readonly json: boolean; readonly columns?: number | undefined },
 ): void => {
   const text = JSON.stringify(report);
@@ -51,7 +52,7 @@ export const writeReport = (
   writeFileSync(join(folder, "operators.csv"), csv.operators);
   writeFileSync(join(folder, "collectives.csv"), csv.collectives);
   const { job, backend, samplesPerStep, madeAt } = report;
-  writeChromeTrace(join(folder, "trace.json"), ranks, { job, backend, samplesPerStep, madeAt });
+  writeChromeTrace(join(folder, "trace.json"), ranks, { job, backend, samplesPerStep, madeAt, plan });
   if (json) process.stdout.write(`${text}\n`);
   else {
     process.stdout.write(`${terminalReport(report, { columns })}\n`);

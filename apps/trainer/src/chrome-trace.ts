@@ -1,5 +1,6 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { type RankSpans, type Span, type Track, tracks } from "@skein/tensor-core";
+import type { ExchangePlan } from "./planning/exchange-plan.ts";
 
 interface TraceEvent {
   readonly name: string;
@@ -17,6 +18,8 @@ export interface TraceFacts {
   readonly samplesPerStep: number;
   /** When it was written. ISO 8601. */
   readonly madeAt: string;
+  /** How gradients were merged and thinned, where that was decided before the first step. */
+  readonly plan?: ExchangePlan | undefined;
 }
 
 /** A span in whole nanoseconds: viewers compare times that were rounded, so spans are nested by those. */

@@ -30,7 +30,7 @@ import { buildParts, meshGroups } from "./train-state.ts";
 export { type BackendRates, deviceOfRates } from "./backend-rates.ts";
 export { type TraceFacts, writeChromeTrace } from "./chrome-trace.ts";
 export { asTypedIn } from "./own-command.ts";
-export type { ExchangePlan } from "./planning/exchange-plan.ts";
+export { type ExchangePlan, exchangePlanSchema } from "./planning/exchange-plan.ts";
 export { makeFolders } from "./places.ts";
 export type { PreparedStep } from "./prepared-step.ts";
 

@@ -1,6 +1,6 @@
 import { printable } from "@skein/report";
 import { ArgumentError, type RankSpans, type Span } from "@skein/tensor-core";
-import { type JobOptions, openJob, type ProfiledJob } from "skein-train/profiling";
+import { type ExchangePlan, type JobOptions, openJob, type ProfiledJob } from "skein-train/profiling";
 import { exitCodes } from "../errors.ts";
 import { claimFolder, dropUnused, writeReport } from "../outputs.ts";
 import { hardwareOf } from "../predict/hardware-of.ts";
@@ -66,15 +66,16 @@ const unknownOperators = (
 const priced = async (
   job: ProfiledJob,
   hardware: string | undefined,
+  plan: ExchangePlan | undefined,
 ): Promise<Pick<ProfileInput, "predicted"> & { readonly priced: PricedStep }> => {
   const { stateBytes } = job.facts;
   if (hardware === undefined) {
-    const [step, device] = [job.step(), await deviceHere(job)];
+    const [step, device] = [job.step(plan), await deviceHere(job)];
     return { priced: { step, stateBytes, program: programOn(job, step, device), device } };
   }
   const described = hardwareOf(hardware);
-  const { program, simulated } = predictStep(job, described);
-  return { priced: { step: job.step(), stateBytes, program, device: described.device }, predicted: simulated };
+  const { program, simulated } = await predictStep(job, described, plan);
+  return { priced: { step: job.step(plan), stateBytes, program, device: described.device }, predicted: simulated };
 };
 
 /** `skein-profile report`: the report of a trace that was written before. */
@@ -90,7 +91,7 @@ export const reportCommand = async (path: string, options: ReportCommandOptions)
   const cut = cutLine(trace, all, path);
   if (cut !== undefined) say(cut);
   const job = jobFile === undefined ? undefined : await openJob(jobFile, jobOptions);
-  const known = job && (await priced(job, hardware));
+  const known = job && (await priced(job, hardware, facts.plan));
   const unknown = job && known ? unknownOperators(steps, ranks.length, job, known.priced, path) : [];
   if (unknown.length > 0)
     say(
@@ -107,7 +108,7 @@ export const reportCommand = async (path: string, options: ReportCommandOptions)
   });
   const folder = claimFolder(facts.job, output);
   try {
-    writeReport(folder, report, ranks, { json, columns: process.stdout.columns });
+    writeReport(folder, report, { ranks, plan: facts.plan }, { json, columns: process.stdout.columns });
   } catch (error) {
     dropUnused(folder);
     throw error;

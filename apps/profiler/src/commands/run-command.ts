@@ -42,7 +42,6 @@ export const runCommand = async (
     const device = described?.device ?? (await deviceHere(job));
     const prediction = described && (await predictStep(job, described));
     const measured = await measureJob(job, { steps: counted, warmUpSteps, signal: abort.signal });
-    const { ranks } = measured;
     if (measured.steps.length === 0 && abort.signal.aborted) {
       dropUnused(folder);
       say("stopped before the first step that counts; there is no report");
@@ -57,7 +56,7 @@ export const runCommand = async (
       machine: machineInWords(),
       predicted: prediction && { ranks: prediction.simulated.ranks, stepSeconds: prediction.simulated.stepSeconds },
     });
-    writeReport(folder, report, ranks, { json, columns: process.stdout.columns });
+    writeReport(folder, report, measured, { json, columns: process.stdout.columns });
     return abort.signal.aborted ? exitCodes.interrupted : exitCodes.ok;
   } catch (error) {
     dropUnused(folder);

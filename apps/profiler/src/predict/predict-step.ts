@@ -43,8 +43,12 @@ export const simulateStep = (
   );
 };
 
-/** Predict a step of a job on some hardware. Where its exchange is planned from measurements, it is planned from prices. */
-export const predictStep = async (job: ProfiledJob, hardware: HardwareFile): Promise<Prediction> => {
-  const program = pricedStep(job, hardware, await planOn(job, hardware));
+/**
+ * Predict a step of a job on some hardware.
+ *
+ * @param plan of a planned exchange. Default: planned from prices, where a run plans from what it measures.
+ */
+export const predictStep = async (job: ProfiledJob, hardware: HardwareFile, plan?: ExchangePlan): Promise<Prediction> => {
+  const program = pricedStep(job, hardware, plan ?? (await planOn(job, hardware)));
   return { program, simulated: simulateStep(job, program, hardware) };
 };

@@ -1,7 +1,7 @@
 import type { Device, KernelSample, StepProgram } from "@skein/cost-model";
 import { collectivePricers, stepProgram } from "@skein/cost-model";
 import type { RankSpans } from "@skein/tensor-core";
-import type { PreparedStep, ProfiledJob } from "skein-train/profiling";
+import type { ExchangePlan, PreparedStep, ProfiledJob } from "skein-train/profiling";
 import { alignClocks } from "./align-clocks.ts";
 import { kernelSamples } from "./kernel-samples.ts";
 import { spanOverheadSeconds } from "./span-overhead.ts";
@@ -10,6 +10,8 @@ import { type WorldStep, worldSteps } from "./steps.ts";
 /** A job that was run for some steps. */
 export interface MeasuredJob {
   readonly ranks: readonly RankSpans[];
+  /** Decided before the first step, where the exchange is planned. */
+  readonly plan: ExchangePlan | undefined;
   /** Those that count. */
   readonly steps: readonly WorldStep[];
   /** As it was run, with what was planned before its first step. */
@@ -39,6 +41,7 @@ export const measureJob = async (
   const counted = worldSteps(alignClocks(ranks)).slice(warmUpSteps);
   return {
     ranks,
+    plan,
     steps: counted,
     step,
     overheadSeconds,

@@ -1,6 +1,6 @@
 import { spanArgs } from "@skein/report";
 import { type Span, type SpanArgs, type Track, tracks } from "@skein/tensor-core";
-import type { TraceFacts } from "skein-train/profiling";
+import { exchangePlanSchema, type TraceFacts } from "skein-train/profiling";
 import { z } from "zod";
 
 const rank = z.int().nonnegative();
@@ -59,6 +59,7 @@ export const traceFacts: z.ZodType<TraceFacts> = z.object({
   backend: z.string(),
   samplesPerStep: z.number().nonnegative(),
   madeAt: z.iso.datetime({ offset: true }),
+  plan: exchangePlanSchema.optional(),
 });
 
 const secondsOf = (microseconds: number): number => Math.round(1000 * microseconds) / 1e9;

@@ -10,7 +10,13 @@ import { parseTrace, type ReadTrace } from "./parse-trace.ts";
 import { readTrace } from "./read-trace.ts";
 import { cutLine, traceSteps } from "./trace-steps.ts";
 
-const facts = { job: "digits", backend: "cpu", samplesPerStep: 32, madeAt: "2026-11-23T09:30:00.000Z" };
+const facts = {
+  job: "digits",
+  backend: "cpu",
+  samplesPerStep: 32,
+  madeAt: "2026-11-23T09:30:00.000Z",
+  plan: { buckets: [["head.weight", "head.bias"], ["层.0"]] },
+};
 
 let folder: string;
 beforeAll(() => (folder = mkdtempSync(join(tmpdir(), "skein-trace-"))));

@@ -116,7 +116,7 @@ const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
     const summary = finished ? ledger.summary() : undefined;
     if (summary !== undefined) replaceDurably(nodeFiles, join(output, summaryFile), `${JSON.stringify(summary, undefined, 2)}\n`);
     profile?.(ledger.traces, ledger.plan);
-    const traceFault = tracePath === undefined ? undefined : keepTrace(tracePath, ledger.traces, prepared.job);
+    const traceFault = tracePath === undefined ? undefined : keepTrace(tracePath, ledger, prepared.job);
     return { step: ledger.step, checkpoint: ledger.checkpoint, ...(summary && { summary }), ...(traceFault && { traceFault }) };
   } catch (error) {
     discardPartial(nodeFiles, output);
@@ -126,9 +126,9 @@ const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
 };
 
 /** Write the trace. A disk that has become full meanwhile costs the trace, and not the results. @returns why it is not there. */
-const keepTrace = (path: string, traces: Ledger["traces"], { name, backend, batch }: Job): SkeinError | undefined => {
+const keepTrace = (path: string, { traces, plan }: Ledger, { name, backend, batch }: Job): SkeinError | undefined => {
   try {
-    writeChromeTrace(path, traces, { job: name, backend, samplesPerStep: batch, madeAt: new Date().toISOString() });
+    writeChromeTrace(path, traces, { job: name, backend, samplesPerStep: batch, madeAt: new Date().toISOString(), plan });
     return undefined;
   } catch (error) {
     if (statSync(path, { throwIfNoEntry: false })?.isFile() === true) rmSync(path, { force: true }); // half of one cannot be opened
