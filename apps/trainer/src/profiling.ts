@@ -43,6 +43,8 @@ export interface JobFacts {
   readonly backend: BackendName;
   readonly ranks: number;
   readonly transport: Job["transport"];
+  /** What kernels are timed by: the clock of the host, that of the device, or none where its adapter has no timestamp queries. */
+  readonly kernelClock: "host" | "device" | "none";
   /** Samples of a step, of all ranks together. */
   readonly samplesPerStep: number;
   readonly trainSamples: number;
@@ -165,6 +167,7 @@ const openWith = async (
       backend,
       ranks: job.ranks,
       transport: job.transport,
+      kernelClock: device === undefined ? "host" : device.timestamps ? "device" : "none",
       samplesPerStep: job.batch,
       trainSamples: prepared.data.train.count,
       stateBytes: bytesOf(prepared.shared.values()) + bytesOf(prepared.own.values()),

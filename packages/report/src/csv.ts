@@ -1,4 +1,5 @@
-import type { CollectiveRow, OperatorRow, ProfileReport } from "./profile-report.ts";
+import { outsideNames } from "./phases.ts";
+import type { CollectiveRow, OperatorRow, OutsideRow, ProfileReport } from "./profile-report.ts";
 
 /** A number, a text, or nothing. */
 type Field = string | number | undefined;
@@ -13,7 +14,10 @@ const csvText = <T>(columns: readonly (readonly [name: string, of: (row: T) => F
     .map((fields) => `${fields.map(fieldText).join(",")}\r\n`)
     .join("");
 
-const operatorColumns: readonly (readonly [string, (row: OperatorRow) => Field])[] = [
+type CsvRow = Partial<Omit<OperatorRow, "phase">> &
+  Pick<OperatorRow, "operator" | "scope" | "seconds" | "share"> & { readonly phase: string };
+
+const operatorColumns: readonly (readonly [string, (row: CsvRow) => Field])[] = [
   ["operator", ({ operator }) => operator],
   ["scope", ({ scope }) => scope],
   ["phase", ({ phase }) => phase],
@@ -28,6 +32,15 @@ const operatorColumns: readonly (readonly [string, (row: OperatorRow) => Field])
   ["bound_by", ({ boundBy }) => boundBy],
   ["predicted_seconds", ({ predictedSeconds }) => predictedSeconds],
 ];
+
+/** What lies outside of operators has rows of its own, so that the shares of a file add up to 1. */
+const outsideRowOf = ({ kind, seconds, share }: OutsideRow): CsvRow => ({
+  operator: outsideNames[kind],
+  scope: "",
+  phase: "outside",
+  seconds,
+  share,
+});
 
 const collectiveColumns: readonly (readonly [string, (row: CollectiveRow) => Field])[] = [
   ["name", ({ name }) => name],
@@ -52,11 +65,11 @@ export interface ReportCsv {
 
 /**
  * Write a report's operators and collectives as comma-separated values: a line of names, then a line per row. Seconds and bytes, all digits; what is
- * not known is empty.
+ * not known is empty. What lies outside of operators has rows of the phase `outside`: shares add up to 1.
  *
  * Source: RFC 4180.
  */
-export const csvOf = ({ operators, collectives }: ProfileReport): ReportCsv => ({
-  operators: csvText(operatorColumns, operators),
+export const csvOf = ({ operators, outside, collectives }: ProfileReport): ReportCsv => ({
+  operators: csvText<CsvRow>(operatorColumns, [...operators, ...outside.map(outsideRowOf)]),
   collectives: csvText(collectiveColumns, collectives),
 });

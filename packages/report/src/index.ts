@@ -14,6 +14,7 @@ export type {
   MemoryBlock,
   MemoryProfile,
   OperatorRow,
+  OutsideRow,
   ProfileReport,
   Times,
 } from "./profile-report.ts";

@@ -57,6 +57,8 @@ const operator = z.object({
   predictedSeconds: amount.optional(),
 });
 
+const outside = z.object({ kind: z.enum(["waiting", "data", "host", "between"]), seconds: times, share });
+
 const collective = z.object({
   name: z.string(),
   kind: z.string(),
@@ -68,12 +70,14 @@ const collective = z.object({
   predictedSeconds: amount.optional(),
 });
 
-const block = z.object({ name: z.string(), bytes: amount, from: count, to: count }).refine(({ from, to }) => to >= from, {
-  error: ({ input }) => {
-    const { from, to } = input as { from: number; to: number };
-    return `goes from node ${from} to ${to}, which is before`;
-  },
-});
+const block = z
+  .object({ name: z.string(), shape: z.string().optional(), bytes: amount, from: count, to: count })
+  .refine(({ from, to }) => to >= from, {
+    error: ({ input }) => {
+      const { from, to } = input as { from: number; to: number };
+      return `goes from node ${from} to ${to}, which is before`;
+    },
+  });
 
 const reportSchema: z.ZodType<ProfileReport> = z.object({
   format: z.literal("skein-profile"),
@@ -91,6 +95,8 @@ const reportSchema: z.ZodType<ProfileReport> = z.object({
   predictedStepSeconds: amount.optional(),
   device: z.object({ name: z.string(), flopsPerSecond: z.number().positive(), bytesPerSecond: z.number().positive() }).optional(),
   operators: z.array(operator),
+  outside: z.array(outside),
+  clock: z.string().optional(),
   collectives: z.array(collective),
   memory: z.object({ residentBytes: amount, liveBytes: z.array(amount), workspaceBytes: amount, blocks: z.array(block) }).optional(),
   timeline: z.array(rankSpans),

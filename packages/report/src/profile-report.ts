@@ -22,7 +22,7 @@ export interface OperatorRow {
   readonly calls: number;
   /** Of all its calls in a step, on the rank that takes longest. */
   readonly seconds: Times;
-  /** Of the step, 0 to 1. */
+  /** Of the time of all ranks, 0 to 1. With the shares of `outside` they add up to 1. */
   readonly share: number;
   /** Absent where the graph of the step is not known, as of a trace alone. */
   readonly flops?: number | undefined;
@@ -33,6 +33,24 @@ export interface OperatorRow {
   readonly boundBy?: "flops" | "bytes" | undefined;
   /** What the cost model says. */
   readonly predictedSeconds?: number | undefined;
+}
+
+/**
+ * What a step spends outside of its operators.
+ *
+ * | kind | what it is |
+ * | --- | --- |
+ * | waiting | for collectives: communication that computation did not hide |
+ * | data | waiting for a batch |
+ * | host | what the rank's thread does by itself, such as starting collectives or compiling |
+ * | between | no span covers it: the way from kernel to kernel, results that are read, other programs on this core |
+ */
+export interface OutsideRow {
+  readonly kind: "waiting" | "data" | "host" | "between";
+  /** On the rank that takes longest. */
+  readonly seconds: Times;
+  /** As of operators. */
+  readonly share: number;
 }
 
 /** One collective of a step. */
@@ -52,6 +70,8 @@ export interface CollectiveRow {
 /** A value that lies in memory for a part of the step. */
 export interface MemoryBlock {
   readonly name: string;
+  /** As `f32[64, 10]`. */
+  readonly shape?: string | undefined;
   readonly bytes: number;
   /** Positions in the step's list of nodes: from where it is made until where it is last used, both included. */
   readonly from: number;
@@ -105,6 +125,10 @@ export interface ProfileReport {
   readonly device?: { readonly name: string; readonly flopsPerSecond: number; readonly bytesPerSecond: number } | undefined;
   /** Largest first. */
   readonly operators: readonly OperatorRow[];
+  /** Largest share first. */
+  readonly outside: readonly OutsideRow[];
+  /** By which clock kernels were timed: what it is, and how fine. */
+  readonly clock?: string | undefined;
   readonly collectives: readonly CollectiveRow[];
   readonly memory?: MemoryProfile | undefined;
   /** The spans of the step whose time is the median, from its begin; all ranks by one clock. */

@@ -37,6 +37,9 @@ test("no text of a report becomes a tag, an attribute or a script", () => {
     "compute",
     "collectives",
     "waiting",
+    "between",
+    "data",
+    "host",
     "flops",
     "bytes",
   ]);
@@ -65,19 +68,18 @@ test("any report makes a page without a number that is none", () => {
 describe("what a report is drawn from", () => {
   test("parts of a step add up to it", () => {
     const report = sampleReport();
-    const segments = stepSegments({ ...report, step: { ...report.step, median: 1 } });
+    const segments = stepSegments(report);
     expect(segments.map(({ kind }) => kind)).toEqual(["forward", "backward", "update", "communication", "exposed", "other"]);
-    expect(segments.reduce((sum, { seconds }) => sum + seconds, 0)).toBeCloseTo(1, close);
-    expect(stepSegments({ ...report, step: { ...report.step, median: 1e-9 } }).at(-1)!.seconds).toBe(0);
+    expect(segments.reduce((sum, { seconds }) => sum + seconds, 0)).toBeCloseTo(report.step.median, 9);
+    const [row] = report.operators;
+    const odd = stepSegments({ ...report, operators: [{ ...row!, phase: "other", share: 0.25 }], outside: [] });
+    expect(odd.find(({ name }) => name === "operators of no phase")!.seconds).toBeCloseTo(0.25 * report.step.median, 9);
   });
 
   test.each(["apart", "together"] as const)("the flame chart with phases %s has all seconds, and no part more than its whole", (layout) => {
-    const { operators } = sampleReport();
-    const root = flameOfOperators(operators, layout);
-    expect(root.seconds).toBeCloseTo(
-      operators.reduce((sum, { seconds }) => sum + seconds.median, 0),
-      close,
-    );
+    const report = sampleReport();
+    const root = flameOfOperators(report, layout);
+    expect(root.seconds).toBeCloseTo(report.step.median, 9);
     const check = ({ seconds, children }: typeof root): void => {
       if (children.length > 0) expect(children.reduce((sum, child) => sum + child.seconds, 0)).toBeCloseTo(seconds, close);
       for (const child of children) check(child);
@@ -86,20 +88,24 @@ describe("what a report is drawn from", () => {
     const path = layout === "apart" ? ["forward", "head", "matmul"] : ["head", "matmul", "forward"];
     const found = path.reduce<typeof root | undefined>((at, name) => at?.children.find((child) => child.name === name), root);
     expect(found?.seconds).toBe(
-      operators.find(({ operator, scope, phase }) => operator === "matmul" && scope === "head" && phase === "forward")!.seconds.median,
+      report.operators.find(({ operator, scope, phase }) => operator === "matmul" && scope === "head" && phase === "forward")!.share *
+        report.step.median,
     );
+    const [exposed, outside] = ["waiting for communication", "outside of kernels"].map((name) =>
+      root.children.find((child) => child.name === name),
+    );
+    expect([exposed!.kind, outside!.kind]).toEqual(["exposed", "other"]);
+    expect(outside!.children.map(({ name }) => name)).toEqual(["between kernels"]);
   });
 
   test("an operator keeps apart from a scope of its name", () => {
-    const [row] = sampleReport().operators;
-    const one = { ...row!, calls: 1, phase: "forward" as const, seconds: { median: 1, mad: 0, n: 1 } };
-    const root = flameOfOperators(
-      [
-        { ...one, operator: "attention", scope: "" },
-        { ...one, operator: "matmul", scope: "attention" },
-      ],
-      "apart",
-    );
+    const report = sampleReport();
+    const one = { ...report.operators[0]!, calls: 1, phase: "forward" as const, share: 0.5 };
+    const operators = [
+      { ...one, operator: "attention", scope: "" },
+      { ...one, operator: "matmul", scope: "attention" },
+    ];
+    const root = flameOfOperators({ ...report, operators, outside: [] }, "apart");
     expect(root.children[0]!.children.map(({ children }) => children.length).sort()).toEqual([0, 1]);
   });
 

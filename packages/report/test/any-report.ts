@@ -40,7 +40,7 @@ const span = fc
   .map(({ seconds, ...one }) => ({ ...one, endSeconds: one.startSeconds + seconds }));
 const ranks = fc.array(fc.record({ rank: count, process: maybe(name), spans: fc.array(span, { maxLength: 6 }) }), { maxLength: 3 });
 const block = fc
-  .record({ name, bytes: amount, from: count, length: count })
+  .record({ name, shape: maybe(name), bytes: amount, from: count, length: count })
   .map(({ length, ...one }) => ({ ...one, to: one.from + length }));
 
 /** Any report that the schema takes: empty, hostile, uneven, with numbers that no step has. */
@@ -81,6 +81,11 @@ export const anyReport: fc.Arbitrary<ProfileReport> = fc.record({
     }),
     { maxLength: 14 },
   ),
+  outside: fc.array(
+    fc.record({ kind: fc.constantFrom("waiting" as const, "data" as const, "host" as const, "between" as const), seconds: times, share }),
+    { maxLength: 4 },
+  ),
+  clock: maybe(name),
   collectives: fc.array(
     fc.record({
       name,

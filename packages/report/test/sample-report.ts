@@ -1,4 +1,13 @@
-import type { Advice, CollectiveRow, MemoryBlock, MemoryProfile, OperatorRow, ProfileReport, Times } from "../src/profile-report.ts";
+import type {
+  Advice,
+  CollectiveRow,
+  MemoryBlock,
+  MemoryProfile,
+  OperatorRow,
+  OutsideRow,
+  ProfileReport,
+  Times,
+} from "../src/profile-report.ts";
 import { seeded } from "@skein/testing";
 import type { RankSpans, Span } from "@skein/tensor-core";
 import { bucketBytes, parameterCount, type SampleNode, sampleStep } from "./sample-step.ts";
@@ -73,6 +82,8 @@ const runStep = (
 
 const times = (median: number, n = 20): Times => ({ median, mad: 0.03 * median, n });
 
+const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+
 const operatorRows = (nodes: readonly SampleNode[], { ranks, seconds }: Step): OperatorRow[] =>
   [...Map.groupBy(nodes, ({ operator, scope, phase }) => `${operator} ${phase === "backward" ? `${scope}/backward` : scope}`)]
     .map(([name, group]): OperatorRow => {
@@ -89,7 +100,7 @@ const operatorRows = (nodes: readonly SampleNode[], { ranks, seconds }: Step): O
         phase,
         calls: group.length,
         seconds: times(median),
-        share: median / seconds,
+        share: mean(ofRank) / seconds,
         flops,
         bytes,
         rooflineSeconds: least,
@@ -99,11 +110,25 @@ const operatorRows = (nodes: readonly SampleNode[], { ranks, seconds }: Step): O
     })
     .sort((a, b) => b.seconds.median - a.seconds.median);
 
+/** What no operator has: waits, and the rest of the step. */
+const outsideRows = ({ ranks, seconds }: Step): OutsideRow[] => {
+  const sums = (track: Span["track"]): number[] =>
+    ranks.map(({ spans }) => spans.reduce((sum, span) => sum + (span.track === track ? span.endSeconds - span.startSeconds : 0), 0));
+  const [waits, computes] = [sums("waiting"), sums("compute")];
+  const between = waits.map((wait, rank) => seconds - wait - computes[rank]!);
+  return [
+    { kind: "waiting", seconds: times(Math.max(...waits)), share: mean(waits) / seconds },
+    { kind: "between", seconds: times(Math.max(...between)), share: mean(between) / seconds },
+    { kind: "data", seconds: times(0), share: 0 },
+    { kind: "host", seconds: times(0), share: 0 },
+  ];
+};
+
 /** Results of forward live until their backward node, all others for three nodes. */
 const memoryOf = (nodes: readonly SampleNode[], blocks: number): MemoryProfile => {
   const blocksOf = nodes.map(({ operator, scope, phase, resultBytes }, from): MemoryBlock => {
     const to = Math.min(nodes.length - 1, phase === "forward" ? Math.round(nodes.length * 0.85) - from : from + 3);
-    return { name: `${operator} ${scope}`, bytes: resultBytes, from, to: Math.max(from, to) };
+    return { name: `${operator} ${scope}`, shape: `f32[${resultBytes / 4}]`, bytes: resultBytes, from, to: Math.max(from, to) };
   });
   const liveBytes = nodes.map((_, at) => blocksOf.reduce((sum, block) => sum + (block.from <= at && at <= block.to ? block.bytes : 0), 0));
   return {
@@ -159,6 +184,8 @@ export const sampleReport = ({ seed = 1, blocks = 2, ranks = 2, buckets = 3 }: S
     predictedStepSeconds: predicted.seconds,
     device,
     operators: operatorRows(nodes, measured),
+    outside: outsideRows(measured),
+    clock: "kernels by the clock of this sample",
     collectives: measured.collectives.map(
       (one, bucket): CollectiveRow => ({
         name: `bucket-${bucket}`,

@@ -1,6 +1,6 @@
 import type { Device, StepProgram } from "@skein/cost-model";
 import { summarize } from "@skein/measuring";
-import type { ProfileReport } from "@skein/report";
+import type { OutsideRow, ProfileReport, Times } from "@skein/report";
 import { ArgumentError, type RankSpans } from "@skein/tensor-core";
 import type { JobFacts, PreparedStep } from "skein-train/profiling";
 import { adviceOn } from "./advice.ts";
@@ -8,7 +8,7 @@ import { collectiveRows } from "./collective-rows.ts";
 import { memoryProfile } from "./memory-profile.ts";
 import { operatorRows } from "./operator-rows.ts";
 import type { MeasuredJob } from "./measure-job.ts";
-import { secondsOf } from "./steps.ts";
+import { recordingCost, stepShares } from "./step-shares.ts";
 import { medianStep, timelineOf, worldSeconds } from "./timeline.ts";
 
 /** The step as it was compiled, and its prices: what a trace alone does not tell. */
@@ -21,7 +21,7 @@ export interface PricedStep {
 
 /** What a report is made of. */
 export interface ProfileInput {
-  readonly facts: Pick<JobFacts, "name" | "ranks" | "samplesPerStep"> & { readonly backend: string };
+  readonly facts: Pick<JobFacts, "name" | "ranks" | "samplesPerStep" | "kernelClock"> & { readonly backend: string };
   readonly measured: Pick<MeasuredJob, "steps" | "overheadSeconds">;
   /** Flops, roofline, memory and predictions come from here. */
   readonly priced?: PricedStep | undefined;
@@ -39,6 +39,12 @@ const deviceOf = ({ name, flopsPerSecond, memoryBytesPerSecond }: Device): Profi
   bytesPerSecond: memoryBytesPerSecond,
 });
 
+const clockInWords: Readonly<Record<JobFacts["kernelClock"], string>> = {
+  host: "kernels by this machine's clock, less what looking at it costs",
+  device: "kernels by the device's own clock (timestamp queries); the host's work for them lies between them",
+  none: "this adapter has no timestamp queries: a step is one span, and no operator has a time of its own",
+};
+
 /**
  * Make a report of the spans of a run.
  *
@@ -53,7 +59,9 @@ export const buildReport = (input: ProfileInput): ProfileReport => {
   // What recording has cost is no part of the step: each span of the host's thread took two looks at the clock.
   const overheads = steps.map((ranks) => overheadSeconds * Math.max(...ranks.map(({ spans }) => spans.length)));
   const times = summarize(steps.map((one, i) => worldSeconds(one) - overheads[i]!));
-  const exposed = summarize(steps.map((ranks) => Math.max(...ranks.map(({ whole }) => (whole.args?.exposedMilliseconds ?? 0) / 1000))));
+  const cost = recordingCost(overheadSeconds, facts.kernelClock === "device" ? "device" : "host");
+  const shares = stepShares(steps, cost);
+  const outsideOf = (kind: OutsideRow["kind"]): Times => shares.outside.find((row) => row.kind === kind)!.seconds;
   const report: Omit<ProfileReport, "advice"> = {
     format: "skein-profile",
     version: 1,
@@ -66,17 +74,16 @@ export const buildReport = (input: ProfileInput): ProfileReport => {
     warmUpSteps,
     samplesPerStep: facts.samplesPerStep,
     step: times,
-    exposedSeconds: exposed,
+    exposedSeconds: outsideOf("waiting"),
     predictedStepSeconds: predicted?.stepSeconds,
     device: priced && deviceOf(priced.device),
-    operators: operatorRows(steps, program, { stepSeconds: times.median, overheadSeconds }),
+    operators: operatorRows(steps, program, { shares: shares.operators, inKernelSeconds: cost.inKernelSeconds }),
+    outside: shares.outside,
+    clock: clockInWords[facts.kernelClock],
     collectives: collectiveRows(steps, program),
     memory: priced && memoryProfile(priced.step, priced.stateBytes),
     timeline: timelineOf(medianStep(steps)),
     predicted: predicted?.ranks,
   };
-  const waitedForData = steps.map((ranks) =>
-    Math.max(...ranks.map(({ spans }) => spans.filter(({ track }) => track === "data").reduce((sum, span) => sum + secondsOf(span), 0))),
-  );
-  return { ...report, advice: adviceOn(report, { dataSeconds: summarize(waitedForData) }) };
+  return { ...report, advice: adviceOn(report, { dataSeconds: outsideOf("data") }) };
 };

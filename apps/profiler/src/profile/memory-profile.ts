@@ -1,6 +1,6 @@
 import type { PreparedStep } from "skein-train/profiling";
 import type { MemoryBlock, MemoryProfile } from "@skein/report";
-import { byteLength, spanNameOf, valueKey } from "@skein/tensor-core";
+import { byteLength, formatSpec, spanNameOf, valueKey } from "@skein/tensor-core";
 
 interface Placed extends MemoryBlock {
   readonly begin: number;
@@ -44,6 +44,7 @@ export const memoryProfile = ({ graph, plan }: PreparedStep, residentBytes: numb
         return [
           {
             name: spanNameOf(op, scope),
+            shape: formatSpec(spec),
             bytes,
             from: id,
             to: lastUse.get(valueKey({ node: id, output })) ?? id,
@@ -71,6 +72,6 @@ export const memoryProfile = ({ graph, plan }: PreparedStep, residentBytes: numb
     blocks: settledViews
       .toSorted((a, b) => b.bytes - a.bytes)
       .slice(0, mostBlocks)
-      .map(({ name, bytes, from, to }) => ({ name, bytes, from, to })),
+      .map(({ name, shape, bytes, from, to }) => ({ name, shape, bytes, from, to })),
   };
 };

@@ -24,12 +24,12 @@ const boundBy = (kernels: readonly KernelStep[]): OperatorRow["boundBy"] => {
  * Sum up kernels by operator and place in the model: what a step's calls take on the rank that takes longest, less what recording them costs.
  *
  * @param program the step as it was compiled, with its prices: flops, bytes and predictions come from there.
- * @param stepSeconds of which shares are taken.
+ * @param shares of operators, by the names of their spans.
  */
 export const operatorRows = (
   steps: readonly WorldStep[],
   program: StepProgram,
-  { stepSeconds, overheadSeconds }: { readonly stepSeconds: number; readonly overheadSeconds: number },
+  { shares, inKernelSeconds }: { readonly shares: ReadonlyMap<string, number>; readonly inKernelSeconds: number },
 ): OperatorRow[] => {
   const kernels = kernelsByName(program);
   const measured = secondsByRank(steps, "compute");
@@ -38,8 +38,7 @@ export const operatorRows = (
     const byRank = measured.map((ofRank) =>
       ofRank.map((sums) => {
         const found = sums.get(name);
-        // A span holds its kernel and one of the two looks at the clock.
-        return found === undefined ? 0 : Math.max(0, found.seconds - (found.calls * overheadSeconds) / 2);
+        return found === undefined ? 0 : Math.max(0, found.seconds - found.calls * inKernelSeconds);
       }),
     );
     const seconds = slowest(byRank);
@@ -52,7 +51,7 @@ export const operatorRows = (
       phase: phaseOf(operator, scope),
       calls: Math.max(...measured.flat().map((sums) => sums.get(name)?.calls ?? 0)),
       seconds,
-      share: seconds.median / stepSeconds,
+      share: shares.get(name) ?? 0,
       ...(own.length > 0 && {
         flops: sum(own, ({ price }) => price.flops),
         bytes: sum(own, ({ price }) => price.bytes),

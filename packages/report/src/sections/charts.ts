@@ -58,13 +58,13 @@ export const timelineSection = ({ timeline, predicted, operators }: ProfileRepor
   )}${key(["forward", "backward", "update", "communication", "exposed", "other"])}</figure></section>`;
 };
 
-export const flameSection = ({ operators }: ProfileReport): string =>
+export const flameSection = (report: ProfileReport): string =>
   `<section aria-labelledby="flame-heading"><h2 id="flame-heading">Flame chart</h2>
 <p class="quiet">Scopes and their operators; widths are seconds. <span class="scripted">Click a cell to open it; arrow keys, Enter and Backspace do the same.</span></p>
 <fieldset class="choice"><legend>Forward and backward</legend><label><input type="radio" name="flame" value="apart" checked>apart</label><label><input type="radio" name="flame" value="together">together</label></fieldset>
-<figure class="apart">${flameChart(flameOfOperators(operators, "apart"), { label: "Flame chart, by phase, scope and operator" })}</figure>
-<figure class="together">${flameChart(flameOfOperators(operators, "together"), { label: "Flame chart, by scope, operator and phase" })}</figure>
-${key(["forward", "backward", "update", "communication", "other"])}</section>`;
+<figure class="apart">${flameChart(flameOfOperators(report, "apart"), { label: "Flame chart, by phase, scope and operator" })}</figure>
+<figure class="together">${flameChart(flameOfOperators(report, "together"), { label: "Flame chart, by scope, operator and phase" })}</figure>
+${key(["forward", "backward", "update", "communication", "exposed", "other"])}</section>`;
 
 export const rooflineSection = ({ operators, device }: ProfileReport): string => {
   const points = operators.map(({ operator, scope, phase, flops = 0, bytes = 0, seconds }) => ({
@@ -89,7 +89,9 @@ export const rooflineSection = ({ operators, device }: ProfileReport): string =>
 const memoryFigure = ({ residentBytes, liveBytes, workspaceBytes, blocks }: MemoryProfile): string => {
   const peak = peakPosition(liveBytes);
   const atPeak = blocks.filter(({ from, to }) => from <= peak && peak <= to).toSorted((a, b) => b.bytes - a.bytes);
-  const shown = atPeak.slice(0, mostBlocks);
+  const shown = atPeak
+    .slice(0, mostBlocks)
+    .map((block) => ({ ...block, name: block.shape === undefined ? block.name : `${block.name}, ${block.shape}` }));
   const rest = atPeak.slice(mostBlocks).reduce((sum, { bytes }) => sum + bytes, 0);
   const words = [
     `${bytesText(residentBytes)} lie there all the time (parameters, optimizer state, batch)`,

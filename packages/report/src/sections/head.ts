@@ -1,6 +1,6 @@
 import { stackedBar } from "../charts/stacked-bar.ts";
 import { escapeText } from "../html.ts";
-import { kindOfPhase, stepSegments } from "../phases.ts";
+import { kindOfPhase, outsideNames, stepSegments } from "../phases.ts";
 import type { Advice, OperatorRow, ProfileReport } from "../profile-report.ts";
 import { digitsText, secondsText, shareText } from "../quantities.ts";
 import { legend } from "./legend.ts";
@@ -24,19 +24,32 @@ export const settingText = (key: string, value: unknown): string => `${key}: ${t
 const tile = (name: string, value: string, detail: string, className = ""): string =>
   `<div class="tile ${className}"><dt>${escapeText(name)}</dt><dd><strong>${escapeText(value)}</strong><span>${escapeText(detail)}</span></dd></div>`;
 
-const tiles = ({ step, exposedSeconds, samplesPerStep, predictedStepSeconds, ranks, steps, warmUpSteps }: ProfileReport): string => {
-  const exposed = exposedSeconds.median / step.median;
+/** The part of all ranks' time that they wait for communication. */
+export const exposedShare = ({ outside }: ProfileReport): number =>
+  outside.reduce((sum, { kind, share }) => sum + (kind === "waiting" ? share : 0), 0);
+
+/** What the outside of kernels is, its parts by their shares: "between kernels 2.1 %, waiting for a batch 0.4 %". */
+export const outsideText = ({ outside }: ProfileReport): string =>
+  outside
+    .filter(({ kind, share }) => kind !== "waiting" && share >= 0.0005)
+    .map(({ kind, share }) => `${outsideNames[kind]} ${shareText(share)}`)
+    .join(", ");
+
+const tiles = (report: ProfileReport): string => {
+  const { step, exposedSeconds, samplesPerStep, predictedStepSeconds, ranks, steps, warmUpSteps } = report;
   return `<dl class="tiles">${[
     tile("step", secondsText(step.median), `± ${secondsText(step.mad)}, median of ${step.n}`),
     tile("speed", `${digitsText(samplesPerStep / step.median)} samples/s`, `${steps} steps, ${warmUpSteps} before to warm up`),
     tile(
       "exposed communication",
-      shareText(exposed),
-      ranks === 1 ? "one rank: nothing to send" : `${secondsText(exposedSeconds.median)} of each step`,
+      shareText(exposedShare(report)),
+      ranks === 1
+        ? "one rank: nothing to send"
+        : `of ranks' time; the one that waits longest: ${secondsText(exposedSeconds.median)} a step`,
       "k-exposed",
     ),
     predictedStepSeconds === undefined
-      ? tile("predicted step", "–", "the model was not asked")
+      ? tile("predicted step", "–", "none: made without --hardware")
       : tile("predicted step", secondsText(predictedStepSeconds), missText(predictedStepSeconds, step.median)),
   ].join("")}</dl>`;
 };
@@ -67,19 +80,20 @@ const adviceItem = ({ finding, cure, change, saves, basis }: Advice): string => 
 export const headSection = (report: ProfileReport): string => {
   const { job, machine, backend, ranks, madeAt, advice, operators } = report;
   const segments = stepSegments(report);
-  const whole = segments.reduce((sum, { seconds }) => sum + seconds, 0);
   const told = segments.map(
     ({ name, kind, seconds }) => [kind, `${name} ${secondsText(seconds)}, ${shareText(seconds / report.step.median)}`] as const,
   );
-  const tooMuch =
-    whole > 1.02 * report.step.median
-      ? '<p class="quiet">The parts are those of the rank that takes longest, so they add up to more than the step.</p>'
-      : "";
+  const [outside, clock] = [outsideText(report), report.clock];
+  const quiet = [
+    ...(ranks > 1 ? [`Mean of ${ranks} ranks.`] : []),
+    ...(outside === "" ? [] : [`Outside of kernels: ${outside}.`]),
+    ...(clock === undefined ? [] : [`Timed: ${clock}.`]),
+  ].join(" ");
   return `<header><h1>${escapeText(job)}</h1><p class="quiet">${escapeText(`${machine}; ${backend}, ${ranks} ${ranks === 1 ? "rank" : "ranks"}; ${dateText(madeAt)}`)}</p></header>
 ${tiles(report)}
 <section aria-labelledby="step-heading"><h2 id="step-heading">Where a step goes</h2>
 ${stackedBar(segments, { label: `A step: ${told.map(([, words]) => words).join("; ")}`, wholeSeconds: report.step.median })}
-${legend(told.filter((_, index) => segments[index]!.seconds > 0))}${tooMuch}</section>
+${legend(told.filter((_, index) => segments[index]!.seconds > 0))}${quiet === "" ? "" : `<p class="quiet">${escapeText(quiet)}</p>`}</section>
 <div class="columns"><section aria-labelledby="slowest-heading"><h2 id="slowest-heading">Slowest operators</h2>${slowest(operators)}</section>
 <section aria-labelledby="advice-heading"><h2 id="advice-heading">Advice</h2>${
     advice.length === 0

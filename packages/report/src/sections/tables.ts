@@ -1,7 +1,8 @@
 import type { Phase } from "@skein/tensor-core";
-import type { CollectiveRow, OperatorRow, ProfileReport } from "../profile-report.ts";
+import type { CollectiveRow, OperatorRow, OutsideRow, ProfileReport } from "../profile-report.ts";
 import { bytesText, digitsText } from "../quantities.ts";
-import { type Column, sortableTable } from "./table.ts";
+import { outsideMeanings, outsideNames } from "../phases.ts";
+import { type Column, type Row, sortableTable } from "./table.ts";
 
 const text = (heading: string, meaning?: string): Column => ({ heading, numeric: false, ...(meaning !== undefined && { meaning }) });
 const number = (heading: string, meaning?: string): Column => ({ heading, numeric: true, ...(meaning !== undefined && { meaning }) });
@@ -13,7 +14,7 @@ const operatorColumns: readonly Column[] = [
   number("calls", "in one step"),
   number("ms", "of all its calls in a step, on the rank that takes longest: median"),
   number("± ms", "median absolute deviation from the median"),
-  number("% of step"),
+  number("% of step", "of the time of all ranks; all rows together are 100"),
   number("GFLOP/s"),
   number("GB/s", "read and written"),
   number("% of roof", "least time that the device could take, over the time it took"),
@@ -51,21 +52,34 @@ const operatorCells = ({
   boundBy ?? "–",
 ];
 
+const outsideRow = ({ kind, seconds, share }: OutsideRow): Row => ({
+  cells: [
+    outsideNames[kind],
+    "–",
+    "outside",
+    "–",
+    digitsText(1e3 * seconds.median),
+    digitsText(1e3 * seconds.mad),
+    digitsText(100 * share),
+    ...operatorColumns.slice(7).map(() => "–"),
+  ],
+  data: { phase: "outside", tip: outsideMeanings[kind] },
+  className: "outside",
+});
+
 const phases: readonly Phase[] = ["forward", "backward", "update", "communication", "other"];
 
-export const operatorSection = ({ operators }: ProfileReport): string => {
+export const operatorSection = ({ operators, outside }: ProfileReport): string => {
   const present = phases.filter((phase) => operators.some((row) => row.phase === phase));
-  const options = present.map((phase) => `<option value="${phase}">${phase}</option>`);
+  const options = [...present, ...(outside.length > 0 ? ["outside"] : [])].map((phase) => `<option value="${phase}">${phase}</option>`);
   return `<section aria-labelledby="operators-heading"><h2 id="operators-heading">Operators</h2>
 <div class="filters scripted" role="search"><label>Words <input type="search" data-filters="operators" placeholder="matmul block-0"></label><label>Phase <select name="phase" data-filters="operators"><option value="">all</option>${options.join(
     "",
   )}</select></label><output data-counts="operators"></output></div>
-${sortableTable(
-  "operators",
-  "Operators of a step, by scope and phase",
-  operatorColumns,
-  operators.map((row) => ({ cells: operatorCells(row), data: { phase: row.phase } })),
-)}</section>`;
+${sortableTable("operators", "Operators of a step, by scope and phase, and what lies outside of them", operatorColumns, [
+  ...operators.map((row) => ({ cells: operatorCells(row), data: { phase: row.phase } })),
+  ...outside.map(outsideRow),
+])}</section>`;
 };
 
 const collectiveColumns: readonly Column[] = [

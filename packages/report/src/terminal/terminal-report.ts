@@ -1,9 +1,9 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { stepSegments } from "../phases.ts";
 import type { Phase } from "@skein/tensor-core";
-import type { Advice, ProfileReport } from "../profile-report.ts";
+import type { Advice, OutsideRow, ProfileReport, Times } from "../profile-report.ts";
 import { bytesText, digitsText, secondsText, shareText } from "../quantities.ts";
-import { dateText, missText, settingText } from "../sections/head.ts";
+import { dateText, exposedShare, missText, outsideText, settingText } from "../sections/head.ts";
 import type { Kind } from "../tokens.ts";
 import { beside, printable, wrapped } from "./display-width.ts";
 import { barLengths } from "./text-bar.ts";
@@ -49,16 +49,25 @@ const shortPhases: Readonly<Record<Phase, string>> = {
   other: "other",
 };
 
+const shortOutside: Readonly<Record<OutsideRow["kind"], string>> = {
+  waiting: "exposed",
+  data: "batch wait",
+  host: "host work",
+  between: "gaps",
+};
+
 const milliseconds = (seconds: number | undefined): string => digitsText(seconds === undefined ? undefined : 1e3 * seconds);
 
 const headLines = (report: ProfileReport): [string, string][] => {
-  const { step, samplesPerStep, exposedSeconds, predictedStepSeconds, warmUpSteps } = report;
+  const { step, samplesPerStep, exposedSeconds, predictedStepSeconds, warmUpSteps, ranks } = report;
   return [
-    ["step", `${secondsText(step.median)} ± ${secondsText(step.mad)}, median of ${step.n}, ${warmUpSteps} before to warm up`],
+    ["step", `${secondsText(step.median)} ± ${secondsText(step.mad)}: median of ${step.n} steps, after ${warmUpSteps} to warm up`],
     ["speed", `${digitsText(samplesPerStep / step.median)} samples/s`],
     [
       "exposed",
-      `${shareText(exposedSeconds.median / step.median)} of the step: ${secondsText(exposedSeconds.median)} of waiting for communication`,
+      ranks === 1
+        ? "nothing: one rank has nobody to wait for"
+        : `${shareText(exposedShare(report))} of the time is waiting for communication; ${secondsText(exposedSeconds.median)} a step on the rank that waits longest`,
     ],
     ...(predictedStepSeconds === undefined
       ? []
@@ -66,8 +75,22 @@ const headLines = (report: ProfileReport): [string, string][] => {
   ];
 };
 
-const operatorTable = ({ operators }: ProfileReport, columns: number): string[] =>
-  textTable(
+/** The slowest operators, those left, what lies outside of kernels, and the step: the shares add up to 100 %. */
+const operatorTable = ({ operators, outside, step }: ProfileReport, columns: number): string[] => {
+  const ordered = operators.toSorted((a, b) => b.seconds.median - a.seconds.median);
+  const left = ordered.slice(mostOperators);
+  const summary = (name: string, share: number, seconds?: Times): string[] => [
+    name,
+    "",
+    "",
+    seconds === undefined ? "" : milliseconds(seconds.median),
+    seconds === undefined ? "" : digitsText(1e3 * seconds.mad, 2),
+    digitsText(100 * share),
+    "",
+    "",
+  ];
+  const total = [...operators, ...outside].reduce((sum, { share }) => sum + share, 0);
+  return textTable(
     [
       text("operator", 9, 10),
       text("scope", 8, 12, "middle"),
@@ -78,21 +101,37 @@ const operatorTable = ({ operators }: ProfileReport, columns: number): string[] 
       number("roof %", 4),
       number("pred. ms", 5),
     ],
-    operators
-      .toSorted((a, b) => b.seconds.median - a.seconds.median)
-      .slice(0, mostOperators)
-      .map(({ operator, scope, phase, calls, seconds, share, rooflineSeconds, predictedSeconds }) => [
-        calls === 1 ? printable(operator) : `${printable(operator)} × ${calls}`,
-        printable(scope),
-        shortPhases[phase],
-        milliseconds(seconds.median),
-        digitsText(1e3 * seconds.mad, 2),
-        digitsText(100 * share),
-        digitsText(rooflineSeconds === undefined || !(seconds.median > 0) ? undefined : (100 * rooflineSeconds) / seconds.median),
-        milliseconds(predictedSeconds),
-      ]),
+    [
+      ...ordered
+        .slice(0, mostOperators)
+        .map(({ operator, scope, phase, calls, seconds, share, rooflineSeconds, predictedSeconds }) => [
+          calls === 1 ? printable(operator) : `${printable(operator)} × ${calls}`,
+          printable(scope),
+          shortPhases[phase],
+          milliseconds(seconds.median),
+          digitsText(1e3 * seconds.mad, 2),
+          digitsText(100 * share),
+          digitsText(rooflineSeconds === undefined || !(seconds.median > 0) ? undefined : (100 * rooflineSeconds) / seconds.median),
+          milliseconds(predictedSeconds),
+        ]),
+      ...(left.length === 0
+        ? []
+        : [
+            summary(
+              `${left.length} others`,
+              left.reduce((sum, { share }) => sum + share, 0),
+            ),
+          ]),
+      ...outside.filter(({ share }) => share > 0).map(({ kind, seconds, share }) => summary(shortOutside[kind], share, seconds)),
+      summary("step", total, step),
+    ],
     columns,
   );
+};
+
+/** The column beside it says the kind: `ring-all-reduce` → `ring`. */
+const shortAlgorithm = (algorithm: string, kind: string): string =>
+  algorithm.endsWith(`-${kind}`) ? algorithm.slice(0, -kind.length - 1) : algorithm;
 
 const collectiveTable = ({ collectives }: ProfileReport, columns: number): string[] =>
   textTable(
@@ -109,9 +148,9 @@ const collectiveTable = ({ collectives }: ProfileReport, columns: number): strin
       .toSorted((a, b) => b.exposedSeconds.median - a.exposedSeconds.median || b.seconds.median - a.seconds.median)
       .slice(0, mostCollectives)
       .map(({ name, kind, algorithm, bytes, seconds, exposedSeconds, predictedSeconds }) => [
-        printable(name),
+        printable(name.startsWith(`${kind} `) ? name.slice(kind.length + 1) : name),
         printable(kind),
-        printable(algorithm ?? "–"),
+        printable(algorithm === undefined ? "–" : shortAlgorithm(algorithm, kind)),
         bytesText(bytes),
         milliseconds(seconds.median),
         milliseconds(exposedSeconds.median),
@@ -164,6 +203,7 @@ export const terminalReport = (report: ProfileReport, { columns, colour = false 
     .filter(({ seconds }) => seconds > 0)
     .map(({ name, kind, seconds }) => `${marks[kind].letter} ${name} ${secondsText(seconds)} (${shareText(seconds / report.step.median)})`);
   const { job, machine, backend, ranks, madeAt, operators, collectives, advice } = report;
+  const outside = outsideText(report);
   const memory = memoryLines(report, columns);
   const lines = [
     ...wrapped(printable(`${job}: ${machine}; ${backend}, ${ranks} ${ranks === 1 ? "rank" : "ranks"}; ${dateText(madeAt)}`), columns),
@@ -171,10 +211,25 @@ export const terminalReport = (report: ProfileReport, { columns, colour = false 
     ...heading("Where a step goes"),
     ...(bar === "" ? [] : [bar]),
     ...wrapped(key.join(", "), columns),
+    ...(outside === "" ? [] : wrapped(`outside of kernels: ${outside}`, columns)),
+    ...(report.clock === undefined ? [] : wrapped(printable(`timed: ${report.clock}`), columns)),
     ...heading(operators.length > mostOperators ? `Slowest operators (${mostOperators} of ${operators.length})` : "Slowest operators"),
-    ...(operators.length === 0 ? ["none timed"] : operatorTable(report, columns)),
+    ...(operators.length === 0
+      ? ["none timed"]
+      : [
+          ...operatorTable(report, columns),
+          ...wrapped(
+            "ms: all calls in a step, on the slowest rank. %: of all ranks' time. roof %: of the best that this device can do. pred. ms: by the cost model.",
+            columns,
+          ),
+        ]),
     ...heading(collectives.length > mostCollectives ? `Collectives (${mostCollectives} of ${collectives.length})` : "Collectives"),
-    ...(collectives.length === 0 ? ["none"] : collectiveTable(report, columns)),
+    ...(collectives.length === 0
+      ? ["none"]
+      : [
+          ...collectiveTable(report, columns),
+          ...wrapped("ms: from its start until its result was there. exposed ms: what of it a rank waited.", columns),
+        ]),
     ...(memory.length === 0 ? [] : [...heading("Memory"), ...memory]),
     ...heading("Advice"),
     ...(advice.length === 0
