@@ -35,7 +35,8 @@ export const openNodeGpu = async (flags: readonly string[] = []): Promise<Gpu> =
     throw explainImport(error);
   }
   for (const [name, value] of Object.entries(dawn.globals)) (globalThis as Record<string, unknown>)[name] ??= value;
-  const gpu = dawn.create(["enable-dawn-features=allow_unsafe_apis", ...flags]);
+  // Rounded timestamps are a defence against web pages, and longer than most kernels.
+  const gpu = dawn.create(["enable-dawn-features=allow_unsafe_apis", "disable-dawn-features=timestamp_quantization", ...flags]);
   brakes.set(gpu, new EventLoopBrake());
   return gpu;
 };

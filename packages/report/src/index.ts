@@ -18,6 +18,7 @@ export type {
   ProfileReport,
   Times,
 } from "./profile-report.ts";
+export { outsideNames } from "./phases.ts";
 export { bytesText, rateText, secondsText, shareText } from "./quantities.ts";
 export { reportPage } from "./report-page.ts";
 export { styles } from "./styles.ts";

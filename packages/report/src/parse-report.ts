@@ -5,7 +5,7 @@ import type { ProfileReport } from "./profile-report.ts";
 const amount = z.number().nonnegative();
 const count = z.int().nonnegative();
 const share = amount.max(1);
-const times = z.object({ median: amount, mad: amount, n: z.int().positive() });
+const times = z.object({ median: amount, mad: amount, n: z.int().positive(), effectiveN: z.number().positive().optional() });
 
 /** What is known of a span. */
 export const spanArgs: z.ZodType<SpanArgs> = z.object({

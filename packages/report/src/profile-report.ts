@@ -6,6 +6,8 @@ export interface Times {
   /** Median absolute deviation from the median. */
   readonly mad: number;
   readonly n: number;
+  /** How many independent ones they are worth, where neighbours were found to be alike; n where it is not told. */
+  readonly effectiveN?: number | undefined;
 }
 
 /**

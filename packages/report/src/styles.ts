@@ -101,6 +101,6 @@ tbody tr:hover{background:var(--panel)}
 .filters{display:flex;flex-wrap:wrap;gap:8px 14px;align-items:center;margin-bottom:8px}
 .tip{position:fixed;z-index:9;max-width:min(480px,92vw);background:var(--text);color:var(--page);padding:5px 9px;border-radius:6px;font-size:12.5px;pointer-events:none;overflow-wrap:anywhere}
 html:not(.js) .scripted{display:none}
-@media (max-width:720px){.tiles{grid-template-columns:1fr 1fr}.columns{grid-template-columns:1fr}.tile strong{font-size:18px}.slowest li{grid-template-columns:1fr}}
+@media (max-width:720px){.tiles{grid-template-columns:1fr 1fr}.columns{grid-template-columns:1fr}.tile strong{font-size:18px}.slowest li{grid-template-columns:1fr}td:first-child,td:nth-child(2){white-space:normal;overflow-wrap:anywhere;min-width:7em;max-width:9em}}
 @media (prefers-reduced-motion:no-preference){.tip{transition:opacity .1s}}
 @media print{body{max-width:none;padding:0;font-size:11px}.scroll{max-height:none;overflow:visible;border:0}.scripted,.trail,.choice,.tip{display:none!important}section{break-inside:avoid}section:has(table){break-inside:auto}tr{break-inside:avoid}*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}`;

@@ -1,4 +1,4 @@
-import { type OperatorRow, type ProfileReport, secondsText, shareText, type TextColumn, textTable } from "@skein/report";
+import { type OperatorRow, outsideNames, type ProfileReport, secondsText, shareText, type TextColumn, textTable } from "@skein/report";
 import { type Difference, differenceOf, significant } from "./difference.ts";
 
 interface Row extends Difference {
@@ -11,17 +11,19 @@ const keyOf = ({ operator, scope, phase }: OperatorRow): string => `${operator} 
 
 const nothing = { median: 0, mad: 0, n: 1 };
 
-/** Rows of both reports; what only one has took no time in the other. */
+/** Rows of both reports. What only one has took no time in the other, which is no matter of chance. */
 const rowsOf = (before: ProfileReport, after: ProfileReport): Row[] => {
   const timesOf = (report: ProfileReport): ReadonlyMap<string, OperatorRow["seconds"]> =>
     new Map([
       ...report.operators.map((row) => [keyOf(row), row.seconds] as const),
+      ...report.outside.flatMap(({ kind, seconds }) => (kind === "waiting" ? [] : [[outsideNames[kind], seconds] as const])),
       ...report.collectives.map((row) => [`waiting for ${row.name}`, row.exposedSeconds] as const),
     ]);
   const [one, other] = [timesOf(before), timesOf(after)];
   return [...new Set([...one.keys(), ...other.keys()])].map((name) => {
     const difference = differenceOf(one.get(name) ?? nothing, other.get(name) ?? nothing);
-    return { name, ...difference, seconds: difference.after.median - difference.before.median };
+    const probability = one.has(name) && other.has(name) ? difference.probability : 0;
+    return { name, ...difference, probability, seconds: difference.after.median - difference.before.median };
   });
 };
 
@@ -59,8 +61,9 @@ export const comparisonLines = (before: ProfileReport, after: ProfileReport, wid
     ...cautions(before, after),
     "",
     changed.length === 0
-      ? `none of ${rows.length} operators and waits differs by more than chance`
-      : `${changed.length} of ${rows.length} operators and waits differ by more than chance (5 % for all together, Holm's rule)`,
+      ? `none of ${rows.length} operators and waits differs by more than chance between steps`
+      : `${changed.length} of ${rows.length} operators and waits differ by more than chance between steps (5 % for all together, Holm's rule)`,
+    "what differs from run to run, such as other programs on the machine, is not known from one run of each: make two to see it",
     ...(changed.length === 0
       ? []
       : textTable(

@@ -1,21 +1,57 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { timesOf } from "../profile/times.ts";
 import { differenceOf, significant } from "./difference.ts";
 
-test("far apart and calm is no luck; near and wild is", () => {
-  const times = (median: number, mad: number) => ({ median, mad, n: 20 });
-  expect(differenceOf(times(1, 0.01), times(1.1, 0.01)).probability).toBeLessThan(1e-10);
+test("far apart and calm is no luck; near and wild is; of one sample nothing can be said", () => {
+  const times = (median: number, mad: number, n = 20) => ({ median, mad, n });
+  expect(differenceOf(times(1, 0.01), times(1.1, 0.01)).probability).toBeLessThan(1e-6);
   expect(differenceOf(times(1, 0.2), times(1.1, 0.2)).probability).toBeGreaterThan(0.3);
   expect(differenceOf(times(1, 0), times(1, 0))).toMatchObject({ relative: 0, probability: 1 });
   expect(differenceOf(times(1, 0), times(0.9, 0)).probability).toBe(0);
   expect(differenceOf(times(2, 0.1), times(1, 0.1)).relative).toBe(-0.5);
+  expect(differenceOf(times(1, 0, 1), times(2, 0.1)).probability).toBe(1);
 });
 
-test("1.96 standard errors are one chance in twenty", () => {
+test("with many samples, 1.97 standard errors are one chance in twenty; with as many that are worth fewer, more", () => {
   const mad = 0.1;
-  const error = (1.2533 * 1.4826 * mad) / Math.sqrt(25);
-  const { probability } = differenceOf({ median: 1, mad, n: 25 }, { median: 1 + 1.959964 * Math.SQRT2 * error, mad, n: 25 });
-  expect(probability).toBeCloseTo(0.05, 5);
+  const error = (1.2533 * 1.4826 * mad) / Math.sqrt(1000);
+  const [one, other] = [1, 1 + 1.9719 * Math.SQRT2 * error].map((median) => ({ median, mad, n: 1000 }));
+  expect(differenceOf(one!, other!).probability).toBeCloseTo(0.05, 5);
+  expect(differenceOf(one!, { ...other!, effectiveN: 250 }).probability).toBeGreaterThan(0.15);
+});
+
+describe("two samples of one distribution", () => {
+  let state = 7;
+  const uniform = (): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return (state + 0.5) / 2 ** 32;
+  };
+  const gauss = (): number => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
+  /** Steps each of which is like the one before it, some of them with a pause. */
+  const series = (n: number, likeness: number, pauses: number): number[] => {
+    let deviation = gauss();
+    return Array.from({ length: n }, () => {
+      deviation = likeness * deviation + Math.sqrt(1 - likeness ** 2) * gauss();
+      return 100 + deviation + (uniform() < pauses ? 20 * uniform() : 0);
+    });
+  };
+  const called = (runs: number, pair: () => readonly [readonly number[], readonly number[]]): number =>
+    Array.from({ length: runs }, pair).filter(([a, b]) => differenceOf(timesOf(a), timesOf(b)).probability <= 0.05).length / runs;
+
+  test.each([
+    [10, 0, 0],
+    [20, 0, 0.1],
+    [20, 0.6, 0],
+    [40, 0.6, 0.1],
+  ])("of %d steps that are alike by %d, with %d pauses, are called different in at most 5 of 100 cases", (n, likeness, pauses) => {
+    // 400 cases with a chance of 0.05 each: 1.1 % is a standard deviation.
+    expect(called(400, () => [series(n, likeness, pauses), series(n, likeness, pauses)])).toBeLessThan(0.05 + 1.5 * 0.011);
+  });
+
+  test("that lie apart by two of their deviations are told apart", () => {
+    expect(called(200, () => [series(20, 0, 0), series(20, 0, 0).map((value) => value + 2)])).toBeGreaterThan(0.85);
+  });
 });
 
 test("Holm's rule: the least probable is asked most", () => {

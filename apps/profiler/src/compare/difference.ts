@@ -1,4 +1,5 @@
 import type { Times } from "@skein/report";
+import { studentTail } from "./student-tail.ts";
 
 /** How two measured times differ. */
 export interface Difference {
@@ -6,37 +7,46 @@ export interface Difference {
   readonly after: Times;
   /** After over before, less 1: −0.1 is a tenth less. */
   readonly relative: number;
-  /** Chance that medians of equal things lie so far apart, by a normal distribution of medians; 1 where nothing scatters and nothing differs. */
+  /** Chance that medians of equal things lie so far apart; 1 where nothing differs, or a single sample cannot tell. */
   readonly probability: number;
 }
 
 /** A normal distribution's standard deviation over its median absolute deviation, and the standard error of its median over that of its mean. */
 const deviationOfMad = 1.4826;
 const medianOverMean = 1.2533;
+/** The part of what a standard deviation tells of a spread that a median absolute deviation of as many values does. Source: Rousseeuw and Croux 1993. */
+const efficiencyOfMad = 0.37;
 
-/** Standard error of a median, by the spread of its samples. */
-const medianError = ({ mad, n }: Times): number => (medianOverMean * deviationOfMad * mad) / Math.sqrt(n);
+interface Uncertain {
+  /** Standard error of a median. */
+  readonly error: number;
+  /** Degrees of freedom of that error, which is itself found from few values. */
+  readonly degrees: number;
+}
 
-/** The complementary error function, to 1.2 · 10⁻⁷ of itself. Source: Press et al., *Numerical Recipes*, rational Chebyshev fit. */
-const complementaryError = (x: number): number => {
-  const t = 1 / (1 + x / 2);
-  const coefficients = [
-    -1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277,
-  ];
-  const polynomial = coefficients.reduceRight((sum, coefficient) => sum * t + coefficient, 0);
-  return t * Math.exp(-x * x + polynomial);
-};
+/** By the spread of the samples, of which neighbours may be alike: then they are worth fewer. */
+const uncertaintyOf = ({ mad, n, effectiveN = n }: Times): Uncertain => ({
+  error: (medianOverMean * deviationOfMad * mad) / Math.sqrt(effectiveN),
+  degrees: Math.max(1, efficiencyOfMad * (effectiveN - 1)),
+});
 
-/** Compare two medians: |a − b| beside the standard errors of both. */
+/**
+ * Compare two medians by Welch's test, with errors from median absolute deviations, which pauses do not move, and as many samples as they are worth where
+ * neighbours are alike. Of a single sample nothing can be said. What differs between runs as a whole, such as memory or clock rate, is no part of it.
+ *
+ * Source: Welch 1947, Biometrika 34 (degrees of freedom of two unequal errors).
+ */
 export const differenceOf = (before: Times, after: Times): Difference => {
-  const error = Math.hypot(medianError(before), medianError(after));
+  const [one, other] = [uncertaintyOf(before), uncertaintyOf(after)];
+  const error = Math.hypot(one.error, other.error);
   const apart = Math.abs(after.median - before.median);
-  const probability = apart === 0 ? 1 : error === 0 ? 0 : complementaryError(apart / error / Math.SQRT2);
+  const degrees = error ** 4 / (one.error ** 4 / one.degrees + other.error ** 4 / other.degrees);
+  const unknown = apart === 0 || before.n < 2 || after.n < 2;
   return {
     before,
     after,
     relative: before.median === 0 ? (after.median === 0 ? 0 : Infinity) : after.median / before.median - 1,
-    probability,
+    probability: unknown ? 1 : error === 0 ? 0 : studentTail(apart / error, degrees),
   };
 };
 

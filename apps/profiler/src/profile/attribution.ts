@@ -1,8 +1,16 @@
 import type { Span } from "@skein/tensor-core";
 import type { RankStep } from "./steps.ts";
 
+/** By which clock kernels were timed. Of a device that tells no times, one span stands for all kernels of a step, and waits lie within it. */
+export type KernelClock = "host" | "device" | "none";
+
 /** What a moment of a step is spent on, the first of these that is under way: a rank that waits while its device computes is not held up. */
 const order = ["compute", "waiting", "data", "host"] as const;
+const orders: Readonly<Record<KernelClock, readonly string[]>> = {
+  host: order,
+  device: order,
+  none: ["waiting", "data", "host", "compute"],
+};
 
 /** What a rank's step is spent on, in seconds. Each moment counts once, so that all of it together is the step. */
 export interface Attribution {
@@ -16,11 +24,11 @@ export interface Attribution {
 }
 
 /** Of spans under way at once, the one that counts: by its track, then the one begun last, which is the inner one. */
-const counted = (underWay: ReadonlySet<Span>): Span | undefined => {
+const counted = (underWay: ReadonlySet<Span>, order: readonly string[]): Span | undefined => {
   let found: Span | undefined;
   let best: number = order.length;
   for (const span of underWay) {
-    const rank = order.indexOf(span.track as (typeof order)[number]);
+    const rank = order.indexOf(span.track);
     if (rank <= best) [found, best] = [span, rank];
   }
   return found;
@@ -31,10 +39,10 @@ const counted = (underWay: ReadonlySet<Span>): Span | undefined => {
  *
  * Cost: O(spans · (log spans + spans at once)).
  */
-export const attribute = ({ whole, spans }: Pick<RankStep, "whole" | "spans">): Attribution => {
+export const attribute = ({ whole, spans }: Pick<RankStep, "whole" | "spans">, clock: KernelClock = "host"): Attribution => {
   const within = (seconds: number): number => Math.min(Math.max(seconds, whole.startSeconds), whole.endSeconds);
   const edges = spans
-    .filter(({ track, startSeconds, endSeconds }) => (order as readonly string[]).includes(track) && endSeconds > startSeconds)
+    .filter(({ track, startSeconds, endSeconds }) => orders[clock].includes(track) && endSeconds > startSeconds)
     .flatMap((span) => [
       { at: within(span.startSeconds), span, begins: true },
       { at: within(span.endSeconds), span, begins: false },
@@ -48,7 +56,7 @@ export const attribute = ({ whole, spans }: Pick<RankStep, "whole" | "spans">): 
     const seconds = until - reached;
     if (seconds <= 0) return;
     reached = until;
-    const span = counted(underWay);
+    const span = counted(underWay, orders[clock]);
     if (span === undefined) others.between += seconds;
     else if (span.track === "compute") compute.set(span.name, (compute.get(span.name) ?? 0) + seconds);
     else others[span.track as "waiting" | "data" | "host"] += seconds;

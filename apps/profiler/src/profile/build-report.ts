@@ -1,5 +1,4 @@
 import type { Device, StepProgram } from "@skein/cost-model";
-import { summarize } from "@skein/measuring";
 import type { OutsideRow, ProfileReport, Times } from "@skein/report";
 import { ArgumentError, type RankSpans } from "@skein/tensor-core";
 import type { JobFacts, PreparedStep } from "skein-train/profiling";
@@ -9,6 +8,7 @@ import { memoryProfile } from "./memory-profile.ts";
 import { operatorRows } from "./operator-rows.ts";
 import type { MeasuredJob } from "./measure-job.ts";
 import { recordingCost, stepShares } from "./step-shares.ts";
+import { timesOf } from "./times.ts";
 import { medianStep, timelineOf, worldSeconds } from "./timeline.ts";
 
 /** The step as it was compiled, and its prices: what a trace alone does not tell. */
@@ -58,8 +58,8 @@ export const buildReport = (input: ProfileInput): ProfileReport => {
     throw new ArgumentError(`no step is left after the first ${warmUpSteps}, which do not count; make more steps, or a shorter warm-up`);
   // What recording has cost is no part of the step: each span of the host's thread took two looks at the clock.
   const overheads = steps.map((ranks) => overheadSeconds * Math.max(...ranks.map(({ spans }) => spans.length)));
-  const times = summarize(steps.map((one, i) => worldSeconds(one) - overheads[i]!));
-  const cost = recordingCost(overheadSeconds, facts.kernelClock === "device" ? "device" : "host");
+  const times = timesOf(steps.map((one, i) => worldSeconds(one) - overheads[i]!));
+  const cost = recordingCost(overheadSeconds, facts.kernelClock);
   const shares = stepShares(steps, cost);
   const outsideOf = (kind: OutsideRow["kind"]): Times => shares.outside.find((row) => row.kind === kind)!.seconds;
   const report: Omit<ProfileReport, "advice"> = {

@@ -1,4 +1,4 @@
-import { add, exp, matmul, optimize, planMemory, reshape, sum, type Tensor, trace } from "@skein/tensor-core";
+import { add, concat, exp, matmul, multiply, optimize, planMemory, reshape, sum, type Tensor, trace } from "@skein/tensor-core";
 import { expect, test } from "vitest";
 import { memoryProfile } from "./memory-profile.ts";
 
@@ -27,4 +27,40 @@ test("a view counts once, with what it looks at", () => {
   });
   expect(profile.blocks.map(({ bytes }) => bytes)).toEqual([4 * 4096, 4 * 4096]);
   expect(Math.max(...profile.liveBytes)).toBe(2 * 4 * 4096);
+});
+
+test("curve and blocks of a graph that is gone through by hand", () => {
+  const kibibytes = (bytes: number): number => bytes / 1024;
+  const profile = profileOf((x) => {
+    const early = matmul(x, x); // node 1, 16 KiB until its product at node 7
+    const wide = matmul(x, concat([x, x], { dim: 1 })); // concat is node 2, its product node 3, 32 KiB each
+    const narrow = matmul(reshape(wide, [128, 64]), x); // reshape is node 4, of no memory of its own; node 5, 32 KiB
+    const back = matmul(reshape(narrow, [64, 128]), reshape(wide, [128, 64])); // node 7, 16 KiB
+    return sum(matmul(back, early)); // nodes 8 and 9
+  });
+  expect(profile.liveBytes.map(kibibytes)).toEqual([0, 16, 48, 80, 48, 80, 80, 96, 48, 16]);
+  expect(profile.blocks.map(({ name, shape, bytes, from, to }) => [name, shape, kibibytes(bytes), from, to])).toEqual([
+    ["concat", "f32[64, 128]", 32, 2, 3],
+    ["matmul", "f32[64, 128]", 32, 3, 7], // as long as its view is used
+    ["matmul", "f32[128, 64]", 32, 5, 7],
+    ["matmul", "f32[64, 64]", 16, 1, 8],
+    ["matmul", "f32[64, 64]", 16, 7, 8],
+    ["matmul", "f32[64, 64]", 16, 8, 9],
+  ]);
+  // What is named at the peak is all that lies there.
+  const atPeak = profile.blocks.filter(({ from, to }) => from <= 7 && 7 <= to);
+  expect(atPeak.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(96 * 1024);
+});
+
+test("of more values than are named, those at the peak are among them", () => {
+  const profile = profileOf((x) => {
+    const wide = Array.from({ length: 50 }, (_, i) => sum(matmul(multiply(x, i + 2), concat([x, x], { dim: 1 })))).reduce((all, one) =>
+      add(all, one),
+    );
+    const kept = Array.from({ length: 30 }, () => 0).reduce<Tensor[]>((list) => [...list, matmul(list.at(-1) ?? x, x)], []);
+    return add(wide, sum(kept.reduceRight((all, one) => matmul(all, one))));
+  });
+  const peak = profile.liveBytes.indexOf(Math.max(...profile.liveBytes));
+  const named = profile.blocks.filter(({ from, to }) => from <= peak && peak <= to).reduce((sum, { bytes }) => sum + bytes, 0);
+  expect(named).toBeGreaterThan(0.99 * profile.liveBytes[peak]!); // all but some scalars
 });

@@ -18,8 +18,31 @@ const covered = (ranges: readonly Placed[]): number => {
   return bytes;
 };
 
-/** Blocks that are named in a report. */
+/** Values that have memory of their own. A view is part of what it looks at, which lives as long as the view is used. */
+const blocksOf = (placed: readonly Placed[], settled: ReadonlySet<number>): Placed[] => {
+  const blocks: { -readonly [key in keyof Placed]: Placed[key] }[] = [];
+  for (const value of placed.toSorted((a, b) => a.from - b.from)) {
+    const whole = settled.has(value.from)
+      ? blocks.findLast(({ begin, end, to }) => begin <= value.begin && value.end <= end && value.from <= to)
+      : undefined;
+    if (whole === undefined) blocks.push({ ...value });
+    else whole.to = Math.max(whole.to, value.to);
+  }
+  return blocks;
+};
+
+/** Blocks that are named in a report, of those alive at the peak and of all. */
 const mostBlocks = 40;
+
+/** The largest, and of those the largest that live at a position. */
+const largest = (blocks: readonly Placed[], at: number): Placed[] => {
+  const ordered = blocks.toSorted((a, b) => b.bytes - a.bytes);
+  const chosen = new Set([
+    ...ordered.filter(({ from, to }) => from <= at && at <= to).slice(0, mostBlocks),
+    ...ordered.slice(0, mostBlocks),
+  ]);
+  return ordered.filter((block) => chosen.has(block));
+};
 
 /**
  * Tell what lies in memory at each node of a step, by its plan: intermediates in the workspace, and beside them what is there all the time. Values that
@@ -63,15 +86,12 @@ export const memoryProfile = ({ graph, plan }: PreparedStep, residentBytes: numb
     if (begun !== undefined) alive = [...alive, ...begun].sort((a, b) => a.begin - b.begin || b.end - a.end);
     return covered(alive);
   });
-  // What lies wholly inside another value while that one lives is a part of it.
-  const settledViews = placed.filter(({ from }) => !plan.settled.has(from));
+  const blocks = blocksOf(placed, plan.settled);
+  const peak = liveBytes.indexOf(liveBytes.reduce((most, bytes) => Math.max(most, bytes), 0));
   return {
     residentBytes,
     liveBytes,
     workspaceBytes: plan.workspaceBytes,
-    blocks: settledViews
-      .toSorted((a, b) => b.bytes - a.bytes)
-      .slice(0, mostBlocks)
-      .map(({ name, shape, bytes, from, to }) => ({ name, shape, bytes, from, to })),
+    blocks: largest(blocks, peak).map(({ name, shape, bytes, from, to }) => ({ name, shape, bytes, from, to })),
   };
 };

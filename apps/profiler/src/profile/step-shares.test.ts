@@ -41,6 +41,12 @@ describe("a moment counts once", () => {
     ]);
   });
 
+  test("for the wait before all kernels, where a device has no times of them", () => {
+    const spans = [span("compute", "all kernels", 1, 10), span("waiting", "w", 3, 5)];
+    expect(attribute(rankStep(0, spans), "none").waiting).toBeCloseTo(0.002, 9);
+    expect(attribute(rankStep(0, spans), "device").waiting).toBe(0);
+  });
+
   test("whatever the spans are, all parts together are the step, and none is negative", () => {
     const moment = fc.double({ min: -2, max: 14, noNaN: true });
     const anySpan = fc
@@ -94,12 +100,17 @@ describe("shares of all ranks' time", () => {
       ),
     );
     fc.assert(
-      fc.property(steps, fc.constantFrom("host" as const, "device" as const), fc.constantFrom(0, 1e-5, 1), (world, clock, overhead) => {
-        const shares = stepShares(world, recordingCost(overhead, clock));
-        const nothingLeft = overhead === 1 && total(shares) === 0;
-        if (!nothingLeft) expect(total(shares)).toBeCloseTo(1, 9);
-        for (const share of shares.operators.values()) expect(share >= 0 && share <= 1).toBe(true);
-      }),
+      fc.property(
+        steps,
+        fc.constantFrom("host" as const, "device" as const, "none" as const),
+        fc.constantFrom(0, 1e-5, 1),
+        (world, clock, overhead) => {
+          const shares = stepShares(world, recordingCost(overhead, clock));
+          const nothingLeft = overhead === 1 && total(shares) === 0;
+          if (!nothingLeft) expect(total(shares)).toBeCloseTo(1, 9);
+          for (const share of shares.operators.values()) expect(share >= 0 && share <= 1).toBe(true);
+        },
+      ),
     );
   });
 

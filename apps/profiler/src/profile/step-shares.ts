@@ -1,11 +1,12 @@
 import type { OutsideRow } from "@skein/report";
-import { attribute, type Attribution } from "./attribution.ts";
+import { attribute, type Attribution, type KernelClock } from "./attribution.ts";
 import type { RankStep, WorldStep } from "./steps.ts";
 import { slowest } from "./times.ts";
 import { worldSeconds } from "./timeline.ts";
 
 /** What recording costs: in a kernel's span, and beside each span. */
 export interface RecordingCost {
+  readonly clock: KernelClock;
   readonly inKernelSeconds: number;
   readonly besideSpanSeconds: number;
 }
@@ -14,14 +15,15 @@ export interface RecordingCost {
  * What recording a span costs, by where its times are from. The host looks at its clock on both sides of a kernel, and one of the looks lies within the
  * span; a device takes its own times, and no kernel of it is longer for what the host does.
  */
-export const recordingCost = (overheadSeconds: number, clock: "host" | "device"): RecordingCost => ({
+export const recordingCost = (overheadSeconds: number, clock: KernelClock): RecordingCost => ({
+  clock,
   inKernelSeconds: clock === "host" ? overheadSeconds / 2 : 0,
   besideSpanSeconds: clock === "host" ? overheadSeconds / 2 : overheadSeconds,
 });
 
 /** Less what recording has cost; never less than nothing. */
 const corrected = (step: RankStep, cost: RecordingCost): Attribution => {
-  const { compute, between, ...others } = attribute(step);
+  const { compute, between, ...others } = attribute(step, cost.clock);
   const calls = new Map<string, number>();
   for (const { track, name } of step.spans) if (track === "compute") calls.set(name, (calls.get(name) ?? 0) + 1);
   const less = (seconds: number, cost: number): number => Math.max(0, seconds - cost);

@@ -18,7 +18,7 @@ export interface MemoryRows {
   readonly lifetimes: readonly Lifetime[];
 }
 
-const heights = { area: 200, gap: 26, lifetime: 22 };
+const heights = { area: 200, gap: 26, lifetime: 24 };
 /** An area is drawn with at most as many corners as a wide window has pixels. */
 const mostPositions = 2000;
 
@@ -68,15 +68,15 @@ export const memoryChart = (rows: MemoryRows, { label }: { readonly label: strin
   const bars = lifetimes.map(({ name, bytes, from, to }, index) => {
     const y = heights.area + heights.gap + index * heights.lifetime;
     const [begin, end] = [from / positions, (to + 1) / positions];
-    return `<g><title>${escapeText(`${name}: ${bytesText(bytes)}, nodes ${from} to ${to}`)}</title><text y="${y + 11}">${escapeText(name)}, ${bytesText(
-      bytes,
-    )}</text><rect class="lifetime" x="${percent(begin)}" y="${y + 14}" width="${percent(end - begin)}" height="4"/></g>`;
+    return `<g><title>${escapeText(`${name}: ${bytesText(bytes)}, nodes ${from} to ${to}`)}</title><text y="${y + 11}">${bytesText(bytes)} ${escapeText(
+      name,
+    )}</text><rect class="lifetime" x="${percent(begin)}" y="${y + 16}" width="${percent(end - begin)}" height="4"/></g>`;
   });
   const nodes = linearTicks(0, positions, 6).map(
     (tick) => `<text x="${percent(tick / positions)}" y="${heights.area + 15}" text-anchor="middle">${tick}</text>`,
   );
   return chart("memory", label, heights.area + heights.gap + lifetimes.length * heights.lifetime, [
-    `<g class="ticks">${grid.join("")}${nodes.join("")}</g>`,
+    `<g class="ticks">${grid.join("")}<text x="-6" y="${heights.area + 15}" text-anchor="end">node</text>${nodes.join("")}</g>`,
     ...(steps.length === 0 ? [] : [area]),
     ...bars,
     mark,

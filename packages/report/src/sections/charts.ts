@@ -92,7 +92,7 @@ const memoryFigure = ({ residentBytes, liveBytes, workspaceBytes, blocks }: Memo
   const shown = atPeak
     .slice(0, mostBlocks)
     .map((block) => ({ ...block, name: block.shape === undefined ? block.name : `${block.name}, ${block.shape}` }));
-  const rest = atPeak.slice(mostBlocks).reduce((sum, { bytes }) => sum + bytes, 0);
+  const rest = Math.max(0, (liveBytes[peak] ?? 0) - shown.reduce((sum, { bytes }) => sum + bytes, 0));
   const words = [
     `${bytesText(residentBytes)} lie there all the time (parameters, optimizer state, batch)`,
     `intermediates reach ${bytesText(liveBytes[peak] ?? 0)}`,
@@ -101,7 +101,7 @@ const memoryFigure = ({ residentBytes, liveBytes, workspaceBytes, blocks }: Memo
   const named =
     shown.length === 0
       ? ""
-      : ` Below: from where to where the largest at the peak live${rest > 0 ? `; ${atPeak.length - shown.length} more have ${bytesText(rest)} there` : ""}.`;
+      : ` Below: the largest that lie there at the peak, each from the node that makes it to the one that uses it last${rest > 0 ? `; smaller ones have ${bytesText(rest)} of it` : ""}.`;
   return `<p class="quiet">${words.join("; ")}.${named}</p>
 <figure>${memoryChart({ residentBytes, liveBytes, lifetimes: shown }, { label: `Memory over the nodes of a step: ${words.join("; ")}` })}</figure>`;
 };

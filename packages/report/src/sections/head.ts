@@ -36,16 +36,14 @@ export const outsideText = ({ outside }: ProfileReport): string =>
     .join(", ");
 
 const tiles = (report: ProfileReport): string => {
-  const { step, exposedSeconds, samplesPerStep, predictedStepSeconds, ranks, steps, warmUpSteps } = report;
+  const { step, samplesPerStep, predictedStepSeconds, ranks, steps, warmUpSteps } = report;
   return `<dl class="tiles">${[
     tile("step", secondsText(step.median), `± ${secondsText(step.mad)}, median of ${step.n}`),
     tile("speed", `${digitsText(samplesPerStep / step.median)} samples/s`, `${steps} steps, ${warmUpSteps} before to warm up`),
     tile(
       "exposed communication",
       shareText(exposedShare(report)),
-      ranks === 1
-        ? "one rank: nothing to send"
-        : `of ranks' time; the one that waits longest: ${secondsText(exposedSeconds.median)} a step`,
+      ranks === 1 ? "one rank: nothing to send" : `${secondsText(exposedShare(report) * step.median)} of each step, mean of ${ranks} ranks`,
       "k-exposed",
     ),
     predictedStepSeconds === undefined

@@ -1,7 +1,7 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { stepSegments } from "../phases.ts";
 import type { Phase } from "@skein/tensor-core";
-import type { Advice, OutsideRow, ProfileReport, Times } from "../profile-report.ts";
+import type { Advice, OutsideRow, ProfileReport } from "../profile-report.ts";
 import { bytesText, digitsText, secondsText, shareText } from "../quantities.ts";
 import { dateText, exposedShare, missText, outsideText, settingText } from "../sections/head.ts";
 import type { Kind } from "../tokens.ts";
@@ -59,7 +59,7 @@ const shortOutside: Readonly<Record<OutsideRow["kind"], string>> = {
 const milliseconds = (seconds: number | undefined): string => digitsText(seconds === undefined ? undefined : 1e3 * seconds);
 
 const headLines = (report: ProfileReport): [string, string][] => {
-  const { step, samplesPerStep, exposedSeconds, predictedStepSeconds, warmUpSteps, ranks } = report;
+  const { step, samplesPerStep, predictedStepSeconds, warmUpSteps, ranks } = report;
   return [
     ["step", `${secondsText(step.median)} ± ${secondsText(step.mad)}: median of ${step.n} steps, after ${warmUpSteps} to warm up`],
     ["speed", `${digitsText(samplesPerStep / step.median)} samples/s`],
@@ -67,7 +67,7 @@ const headLines = (report: ProfileReport): [string, string][] => {
       "exposed",
       ranks === 1
         ? "nothing: one rank has nobody to wait for"
-        : `${shareText(exposedShare(report))} of the time is waiting for communication; ${secondsText(exposedSeconds.median)} a step on the rank that waits longest`,
+        : `${shareText(exposedShare(report))} of the step is waiting for communication: ${secondsText(exposedShare(report) * step.median)}`,
     ],
     ...(predictedStepSeconds === undefined
       ? []
@@ -79,12 +79,12 @@ const headLines = (report: ProfileReport): [string, string][] => {
 const operatorTable = ({ operators, outside, step }: ProfileReport, columns: number): string[] => {
   const ordered = operators.toSorted((a, b) => b.seconds.median - a.seconds.median);
   const left = ordered.slice(mostOperators);
-  const summary = (name: string, share: number, seconds?: Times): string[] => [
+  const summary = (name: string, share: number, mad = ""): string[] => [
     name,
     "",
     "",
-    seconds === undefined ? "" : milliseconds(seconds.median),
-    seconds === undefined ? "" : digitsText(1e3 * seconds.mad, 2),
+    milliseconds(share * step.median),
+    mad,
     digitsText(100 * share),
     "",
     "",
@@ -122,8 +122,8 @@ const operatorTable = ({ operators, outside, step }: ProfileReport, columns: num
               left.reduce((sum, { share }) => sum + share, 0),
             ),
           ]),
-      ...outside.filter(({ share }) => share > 0).map(({ kind, seconds, share }) => summary(shortOutside[kind], share, seconds)),
-      summary("step", total, step),
+      ...outside.filter(({ share }) => share > 0).map(({ kind, share }) => summary(shortOutside[kind], share)),
+      summary("step", total, digitsText(1e3 * step.mad, 2)),
     ],
     columns,
   );
@@ -219,7 +219,7 @@ export const terminalReport = (report: ProfileReport, { columns, colour = false 
       : [
           ...operatorTable(report, columns),
           ...wrapped(
-            "ms: all calls in a step, on the slowest rank. %: of all ranks' time. roof %: of the best that this device can do. pred. ms: by the cost model.",
+            "ms: all calls in a step, on the slowest rank; below the line of others, the mean of ranks. %: of all ranks' time. roof %: of the best that this device can do. pred. ms: by the cost model.",
             columns,
           ),
         ]),
