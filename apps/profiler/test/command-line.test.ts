@@ -6,8 +6,11 @@ import { fileURLToPath } from "node:url";
 import { parseHardwareFile } from "@skein/cost-model/files";
 import { parseReport } from "@skein/report";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { openJob } from "skein-train/profiling";
 import { main as runMain } from "../src/command-line.ts";
 import { commandNames } from "../src/own-command.ts";
+import { attribute } from "../src/profile/attribution.ts";
+import { secondsOf, worldSteps } from "../src/profile/steps.ts";
 
 /** What the package ships, where the whole run of tests has built it; else the source as it stands. */
 const program: readonly string[] =
@@ -106,6 +109,23 @@ describe("run", () => {
     expect(traceEvents.filter(({ name }) => name === "step 8")).toHaveLength(2); // ranks
   });
 
+  test("operators, and what lies outside of them, add up to the step", () => {
+    const { operators, outside, timeline } = report();
+    expect([...operators, ...outside].reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);
+    // Rows add up the spans of a name, shares count each moment once: they agree where no two spans of a thread lie over each other.
+    for (const { spans } of timeline) {
+      const whole = spans.find(({ track }) => track === "steps")!;
+      const summed = spans
+        .filter(({ track }) => track !== "steps" && track !== "collectives")
+        .reduce((sum, span) => sum + secondsOf(span), attribute({ whole, spans }).between);
+      expect(Math.abs(summed / secondsOf(whole) - 1)).toBeLessThan(0.05);
+    }
+    const percents = ended.stdout
+      .split("\n")
+      .flatMap((line) => /^(?:gaps|exposed|batch wait|host work|\d+ others|step) +[\d.]+ .*?([\d.]+)$/.exec(line)?.[1] ?? []);
+    expect(Number(percents.at(-1))).toBe(100);
+  });
+
   test("knows the work of every operator, and the collectives of every bucket", () => {
     const { operators, collectives, steps, warmUpSteps, ranks } = report();
     expect([steps, warmUpSteps, ranks]).toEqual([6, 2, 2]);
@@ -193,6 +213,15 @@ test("each command is known by its name to what writes hints as they were typed"
   const { stdout } = await inProcess("--help");
   const listed = [...stdout.matchAll(/^ {2}([a-z]+) [[<]/gm)].map(([, name]) => name!);
   expect(listed.filter((name) => name !== "help").toSorted()).toEqual(commandNames.toSorted());
+});
+
+test("of several steps one is recorded in detail, and the others as a span each", async () => {
+  const job = await openJob(join(folder, "job.yaml"), { ranks: "1" });
+  const steps = worldSteps((await job.run(7, { detailEvery: 3 })).ranks);
+  expect(steps.map(([rank]) => [rank!.number, rank!.spans.length > 0])).toEqual(
+    [1, 2, 3, 4, 5, 6, 7].map((step) => [step, step % 3 === 1]),
+  );
+  expect(steps.every(([rank]) => secondsOf(rank!.whole) > 0)).toBe(true);
 });
 
 test("a machine is calibrated by a job, and the job predicted on it", async () => {

@@ -94,9 +94,13 @@ export interface ProfiledJob {
   /**
    * Make some steps, and nothing else: no checkpoint, no evaluation, no folder that stays.
    *
+   * @param options with `detailEvery`, one of so many steps is recorded in detail, and the others as a span each.
    * @throws what brought the run down.
    */
-  run(steps: number, options?: { readonly onNote?: (line: string) => void; readonly signal?: AbortSignal }): Promise<ProfiledRun>;
+  run(
+    steps: number,
+    options?: { readonly onNote?: (line: string) => void; readonly signal?: AbortSignal; readonly detailEvery?: number },
+  ): Promise<ProfiledRun>;
 }
 
 /** What a job computes on here. `auto` is a GPU where there is one: which of both is faster is what people want to see. */
@@ -193,7 +197,7 @@ const openWith = async (
         opened.close();
       }
     },
-    run: async (steps, { onNote, signal } = {}) => {
+    run: async (steps, { onNote, signal, detailEvery } = {}) => {
       signal?.throwIfAborted();
       const interruption = new Interruption();
       const stop = (): void => interruption.request();
@@ -210,6 +214,7 @@ const openWith = async (
           start: "anew",
           maxRestarts: 0,
           profile: (ranks, plan) => (run = { ranks, plan }),
+          detailEvery,
         });
         return run;
       } finally {

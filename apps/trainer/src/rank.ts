@@ -116,6 +116,22 @@ const communicatorsOf = (job: Job, world: Communicator): Communicators & { reado
   return { ...Object.fromEntries(Object.entries(others).map(([axis, groups]) => [axis, world.split(groups, axis)])), [dataAxis]: world };
 };
 
+/** Settle whether the next step is recorded, once one is done: of one that was not in detail, there is no span yet. */
+const recordNext = (
+  tracer: SpanRecorder,
+  { steps, detailEvery }: NonNullable<RankInput["trace"]>,
+  { step, seconds, exposedSeconds }: { readonly step: number; readonly seconds: number; readonly exposedSeconds: number },
+  firstStep: number,
+): void => {
+  const isWanted = step <= firstStep + steps;
+  if (isWanted && !tracer.recording) {
+    const endSeconds = tracer.now();
+    const args = { exposedMilliseconds: 1000 * exposedSeconds };
+    tracer.spans.push({ name: `step ${step}`, track: "steps", startSeconds: endSeconds - seconds, endSeconds, args });
+  }
+  tracer.recording = step < firstStep + steps && (step - firstStep) % detailEvery === 0;
+};
+
 /** Spans of one message: a trace of many steps is larger than a message may be. */
 const spansAtOnce = 10_000;
 
@@ -157,7 +173,7 @@ const trainOn = async (input: RankInput, backend: Backend, writer: PartWriter, p
     {
       stepped: ({ position, ...done }) => {
         writer.look();
-        if (tracer !== undefined) tracer.recording = done.step < firstStep + trace!.steps;
+        if (tracer !== undefined) recordNext(tracer, trace!, done, firstStep);
         if (rank === 0) post({ type: "step", epoch: position.epoch + 1, residentBytes: process.memoryUsage.rss(), ...done });
       },
       updated: (step, update) => {

@@ -12,7 +12,8 @@ import { requireWritable } from "./places.ts";
 import { checkResumable, type Given, prepare, type Prepared, withBackend } from "./prepare.ts";
 
 /** A job to run, and where. */
-export interface JobRun extends Pick<LaunchInput, "host" | "interruption" | "progress" | "maxRestarts" | "tracePath" | "profile"> {
+export interface JobRun
+  extends Pick<LaunchInput, "host" | "interruption" | "progress" | "maxRestarts" | "tracePath" | "profile" | "detailEvery"> {
   readonly job: Job;
   /** What a program gave in place of names. */
   readonly given?: Given | undefined;

@@ -121,6 +121,7 @@ export interface ProfileReport {
   readonly warmUpSteps: number;
   readonly samplesPerStep: number;
   readonly step: Times;
+  /** Waiting for communication, mean of ranks. */
   readonly exposedSeconds: Times;
   readonly predictedStepSeconds?: number | undefined;
   /** What the roofline is drawn with. */

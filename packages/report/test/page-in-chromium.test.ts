@@ -56,8 +56,14 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium, opened from
     await page.getByLabel("Words").fill("MATMUL block-1");
     await page.getByRole("combobox", { name: "Phase" }).selectOption("backward");
     expect(new Set(await column(3))).toEqual(new Set(["backward"]));
-    expect(await page.locator("[data-counts=operators]").innerText()).toBe(`${(await column(1)).length} of ${report.operators.length}`);
+    expect(await page.locator("[data-counts=operators]").innerText()).toBe(`${(await column(1)).length} of ${report.operators.length + 2}`);
     expect(await column(1)).toEqual(["matmul", "matmul"]);
+    await page.getByLabel("Words").fill("");
+    await page.getByRole("combobox", { name: "Phase" }).selectOption("outside");
+    expect((await column(1)).toSorted()).toEqual(["between kernels", "waiting for communication"]);
+    await page.getByRole("combobox", { name: "Phase" }).selectOption("");
+    const shares = (await column(7)).map(Number);
+    expect(shares.reduce((sum, share) => sum + share, 0)).toBeCloseTo(100, 0);
   });
 
   test("zooms and pans the timeline by wheel, buttons, drag and keys, and tells what lies there", async () => {

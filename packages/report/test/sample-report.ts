@@ -84,6 +84,9 @@ const times = (median: number, n = 20): Times => ({ median, mad: 0.03 * median, 
 
 const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
+const secondsOn = (track: Span["track"], { spans }: RankSpans): number =>
+  spans.reduce((sum, span) => sum + (span.track === track ? span.endSeconds - span.startSeconds : 0), 0);
+
 const operatorRows = (nodes: readonly SampleNode[], { ranks, seconds }: Step): OperatorRow[] =>
   [...Map.groupBy(nodes, ({ operator, scope, phase }) => `${operator} ${phase === "backward" ? `${scope}/backward` : scope}`)]
     .map(([name, group]): OperatorRow => {
@@ -112,9 +115,10 @@ const operatorRows = (nodes: readonly SampleNode[], { ranks, seconds }: Step): O
 
 /** What no operator has: waits, and the rest of the step. */
 const outsideRows = ({ ranks, seconds }: Step): OutsideRow[] => {
-  const sums = (track: Span["track"]): number[] =>
-    ranks.map(({ spans }) => spans.reduce((sum, span) => sum + (span.track === track ? span.endSeconds - span.startSeconds : 0), 0));
-  const [waits, computes] = [sums("waiting"), sums("compute")];
+  const [waits, computes] = (["waiting", "compute"] as const).map((track) => ranks.map((rank) => secondsOn(track, rank))) as [
+    number[],
+    number[],
+  ];
   const between = waits.map((wait, rank) => seconds - wait - computes[rank]!);
   return [
     { kind: "waiting", seconds: times(Math.max(...waits)), share: mean(waits) / seconds },
@@ -153,7 +157,7 @@ export const sampleReport = ({ seed = 1, blocks = 2, ranks = 2, buckets = 3 }: S
   const nodes = sampleStep(blocks, buckets);
   const measured = runStep(nodes, ranks, blocks, buckets, (node) => (1.8 + 0.5 * random()) * rooflineSeconds(node) + kernelStartSeconds);
   const predicted = runStep(nodes, ranks, blocks, buckets, (node) => 1.9 * rooflineSeconds(node) + kernelStartSeconds);
-  const exposedSeconds = measured.collectives.reduce((sum, one) => sum + one.exposedSeconds, 0);
+  const exposedSeconds = mean(measured.ranks.map((rank) => secondsOn("waiting", rank)));
   const share = exposedSeconds / measured.seconds;
   const advice: Advice[] = [
     {

@@ -1,5 +1,5 @@
 import type { Device, StepProgram } from "@skein/cost-model";
-import type { OutsideRow, ProfileReport, Times } from "@skein/report";
+import type { ProfileReport } from "@skein/report";
 import { ArgumentError, type RankSpans } from "@skein/tensor-core";
 import type { JobFacts, PreparedStep } from "skein-train/profiling";
 import { adviceOn } from "./advice.ts";
@@ -61,7 +61,6 @@ export const buildReport = (input: ProfileInput): ProfileReport => {
   const times = timesOf(steps.map((one, i) => worldSeconds(one) - overheads[i]!));
   const cost = recordingCost(overheadSeconds, facts.kernelClock);
   const shares = stepShares(steps, cost);
-  const outsideOf = (kind: OutsideRow["kind"]): Times => shares.outside.find((row) => row.kind === kind)!.seconds;
   const report: Omit<ProfileReport, "advice"> = {
     format: "skein-profile",
     version: 1,
@@ -74,7 +73,7 @@ export const buildReport = (input: ProfileInput): ProfileReport => {
     warmUpSteps,
     samplesPerStep: facts.samplesPerStep,
     step: times,
-    exposedSeconds: outsideOf("waiting"),
+    exposedSeconds: shares.exposedSeconds,
     predictedStepSeconds: predicted?.stepSeconds,
     device: priced && deviceOf(priced.device),
     operators: operatorRows(steps, program, { shares: shares.operators, inKernelSeconds: cost.inKernelSeconds }),
@@ -85,5 +84,5 @@ export const buildReport = (input: ProfileInput): ProfileReport => {
     timeline: timelineOf(medianStep(steps)),
     predicted: predicted?.ranks,
   };
-  return { ...report, advice: adviceOn(report, { dataSeconds: outsideOf("data") }) };
+  return { ...report, advice: adviceOn(report, { dataSeconds: shares.outside.find(({ kind }) => kind === "data")!.seconds }) };
 };

@@ -1,7 +1,7 @@
-import type { OutsideRow } from "@skein/report";
+import type { OutsideRow, Times } from "@skein/report";
 import { attribute, type Attribution, type KernelClock } from "./attribution.ts";
 import type { RankStep, WorldStep } from "./steps.ts";
-import { slowest } from "./times.ts";
+import { slowest, timesOf } from "./times.ts";
 import { worldSeconds } from "./timeline.ts";
 
 /** What recording costs: in a kernel's span, and beside each span. */
@@ -51,6 +51,8 @@ export interface StepShares {
   /** Of the time of all ranks, by the names of spans; with those of `outside` they add up to 1. */
   readonly operators: ReadonlyMap<string, number>;
   readonly outside: readonly OutsideRow[];
+  /** Waiting for communication in a step, mean of ranks. */
+  readonly exposedSeconds: Times;
 }
 
 /**
@@ -74,7 +76,9 @@ export const stepShares = (steps: readonly WorldStep[], cost: RecordingCost): St
       share: shareOf(summed.reduce((sum, one) => sum + one[kind], 0)),
     }),
   );
+  const exposed = attributed.map((ranks) => ranks.reduce((sum, { waiting }) => sum + waiting, 0) / ranks.length);
   return {
+    exposedSeconds: timesOf(exposed),
     operators: new Map([...seconds].map(([name, own]) => [name, shareOf(own)])),
     outside: outside.toSorted((a, b) => b.share - a.share),
   };

@@ -28,6 +28,8 @@ export interface LaunchInput extends LedgerInput {
   readonly tracePath?: string | undefined;
   /** Only the steps are wanted, to look at their time: nothing is evaluated or saved, and the spans of all of them go there once they are done. */
   readonly profile?: ((ranks: readonly RankSpans[], plan: ExchangePlan | undefined) => void) | undefined;
+  /** Of so many steps one is recorded in detail, and the others as a span each. Default: 1. */
+  readonly detailEvery?: number | undefined;
   readonly interruption: Interruption;
 }
 
@@ -87,7 +89,7 @@ export const launch = async (input: LaunchInput): Promise<Outcome> => {
 };
 
 const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
-  const { prepared, output, resume, tracePath, profile, trouble } = input;
+  const { prepared, output, resume, tracePath, profile, detailEvery = 1, trouble } = input;
   const ledger = new Ledger(input);
   const tracedSteps = profile !== undefined ? prepared.totalSteps : tracePath !== undefined ? stepsOfTrace : 0;
   const assignment: Omit<Assignment, "mark"> = {
@@ -96,7 +98,7 @@ const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
     output,
     resume: resume && { folder: resume.folder, step: resume.manifest.step, files: resume.manifest.files },
     plan: resume?.manifest.plan,
-    ...(tracedSteps > 0 && { trace: { originMilliseconds: performance.timeOrigin + performance.now(), steps: tracedSteps } }),
+    ...(tracedSteps > 0 && { trace: { originMilliseconds: performance.timeOrigin + performance.now(), steps: tracedSteps, detailEvery } }),
     ...(profile !== undefined && { stepsOnly: true }),
     trouble,
   };

@@ -70,15 +70,16 @@ const outsideRow = ({ kind, seconds, share }: OutsideRow): Row => ({
 const phases: readonly Phase[] = ["forward", "backward", "update", "communication", "other"];
 
 export const operatorSection = ({ operators, outside }: ProfileReport): string => {
+  const shown = outside.filter(({ share }) => share > 0);
   const present = phases.filter((phase) => operators.some((row) => row.phase === phase));
-  const options = [...present, ...(outside.length > 0 ? ["outside"] : [])].map((phase) => `<option value="${phase}">${phase}</option>`);
+  const options = [...present, ...(shown.length > 0 ? ["outside"] : [])].map((phase) => `<option value="${phase}">${phase}</option>`);
   return `<section aria-labelledby="operators-heading"><h2 id="operators-heading">Operators</h2>
 <div class="filters scripted" role="search"><label>Words <input type="search" data-filters="operators" placeholder="matmul block-0"></label><label>Phase <select name="phase" data-filters="operators"><option value="">all</option>${options.join(
     "",
   )}</select></label><output data-counts="operators"></output></div>
 ${sortableTable("operators", "Operators of a step, by scope and phase, and what lies outside of them", operatorColumns, [
   ...operators.map((row) => ({ cells: operatorCells(row), data: { phase: row.phase } })),
-  ...outside.map(outsideRow),
+  ...shown.map(outsideRow),
 ])}</section>`;
 };
 

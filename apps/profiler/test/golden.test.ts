@@ -1,0 +1,70 @@
+import { csvOf, parseReport, reportPage, terminalReport } from "@skein/report";
+import { exp, matmul, optimize, planMemory, sum, type Tensor, trace } from "@skein/tensor-core";
+import { expect, test } from "vitest";
+import { type Device } from "@skein/cost-model";
+import { buildReport } from "../src/profile/build-report.ts";
+import { madeUpProgram, madeUpRun } from "../src/profile/made-up-run.ts";
+import { worldSteps } from "../src/profile/steps.ts";
+
+// A change of any figure is seen in review: `vitest run -u apps/profiler/test/golden.test.ts` writes the files anew.
+
+const device = { name: "a processor", flopsPerSecond: { f32: 4e9 }, memoryBytesPerSecond: 1e9 } as Device;
+
+const step = (() => {
+  const { graph: traced } = trace(
+    ((x: Tensor) => sum(matmul(exp(matmul(x, x)), x))) as never,
+    [{ dtype: "f32", shape: [32, 32] }] as never,
+  );
+  const graph = optimize(traced);
+  const plan = planMemory(graph);
+  return { graph, plan, settled: plan.settled, stateInputs: 1 };
+})();
+
+/** In parts of a second that floating point holds exactly, so that no sum has a last digit of its own. */
+const exact = (seconds: number): number => Math.round(seconds * 2 ** 20) / 2 ** 20;
+const ranks = madeUpRun(2).map((one) => ({
+  ...one,
+  spans: one.spans.map((span) => ({ ...span, startSeconds: exact(span.startSeconds), endSeconds: exact(span.endSeconds) })),
+}));
+
+/** Steps of 10, 11 and 12 ms; what a step is longer lies between its kernels and its end. */
+const steps = worldSteps(ranks).map((ranks, i) =>
+  ranks.map((one) => ({ ...one, whole: { ...one.whole, endSeconds: one.whole.endSeconds + exact(i / 1000) } })),
+);
+
+const report = buildReport({
+  facts: {
+    name: "golden",
+    backend: "cpu",
+    ranks: 2,
+    transport: "threads",
+    kernelClock: "host",
+    samplesPerStep: 64,
+    trainSamples: 640,
+    stateBytes: 5000,
+  },
+  measured: { ranks, steps, step, overheadSeconds: 2 ** -17 },
+  program: madeUpProgram,
+  device,
+  warmUpSteps: 0,
+  madeAt: new Date("2026-11-23T09:30:00Z"),
+  machine: "a machine",
+});
+
+/** Spans in, all figures out. */
+test.each([
+  ["report.json", () => `${JSON.stringify(report, undefined, 2)}\n`],
+  ["terminal.txt", () => terminalReport(report, { columns: 80 })],
+  ["operators.csv", () => csvOf(report).operators.replaceAll("\r\n", "\n")],
+  ["collectives.csv", () => csvOf(report).collectives.replaceAll("\r\n", "\n")],
+  [
+    "tables.html",
+    () => `${[...reportPage(report).matchAll(/<tbody>.*?<\/tbody>/gs)].map(([table]) => table.replaceAll("><", ">\n<")).join("\n")}\n`,
+  ],
+])("%s", async (name, output) => {
+  await expect(output()).toMatchFileSnapshot(`golden/${name}.golden`);
+});
+
+test("the report is one that its reader takes", () => {
+  expect(parseReport(JSON.stringify(report), "golden")).toEqual(JSON.parse(JSON.stringify(report)));
+});
