@@ -6,7 +6,7 @@ import { buildReport } from "../src/profile/build-report.ts";
 import { madeUpProgram, madeUpRun } from "../src/profile/made-up-run.ts";
 import { worldSteps } from "../src/profile/steps.ts";
 
-// A change of any figure is seen in review: `vitest run -u apps/profiler/test/golden.test.ts` writes the files anew.
+// A change of any figure is seen in review: `vitest run apps/profiler/test/golden.test.ts -u` writes the files anew.
 
 const device = { name: "a processor", flopsPerSecond: { f32: 4e9 }, memoryBytesPerSecond: 1e9 } as Device;
 
