@@ -28,7 +28,7 @@ const rowsOf = (before: ProfileReport, after: ProfileReport): Row[] => {
 };
 
 const signed = (relative: number): string =>
-  Number.isFinite(relative) ? `${relative > 0 ? "+" : "−"}${shareText(Math.abs(relative))}` : "new";
+  relative === 0 ? "0 %" : Number.isFinite(relative) ? `${relative > 0 ? "+" : "−"}${shareText(Math.abs(relative))}` : "new";
 
 /** Rows that are shown. */
 const mostRows = 20;
@@ -62,8 +62,9 @@ export const comparisonLines = (before: ProfileReport, after: ProfileReport, wid
     "",
     changed.length === 0
       ? `none of ${rows.length} operators and waits differs by more than chance between steps`
-      : `${changed.length} of ${rows.length} operators and waits differ by more than chance between steps (5 % for all together, Holm's rule)`,
-    "what differs from run to run, such as other programs on the machine, is not known from one run of each: make two to see it",
+      : `${changed.length} of ${rows.length} operators and waits differ by more than chance between steps`,
+    ...(changed.length === 0 ? [] : ["(at most 5 % that any of them is chance: Holm's rule)"]),
+    "what differs from run to run is not known from one run of each: repeat both",
     ...(changed.length === 0
       ? []
       : textTable(
