@@ -23,7 +23,7 @@ const percent = (share: number): string => `${(100 * share).toFixed(2)} %`;
 
 for (const file of jobs) {
   const job = await openJob(file, { ranks: values.ranks, set: ["backend=cpu"] });
-  const steps = worldSteps(await job.run(warmUpSteps + Number(values.steps), { detailEvery: 2 })).slice(warmUpSteps);
+  const steps = worldSteps((await job.run(warmUpSteps + Number(values.steps), { detailEvery: 2 })).ranks).slice(warmUpSteps);
   const recorded = steps.filter((ranks) => ranks[0]!.spans.length > 0);
   const numSpans = median(recorded.map((ranks) => Math.max(...ranks.map(({ spans }) => spans.length))));
   // First the recorded step of a pair, then the other, as well as the other way round: what drifts falls out.

@@ -1,6 +1,6 @@
 import { printable } from "@skein/report";
 import { ArgumentError, type RankSpans, type Span } from "@skein/tensor-core";
-import { type ExchangePlan, type JobOptions, openJob, type ProfiledJob } from "skein-train/profiling";
+import { type ExchangePlan, type JobFacts, type JobOptions, openJob, type ProfiledJob } from "skein-train/profiling";
 import { exitCodes } from "../errors.ts";
 import { claimFolder, dropUnused, writeReport } from "../outputs.ts";
 import { hardwareOf } from "../predict/hardware-of.ts";
@@ -78,6 +78,13 @@ const priced = async (
   return { priced: { step: job.step(plan), stateBytes, program, device: described.device }, predicted: simulated };
 };
 
+/** By which clock kernels were timed, by what a trace shows: without timestamp queries a step of a device is one span. */
+const clockOf = (backend: string, steps: readonly WorldStep[]): JobFacts["kernelClock"] => {
+  if (backend === "cpu") return "host";
+  const kernels = steps.flat().flatMap(({ spans }) => spans.filter(({ track }) => track === "compute"));
+  return kernels.length > steps.flat().length ? "device" : "none";
+};
+
 /** `skein-profile report`: the report of a trace that was written before. */
 export const reportCommand = async (path: string, options: ReportCommandOptions): Promise<number> => {
   const { job: jobFile, hardware, warmUp, output, json = false, ...jobOptions } = options;
@@ -98,7 +105,13 @@ export const reportCommand = async (path: string, options: ReportCommandOptions)
       `${unknown.length} operators of the trace are not in the step of ${jobFile}, so nothing is known of them: ${printable(unknown.slice(0, 3).join(", "))}`,
     );
   const report = buildReport({
-    facts: { name: facts.job, backend: facts.backend, ranks: ranks.length, samplesPerStep: facts.samplesPerStep },
+    facts: {
+      name: facts.job,
+      backend: facts.backend,
+      ranks: ranks.length,
+      samplesPerStep: facts.samplesPerStep,
+      kernelClock: job?.facts.kernelClock ?? clockOf(facts.backend, steps),
+    },
     // What it cost to record a span on another machine is not known.
     measured: { steps, overheadSeconds: job === undefined ? 0 : spanOverheadSeconds() },
     warmUpSteps,
