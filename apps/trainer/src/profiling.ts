@@ -5,7 +5,8 @@ import { isDeepStrictEqual } from "node:util";
 import type { GroupSituation, LinkFile } from "@skein/collectives";
 import { createCpuBackend } from "@skein/cpu-kernels";
 import type { DeviceFacts } from "@skein/gpu-kernels";
-import { bucketPerTensor, specsByPath } from "@skein/compressors";
+import { bucketPerTensor, type BucketTensor, specsByPath } from "@skein/compressors";
+import type { PreparedGraph } from "@skein/cost-model";
 import { byteLength, type RankSpans } from "@skein/tensor-core";
 import { type BackendName, openWebGpu } from "./backend.ts";
 import type { BackendRates } from "./backend-rates.ts";
@@ -21,6 +22,7 @@ import { preferenceOf } from "./members/network-world.ts";
 import { type ExchangePlan, isPlanned } from "./planning/exchange-plan.ts";
 import { decidePlan, type ExchangeTimes } from "./planning/plan-together.ts";
 import { bytesOf, prepare, type Prepared } from "./prepare.ts";
+import { gradientTensors, traceExchange } from "./prepared-exchange.ts";
 import { type PreparedStep, traceStep } from "./prepared-step.ts";
 import type { Progress } from "./progress.ts";
 import { runJob } from "./run-job.ts";
@@ -81,6 +83,10 @@ export interface ProfiledJob {
   readonly facts: JobFacts;
   /** The training step, as the backend of this job would run it. @param plan of a planned exchange. Default: as such a job begins, each tensor by itself. */
   step(plan?: ExchangePlan): PreparedStep;
+  /** Gradients, by the number of their bucket in a step that exchanges each tensor by itself. */
+  gradients(): readonly BucketTensor[];
+  /** What exchanging some of them in one bucket takes by itself, see `traceExchange`: milliseconds, where a step takes seconds. */
+  exchange(tensors: readonly BucketTensor[], plan?: ExchangePlan): PreparedGraph;
   /** What the job would decide by these times before its first step, where its exchange is planned. */
   planBy(times: PricedTimes): ExchangePlan;
   /** The same job with other values, as of `set`. Its samples are loaded anew only where it names others. */
@@ -178,6 +184,8 @@ const openWith = async (
       exchange: isPlanned(job) ? "planned" : job.buckets.kind === "tuned" && job.ranks > 1 ? "tuned" : "given",
     },
     step,
+    gradients: () => gradientTensors(prepared),
+    exchange: (tensors, plan) => traceExchange(prepared, tensors, { device, plan }),
     planBy: (times) => planBy(prepared, times),
     with: (more) => openWith(file, { ...options, set: [...set, ...more] }, prepared),
     groups: () =>

@@ -70,7 +70,12 @@ export {
   stepProgram,
   type WaitStep,
 } from "./pricing/step-program.ts";
+export { codecSeconds, type PricedExchange, pricedExchange, sentBytesOf } from "./pricing/priced-exchange.ts";
+export { foldKernels } from "./pricing/fold-kernels.ts";
+export { type HalvesRebucketing, rebucketHalves } from "./pricing/rebucket-halves.ts";
+export { reprice } from "./pricing/reprice.ts";
 export { rebucket, type Rebucketing } from "./pricing/rebucket.ts";
+export { type GroupExchange, withExchanges } from "./pricing/with-exchanges.ts";
 export { stepTasks } from "./pricing/step-tasks.ts";
 export { hardwareNamed, shippedHardware } from "./hardware/shipped/index.ts";
 export { type ContendedSample, contendedSeconds, fitContention, type FittedContention } from "./calibration/fit-contention.ts";

@@ -1,0 +1,57 @@
+import { bucketOf, type BucketTensor, specsByPath } from "@skein/compressors";
+import type { PreparedGraph } from "@skein/cost-model";
+import { prepareForCpu } from "@skein/cpu-kernels";
+import { type DeviceFacts, planForWebGpu, prepareForWebGpu } from "@skein/gpu-kernels";
+import { add, axisIndex, flattenTree, planMemory, randomKey, scope, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
+import { buildCompression } from "./build-exchange.ts";
+import type { ExchangePlan } from "./planning/exchange-plan.ts";
+import type { Prepared } from "./prepare.ts";
+import { dataAxis, meshOf } from "./train-state.ts";
+
+/** The tensors of each bucket of a job that exchanges each tensor by itself, in the order in which they lie in it. */
+export const gradientTensors = ({ params }: Pick<Prepared, "params">): readonly BucketTensor[] =>
+  [...specsByPath(params)].map(([path, { shape }]) => ({ path, shape })).reverse();
+
+/**
+ * Trace what exchanging some gradients takes by itself, in one bucket, as a job would do it for good: the scope of all of it is `exchange-0`, but for one
+ * sum of the mean and another tensor, which stands for the optimizer that reads the mean.
+ *
+ * @param plan densities by path, where the compression takes such.
+ */
+export const traceExchange = (
+  { job, totalSteps }: Pick<Prepared, "job" | "totalSteps">,
+  tensors: readonly BucketTensor[],
+  { device, plan }: { readonly device?: DeviceFacts | undefined; readonly plan?: ExchangePlan | undefined },
+): PreparedGraph => {
+  const bucket = bucketOf(tensors);
+  const compressor = buildCompression(job.compression, plan)(totalSteps - 1);
+  const mesh = meshOf(job);
+  const key = randomKey(0);
+  const vector: TensorSpec = { dtype: "f32", shape: bucket.shape };
+  let state: unknown;
+  trace(
+    (x: Tensor) => {
+      state = compressor.init(bucket);
+      return [x, state];
+    },
+    [vector as never],
+    { mesh },
+  );
+  const { graph } = trace(
+    (gradient: Tensor, weights: Tensor, before: unknown, drawn: Tensor, step: Tensor) => {
+      const context = { axis: dataAxis, step, key: drawn, rank: axisIndex(dataAxis) };
+      const { mean, state: after } = scope("exchange-0", () => compressor.aggregate(gradient, before, bucket, context));
+      return [add(weights, mean), after];
+    },
+    [vector, vector, state, key, { dtype: "u32", shape: [] }] as never,
+    { mesh },
+  );
+  const stateLeaves = flattenTree<TensorSpec>(state).leaves.length;
+  const donate = Array.from({ length: 2 + stateLeaves }, (_, i) => i);
+  if (device === undefined) {
+    const ready = prepareForCpu(graph);
+    return { graph: ready, settled: planMemory(ready, { donate }).settled };
+  }
+  const ready = prepareForWebGpu(graph, device);
+  return { graph: ready, settled: planForWebGpu(ready, device, donate).settled };
+};

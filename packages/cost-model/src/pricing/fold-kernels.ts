@@ -1,0 +1,33 @@
+import { bucketOfScope } from "./exchange-places.ts";
+import { type FreeStep, freeSteps, linkedSteps } from "./linked-steps.ts";
+import type { KernelStep, StepProgram } from "./step-program.ts";
+
+const together = (a: KernelStep, b: KernelStep): KernelStep => ({
+  ...a,
+  name: "kernels",
+  operator: "kernels",
+  price: {
+    ...a.price,
+    flops: a.price.flops + b.price.flops,
+    bytes: a.price.bytes + b.price.bytes,
+    seconds: a.price.seconds + b.price.seconds,
+    rooflineSeconds: a.price.rooflineSeconds + b.price.rooflineSeconds,
+  },
+});
+
+/**
+ * Make one step of kernels that follow one another, but for those of exchanges, which may be moved: a simulation of many ways to exchange the same
+ * gradients then takes as many events as there are messages. Times stay as they are, up to rounding.
+ *
+ * Cost: O(nodes).
+ */
+export const foldKernels = (program: StepProgram): StepProgram => {
+  const folded: FreeStep[] = [];
+  for (const step of freeSteps(program)) {
+    const last = folded.at(-1);
+    const folds = step.kind === "kernel" && last?.kind === "kernel" && [step, last].every(({ scope }) => bucketOfScope(scope) === undefined);
+    if (folds) folded[folded.length - 1] = together(last, step);
+    else folded.push(step);
+  }
+  return linkedSteps(folded);
+};
