@@ -76,14 +76,19 @@ const makeProgram = (finish: (code: number) => void): Command => {
   withJobOptions(
     program
       .command("plan")
-      .description("say which compression, overlap and buckets are fastest for a job on some hardware")
+      .description("say which compression, overlap, buckets and number of ranks are fastest for a job on some hardware")
       .argument("<job>", "job file, YAML or JSON"),
   )
     .requiredOption("--hardware <file>", "a hardware file, or the name of one that is shipped")
     .option("--lossless", "only what computes the same")
+    .addOption(
+      new Option("--keep <what>", "with several numbers of ranks: the samples of a step that stay, of each rank or of all")
+        .choices(["rank-batch", "global-batch"])
+        .default("rank-batch"),
+    )
     .option("--apply <file>", "write the job with the fastest configuration there, beside the job file")
     .option("--json", "print all configurations and their scores as one line of JSON")
-    .addHelpText("after", "\nExample:\n  skein-profile plan job.yaml --hardware hardware.json --ranks 4")
+    .addHelpText("after", "\nExample:\n  skein-profile plan job.yaml --hardware hardware.json --ranks 2..64")
     .action(async (file: string, options: PlanCommandOptions) => finish(await planCommand(file, options)));
   withJobOptions(
     program

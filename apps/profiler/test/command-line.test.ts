@@ -250,10 +250,11 @@ test("configurations are scored as predictions of each would be, fastest first",
   };
   expect(scored.length).toBeGreaterThan(60);
   expect(scored.map(({ seconds }) => seconds)).toEqual(scored.map(({ seconds }) => seconds).toSorted((a, b) => a - b));
-  expect(leftOut.every((line) => line.includes("acp-sgd") || line.includes("scaled-sign"))).toBe(true);
-  const plain = scored.filter(({ settings: { buckets } }) => buckets?.kind !== "mg-wfbp"); // whose buckets a run would plan by itself
-  for (const at of [0, Math.floor(plain.length / 2), plain.length - 1]) {
-    const { settings, seconds } = plain[at]!;
+  expect(leftOut.every((line) => line.includes("has a momentum of its own"))).toBe(true);
+  const planned = scored.findIndex(({ settings: { buckets } }) => buckets?.kind === "mg-wfbp");
+  const halved = scored.findIndex(({ settings: { overlap } }) => (overlap as unknown) === "dear");
+  for (const at of [0, planned, halved, Math.floor(scored.length / 2), scored.length - 1]) {
+    const { settings, seconds } = scored[at]!;
     const sets = Object.entries(settings).flatMap(([key, value]) => ["--set", `${key}=${JSON.stringify(value)}`]);
     const predicted = await inProcess("predict", "HERE/job.yaml", ...on, ...sets);
     const { stepSeconds } = JSON.parse(predicted.stdout) as { stepSeconds: number };
@@ -264,9 +265,9 @@ test("configurations are scored as predictions of each would be, fastest first",
     ({ settings }) => settings["compression"]!.kind,
   );
   expect(new Set(kinds)).toEqual(new Set(["identity"]));
-  const planned = readFileSync(join(folder, "planned.yaml"), "utf8");
-  expect(planned).toMatch(/^# [\d.]+ [mµ]s a step, as simulated on laptop-cpu; [\d.]+ [mµ]s before\n/);
-  expect(planned).toContain("data: { kind: mnist, trainSamples: 640, testSamples: 203 }"); // as it was written
+  const written = readFileSync(join(folder, "planned.yaml"), "utf8");
+  expect(written).toMatch(/^# [\d.]+ [mµ]s a step, as simulated on laptop-cpu; [\d.]+ [mµ]s before\n/);
+  expect(written).toContain("data: { kind: mnist, trainSamples: 640, testSamples: 203 }"); // as it was written
   const again = await inProcess("predict", "HERE/planned.yaml", ...on);
   expect(JSON.parse(again.stdout)).toMatchObject({ stepSeconds: expect.any(Number) as number });
   expectRefused(
@@ -277,6 +278,23 @@ test("configurations are scored as predictions of each would be, fastest first",
     await inProcess("plan", "HERE/job.yaml", ...on, "--apply", "elsewhere.yaml"),
     /elsewhere\.yaml: paths in a job are seen from its file/,
   );
+});
+
+test("several numbers of ranks stand beside each other, those that cannot be are left out with the reason", async () => {
+  const { code, stdout } = await inProcess("plan", "HERE/job.yaml", "--hardware", "rtx-3090", "--ranks", "1..512", "--lossless", "--json");
+  expect(code).toBe(0);
+  const { worlds, leftOut, best, algorithms } = JSON.parse(stdout) as {
+    worlds: { ranks: number; efficiency: number; samplesPerSecond: number; epochSeconds: number }[];
+    leftOut: string[];
+    best: { ranks: number };
+    algorithms: { chosen: string; candidates: { algorithm: string; seconds: number }[] }[];
+  };
+  expect(worlds.length).toBeGreaterThan(0);
+  expect(worlds.every(({ efficiency }) => efficiency > 0 && efficiency <= 1 + 1e-9)).toBe(true);
+  const least = Math.min(...worlds.map(({ epochSeconds }) => epochSeconds));
+  expect(worlds.find(({ epochSeconds }) => epochSeconds === least)!.ranks).toBe(best.ranks);
+  expect(leftOut.filter((line) => /^1 rank: it exchanges nothing|^\d+ ranks: rtx-3090 has \d+$/.test(line)).length).toBe(10 - worlds.length);
+  expect(algorithms.every(({ chosen, candidates }) => candidates.some(({ algorithm }) => algorithm === chosen))).toBe(true);
 });
 
 test("a plan for one rank is refused: nothing is exchanged", async () => {

@@ -1,5 +1,7 @@
-import { algorithmSelector, ethernetLinks, type GroupSituation, predictedSeconds } from "@skein/collectives";
+import type { GroupSituation } from "@skein/collectives";
 import type { CollectiveKind } from "@skein/tensor-core";
+import type { TransferTimes } from "./hardware/hardware.ts";
+import { collectivePricer } from "./pricing/collective-price.ts";
 import type { LinkPiece, PiecewiseLinkModel } from "./link-model.ts";
 
 /** 2³⁴ bytes: more than any bucket. */
@@ -12,15 +14,16 @@ const mostDoublings = 34;
  * Cost: 35 choices of an algorithm.
  *
  * @param group its size, hosts and links; `linkCosts(parseLinkFile(…))` of @skein/collectives and its entry `node` gives the links.
+ * @param readBack as of `collectivePricer`.
  * @throws InvariantError when no algorithm fits.
  */
-export const linkModelOfGroup = (group: GroupSituation, kind: CollectiveKind = "all-reduce"): PiecewiseLinkModel => {
-  const choose = algorithmSelector(group);
-  const secondsOf = (byteLength: number): number => {
-    const { algorithm, segments } = choose(kind, byteLength);
-    const { worldSize, hosts, link } = group;
-    return predictedSeconds(algorithm, { worldSize, byteLength, segments, ...(hosts && { hosts }) }, link ?? ethernetLinks);
-  };
+export const linkModelOfGroup = (
+  group: GroupSituation,
+  kind: CollectiveKind = "all-reduce",
+  readBack?: TransferTimes,
+): PiecewiseLinkModel => {
+  const price = collectivePricer(group, readBack);
+  const secondsOf = (byteLength: number): number => price(kind, byteLength).seconds;
   const pieces: LinkPiece[] = [];
   let before = secondsOf(1);
   for (let doubling = 0; doubling < mostDoublings; doubling++) {

@@ -53,6 +53,7 @@ export type {
   TransferTimes,
 } from "./hardware/hardware.ts";
 export { hostsOfGroup } from "./hardware/hosts-of-group.ts";
+export { linksOfGroup } from "./hardware/links-of-group.ts";
 export { peakFlops, type Roofline, roofline, type Work } from "./hardware/roofline.ts";
 export { type CollectivePrice, type CollectivePricer, collectivePricer, collectivePricers } from "./pricing/collective-price.ts";
 export { type Basis, type Efficiency, efficiencyLookup } from "./pricing/efficiency.ts";

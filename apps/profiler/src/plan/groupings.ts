@@ -1,12 +1,15 @@
 import {
-  type CollectiveModel,
   type GradientProfile,
   isStart,
+  type LinkModel,
   mergeGreedy,
   mergeOptimally,
+  planSimultaneous,
+  type Slowdown,
   type StartStep,
   type StepProgram,
 } from "@skein/cost-model";
+import type { Settings } from "./candidates.ts";
 
 /** A message of a step that exchanges each tensor by itself. */
 export interface Message {
@@ -18,9 +21,10 @@ export interface Message {
   readonly readySeconds: number;
 }
 
-/** Buckets of a program that travel together, and the setting of a job that makes them. */
+/** Buckets of a program that travel together, and the settings of a job that make them. */
 export interface Grouping {
-  readonly buckets: { readonly [key: string]: unknown };
+  readonly buckets: Settings;
+  readonly priorities: "none" | "spread";
   readonly groups: readonly (readonly number[])[];
 }
 
@@ -35,12 +39,11 @@ export const messagesOf = (program: StepProgram): Message[] => {
   });
 };
 
-/** Fill groups in the order of `messages`, each up to `bytes` of dense gradients, as `buckets: fixed-size` does. */
-const ofSize = (messages: readonly Message[], denseBytes: ReadonlyMap<number, number>, bytes: number): number[][] => {
+/** Fill groups in the order of buckets, each up to `bytes` of dense gradients, as `buckets: fixed-size` does. */
+const ofSize = (gradientBytes: readonly number[], bytes: number): number[][] => {
   const groups: number[][] = [];
   let room = -1;
-  for (const { bucket } of messages) {
-    const own = denseBytes.get(bucket)!;
+  for (const [bucket, own] of gradientBytes.entries()) {
     if (own > room) {
       groups.push([]);
       room = bytes;
@@ -51,51 +54,49 @@ const ofSize = (messages: readonly Message[], denseBytes: ReadonlyMap<number, nu
   return groups;
 };
 
-const profileOf = (messages: readonly Message[]): GradientProfile => ({
-  tensors: messages.map(({ bucket, bytes, readySeconds }, i) => ({
-    path: String(bucket),
-    bytes,
-    backwardSeconds: readySeconds - (messages[i - 1]?.readySeconds ?? 0),
-  })),
-});
-
-/** From 64 KiB on, each four times the one before, below all gradients together. */
-const sizesBelow = (total: number): number[] => {
+/** From 64 KiB on, below all gradients together, so many in a doubling. */
+export const sizesBelow = (total: number, inADoubling: number): number[] => {
   const sizes: number[] = [];
-  for (let bytes = 2 ** 16; bytes < total; bytes *= 4) sizes.push(bytes);
+  for (let i = 0; 2 ** (16 + i / inADoubling) < total; i++) sizes.push(Math.round(2 ** (16 + i / inADoubling)));
   return sizes;
 };
 
 /** More than any gradient. */
-const oneBucketBytes = 2 ** 30;
+export const oneBucketBytes: number = 2 ** 30;
+
+/** The same groups, made in two ways, are one configuration. */
+const keyOf = (groups: Grouping["groups"]): string => groups.map((group) => group.join()).join(" ");
 
 /**
- * The groupings that are looked at: each tensor by itself, all in one, sizes between, and what merged-gradient planners make of the prices.
+ * Groupings that do not depend on when gradients are ready: each tensor by itself, all in one, and sizes between; those that come to the same once.
  *
- * @param denseBytes of each bucket's gradients, by which job files size buckets.
- * @param link what a message of gradients takes by its bytes.
+ * @param gradientBytes of each bucket's dense gradient, by which job files size buckets.
  */
-export const groupingsOf = (program: StepProgram, denseBytes: ReadonlyMap<number, number>, link: CollectiveModel): Grouping[] => {
-  const messages = messagesOf(program);
-  const total = messages.reduce((sum, { bucket }) => sum + denseBytes.get(bucket)!, 0);
-  const profile = profileOf(messages);
-  const planned = (plan: readonly (readonly string[])[]): number[][] => plan.map((paths) => paths.map(Number));
-  // Planners know one message a gradient.
-  const isSimple = new Set(messages.map(({ bucket }) => bucket)).size === messages.length;
-  const merged = isSimple
-    ? [
-        { buckets: { kind: "mg-wfbp", plan: "greedy" }, groups: planned(mergeGreedy(profile, lineOf(link))) },
-        { buckets: { kind: "mg-wfbp", plan: "exact" }, groups: planned(mergeOptimally(profile, link)) },
-      ]
-    : [];
-  return [
-    { buckets: { kind: "per-tensor" }, groups: messages.map(({ bucket }) => [bucket]) },
-    { buckets: { kind: "fixed-size", bytes: oneBucketBytes }, groups: [messages.map(({ bucket }) => bucket)] },
-    ...sizesBelow(total).map((bytes) => ({ buckets: { kind: "fixed-size", bytes }, groups: ofSize(messages, denseBytes, bytes) })),
-    ...merged,
-  ];
+export const sizedGroupings = (gradientBytes: readonly number[]): Grouping[] => {
+  const buckets = [...gradientBytes.keys()];
+  const total = gradientBytes.reduce((sum, bytes) => sum + bytes, 0);
+  const sized = [...sizesBelow(total, 2), oneBucketBytes].map((bytes): Grouping => {
+    return { buckets: { kind: "fixed-size", bytes }, priorities: "none", groups: ofSize(gradientBytes, bytes) };
+  });
+  const all: Grouping[] = [{ buckets: { kind: "per-tensor" }, priorities: "none", groups: buckets.map((bucket) => [bucket]) }, ...sized];
+  return [...new Map(all.toReversed().map((grouping) => [keyOf(grouping.groups), grouping])).values()].reverse();
 };
 
-/** The greedy rule as published knows one line: that of the largest messages. */
-const lineOf = (link: CollectiveModel): { readonly startupSeconds: number; readonly secondsPerByte: number } =>
-  "pieces" in link ? link.pieces.at(-1)! : link;
+/**
+ * What planners merge, as a run of the job would by what it measures.
+ *
+ * @param profile paths are numbers of buckets; bytes those of an all-reduce that costs a rank as much.
+ * @param slowdown of two collectives at once.
+ */
+export const plannedGroupings = (profile: GradientProfile, allReduce: LinkModel, slowdown: Slowdown): Grouping[] => {
+  const numbered = (plan: readonly (readonly string[])[]): number[][] => plan.map((paths) => paths.map(Number));
+  return [
+    { buckets: { kind: "mg-wfbp", plan: "greedy" }, priorities: "none", groups: numbered(mergeGreedy(profile, allReduce)) },
+    { buckets: { kind: "mg-wfbp", plan: "exact" }, priorities: "none", groups: numbered(mergeOptimally(profile, allReduce)) },
+    {
+      buckets: { kind: "mg-wfbp", plan: "simultaneous" },
+      priorities: "spread",
+      groups: numbered(planSimultaneous(profile, allReduce, slowdown)),
+    },
+  ];
+};

@@ -1,94 +1,139 @@
 import {
-  collectivePricers,
+  type GroupExchange,
   type HardwareFile,
-  isStart,
   kernelPricer,
+  type LinkModel,
   linkModelOfGroup,
   rebucket,
-  type StartStep,
-  type StepProgram,
+  rebucketHalves,
+  sentBytesOf,
+  type Slowdown,
+  type StepHardware,
+  withExchanges,
 } from "@skein/cost-model";
-import { ArgumentError, SkeinError } from "@skein/tensor-core";
-import type { ProfiledJob } from "skein-train/profiling";
-import { groupsOn } from "../predict/groups-on.ts";
-import { pricedStep, simulateStep } from "../predict/predict-step.ts";
-import { compressions, deferredBuckets, type Settings } from "./candidates.ts";
-import { groupingsOf, messagesOf } from "./groupings.ts";
+import { SkeinError } from "@skein/tensor-core";
+import type { ExchangePlan, ProfiledJob } from "skein-train/profiling";
+import { groupsOn, pricersOn } from "../predict/groups-on.ts";
+import { lineOf } from "../predict/plan-on.ts";
+import { type BaseSteps, profileOf } from "./base-steps.ts";
+import { type Bound, boundsOf } from "./bounds.ts";
+import { compressions, dense, overlaps, type Settings, setOf } from "./candidates.ts";
+import { type ExchangePrices, exchangePrices } from "./exchange-prices.ts";
+import { type Grouping, messagesOf, plannedGroupings, sizedGroupings } from "./groupings.ts";
+import { halvedGroupings } from "./halved-groupings.ts";
+import { type Scored, scoreStep } from "./score.ts";
 
-/** A configuration, and what a step is expected to take with it. */
-export interface Scored {
-  /** What it changes of the job. */
-  readonly settings: Settings;
-  readonly seconds: number;
-  readonly exposedSeconds: number;
-  /** What a rank sends in a step. */
-  readonly sentBytes: number;
+/** What was looked at. */
+export interface SearchSpace {
+  /** That the job can be trained with, the dense one included. */
+  readonly compressions: number;
+  /** Of steps in halves: plans whose closed form was priced, and those of them that were simulated. */
+  readonly halves: { readonly priced: number; readonly simulated: number };
 }
 
 export interface SearchResult {
   /** Fastest first. */
   readonly scored: readonly Scored[];
+  readonly space: SearchSpace;
+  /** What no job runs. */
+  readonly bounds: readonly Bound[];
   /** What was left out, and why: a line each. */
   readonly leftOut: readonly string[];
 }
 
-/** Opens the job with some settings. */
-export type OpenWith = (settings: Settings) => Promise<ProfiledJob>;
+/** What a search is made with. */
+export interface SearchInput {
+  /** With the number of ranks that is looked at. */
+  readonly job: ProfiledJob;
+  readonly hardware: HardwareFile;
+  readonly bases: BaseSteps;
+  readonly lossless: boolean;
+}
+
+/** Densities that a job would decide on by these prices; undefined where its compression has none. */
+const densitiesOf = (job: ProfiledJob, { compression }: Settings, times: () => Parameters<ProfiledJob["planBy"]>[0]): ExchangePlan | undefined =>
+  (compression as Settings)["kind"] === "lags" ? job.planBy(times()) : undefined;
 
 /**
  * Score ways to exchange a job's gradients on some hardware: compressions, when messages travel, and which gradients travel together.
  *
- * Each compression is traced once, with a message for each tensor; what other buckets and no overlap would make of it follows by `rebucket`. Those that
- * need several messages, and steps in halves, are traced each.
+ * No step is traced: dense ones are bucketed anew from the two that `bases` holds, and what an exchange of a compression takes by itself is laid into them.
  *
- * Cost: a trace for each compression and each configuration in halves; a simulation for each other one.
+ * Cost: a trace of milliseconds for each bucket of other shapes, and a simulation for each configuration.
  */
-export const searchConfigurations = async (open: OpenWith, hardware: HardwareFile, lossless: boolean): Promise<SearchResult> => {
+export const searchConfigurations = async ({ job, hardware, bases, lossless }: SearchInput): Promise<SearchResult> => {
+  const { device, links } = hardware;
+  const pricers = pricersOn(job, hardware);
+  const pricing: StepHardware = { device, collectives: pricers };
+  const priceKernel = kernelPricer(device);
+  const group = groupsOn(job, hardware)["data"]!; // along which gradients are exchanged
+  const lineFor = (kind: "all-reduce" | "all-gather"): LinkModel => lineOf(linkModelOfGroup(group, kind, device.readBack));
+  const allReduce = lineFor("all-reduce");
+  const slowdown: Slowdown = [1, 2 + links.contention.penaltyPerFlow];
+  const profile = profileOf(bases);
+  const messages = messagesOf(bases.whole);
+  const gradientBytes = [...messages].sort((a, b) => a.bucket - b.bucket).map(({ bytes }) => bytes);
+  const sized = sizedGroupings(gradientBytes);
+  const each = sized[0]!; // by itself
   const scored: Scored[] = [];
   const leftOut: string[] = [];
-  const score = (job: ProfiledJob, program: StepProgram, settings: Settings): void => {
-    const { stepSeconds, exposedSeconds } = simulateStep(job, program, hardware, { spans: false });
-    const sentBytes = program.filter(isStart).reduce((sum, { price }) => sum + price.sentBytes, 0);
-    scored.push({ settings, seconds: stepSeconds, exposedSeconds: Math.max(...exposedSeconds), sentBytes });
-  };
-  /** Trace a configuration; nothing where it does not go together, such as a compression that cannot be halved. */
-  const tracedStep = async (settings: Settings): Promise<{ readonly job: ProfiledJob; readonly program: StepProgram } | undefined> => {
-    try {
-      const job = await open(settings);
-      return { job, program: pricedStep(job, hardware) };
-    } catch (error) {
-      if (!(error instanceof SkeinError) || error.kind !== "user") throw error;
-      leftOut.push(`${JSON.stringify(settings)}: ${error.message.split("\n")[0]}`);
-      return undefined;
+
+  const score = (compression: Settings, prices: ExchangePrices | undefined, { buckets, priorities, groups }: Grouping): void => {
+    const schedules = priorities === "none" && buckets["kind"] !== "mg-wfbp" ? overlaps : (["wait-free"] as const);
+    for (const overlap of schedules) {
+      const settings = { compression, overlap, buckets, priorities };
+      if (prices === undefined) {
+        const lanes = priorities === "spread" ? groups.map((_, i) => i % 2) : undefined;
+        const program = rebucket(bases.whole, { groups, overlap, priorities: lanes, priceKernel, collectives: pricers });
+        scored.push(scoreStep(job, hardware, program, { settings }));
+      } else {
+        const exchanges = groups.map((one, i): GroupExchange => {
+          return { buckets: one, exchange: prices(one), priority: priorities === "spread" ? i % 2 : 0 };
+        });
+        scored.push(scoreStep(job, hardware, withExchanges(bases.whole, exchanges, overlap), { settings, exchanges }));
+      }
     }
   };
-  const traced = async (settings: Settings): Promise<void> => {
-    const found = await tracedStep(settings);
-    if (found !== undefined) score(found.job, found.program, settings);
-  };
-  const priceKernel = kernelPricer(hardware.device);
-  let denseBytes: ReadonlyMap<number, number> | undefined;
-  for (const compression of lossless ? compressions.slice(0, 1) : compressions) {
-    const base = await tracedStep({ compression, overlap: "wait-free", buckets: { kind: "per-tensor" } });
-    if (base === undefined) continue;
-    const { job, program } = base;
-    const groups = groupsOn(job, hardware);
-    denseBytes ??= new Map(messagesOf(program).map(({ bucket, bytes }) => [bucket, bytes]));
-    const [first] = program.filter((step) => isStart(step) && step.scope.startsWith("exchange-")) as StartStep[];
-    if (first === undefined) throw new ArgumentError("the job exchanges nothing: it has one rank; plan with --ranks 2 or more");
-    const collectives = collectivePricers(groups);
-    const groupings = groupingsOf(program, denseBytes, linkModelOfGroup(groups[first.axis]!, first.collective));
-    for (const { buckets, groups: together } of groupings)
-      for (const overlap of ["wait-free", "none"] as const) {
-        const settings = { compression, overlap, buckets };
-        try {
-          score(job, rebucket(program, { groups: together, overlap, priceKernel, collectives }), settings);
-        } catch (error) {
-          if (!(error instanceof ArgumentError)) throw error;
-          await traced(settings); // several messages a bucket
-        }
-      }
-    for (const buckets of deferredBuckets) await traced({ compression, overlap: "dear", buckets });
+
+  for (const grouping of [...sized, ...plannedGroupings(profile, allReduce, slowdown)]) score(dense, undefined, grouping);
+  const halved = halvedGroupings(gradientBytes, profile, allReduce);
+  for (const { buckets, priorities, groups } of halved.groupings) {
+    const settings = { compression: dense, overlap: "dear", buckets, priorities };
+    scored.push(scoreStep(job, hardware, rebucketHalves(bases.halves, { groups, priceKernel, collectives: pricers }), { settings }));
   }
-  return { scored: scored.toSorted((a, b) => a.seconds - b.seconds), leftOut };
+
+  let looked = 1;
+  for (const compression of lossless ? [] : compressions.slice(1)) {
+    const settings = { compression, overlap: "wait-free", buckets: each.buckets, priorities: "none" };
+    let compressed: ProfiledJob;
+    try {
+      compressed = await job.with(setOf(settings));
+    } catch (error) {
+      if (!(error instanceof SkeinError) || error.kind !== "user") throw error;
+      leftOut.push(`${JSON.stringify(compression)}: ${error.message.split("\n")[0]}`);
+      continue;
+    }
+    looked++;
+    const plan = densitiesOf(compressed, settings, () => ({
+      readySeconds: messages.toSorted((a, b) => a.bucket - b.bucket).map(({ readySeconds }) => readySeconds),
+      allReduce,
+      allGather: lineFor("all-gather"),
+      slowdown,
+    }));
+    const prices = exchangePrices(compressed, pricing, plan);
+    if (plan !== undefined) {
+      score(compression, prices, each); // a density for each tensor
+      continue;
+    }
+    const { worldSize } = group;
+    const likeAllReduce = (bucket: number): number => (sentBytesOf(prices([bucket])) * worldSize) / (2 * (worldSize - 1));
+    const sent = { tensors: profile.tensors.map((tensor) => ({ ...tensor, bytes: likeAllReduce(Number(tensor.path)) })) };
+    for (const grouping of [...sized, ...plannedGroupings(sent, allReduce, slowdown)]) score(compression, prices, grouping);
+  }
+  return {
+    scored: scored.toSorted((a, b) => a.seconds - b.seconds),
+    space: { compressions: looked, halves: { priced: halved.priced, simulated: halved.groupings.length } },
+    bounds: boundsOf(profile, linkModelOfGroup(group, "all-reduce", device.readBack)),
+    leftOut,
+  };
 };

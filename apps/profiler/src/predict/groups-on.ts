@@ -1,12 +1,18 @@
 import type { GroupSituation } from "@skein/collectives";
-import { type HardwareFile, hostsOfGroup } from "@skein/cost-model";
+import { collectivePricers, type CollectivePricer, type HardwareFile, hostsOfGroup, linksOfGroup } from "@skein/cost-model";
 import type { ProfiledJob } from "skein-train/profiling";
 
 /** What the groups of a job are on some hardware, by mesh axis. */
-export const groupsOn = (job: ProfiledJob, { links, topology }: HardwareFile): { readonly [axis: string]: GroupSituation } =>
+export const groupsOn = (job: ProfiledJob, hardware: HardwareFile): { readonly [axis: string]: GroupSituation } =>
   Object.fromEntries(
     Object.entries(job.groups()).map(([axis, { situation, groups }]) => {
-      const hosts = hostsOfGroup(groups[0]!, topology); // groups of an axis are alike
-      return [axis, { ...situation, link: links, hosts, sharesMemory: situation.sharesMemory && hosts.length === 1 }];
+      const [group] = groups as [readonly number[]]; // groups of an axis are alike
+      const hosts = hostsOfGroup(group, hardware.topology);
+      const link = linksOfGroup(group, hardware);
+      return [axis, { ...situation, link, hosts, sharesMemory: situation.sharesMemory && hosts.length === 1 }];
     }),
   );
+
+/** What their collectives cost, by mesh axis. */
+export const pricersOn = (job: ProfiledJob, hardware: HardwareFile): { readonly [axis: string]: CollectivePricer } =>
+  collectivePricers(groupsOn(job, hardware), hardware.device.readBack);

@@ -1,5 +1,4 @@
 import {
-  collectivePricers,
   type HardwareFile,
   hostsOfGroup,
   simulate,
@@ -10,7 +9,7 @@ import {
   stepTasks,
 } from "@skein/cost-model";
 import type { ExchangePlan, ProfiledJob } from "skein-train/profiling";
-import { groupsOn } from "./groups-on.ts";
+import { pricersOn } from "./groups-on.ts";
 import { planOn } from "./plan-on.ts";
 
 /** What is predicted of a job on some hardware. */
@@ -21,7 +20,7 @@ export interface Prediction {
 
 /** The job's graph as its backend prepares it, priced node by node. Cost: that of compiling the step, without kernels. @param plan as of `planOn`. */
 export const pricedStep = (job: ProfiledJob, hardware: HardwareFile, plan?: ExchangePlan): StepProgram =>
-  stepProgram(job.step(plan), { device: hardware.device, collectives: collectivePricers(groupsOn(job, hardware)) });
+  stepProgram(job.step(plan), { device: hardware.device, collectives: pricersOn(job, hardware) });
 
 /** Simulate all ranks of a job with a priced step. */
 export const simulateStep = (

@@ -27,7 +27,7 @@ export interface MeasuredJob {
 export const programOn = (job: ProfiledJob, step: PreparedStep, device: Device): StepProgram =>
   stepProgram(step, {
     device,
-    collectives: collectivePricers(Object.fromEntries(Object.entries(job.groups()).map(([axis, { situation }]) => [axis, situation]))),
+    collectives: collectivePricers(Object.fromEntries(Object.entries(job.groups()).map(([axis, { situation }]) => [axis, situation])), device.readBack),
   });
 
 /** Run a job for some steps, the first of which do not count. */

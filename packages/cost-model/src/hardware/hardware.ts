@@ -1,4 +1,4 @@
-import type { LinkCosts } from "@skein/collectives";
+import type { LinkCosts, LinkTimes } from "@skein/collectives";
 
 /** What operands of matrix products are stored as. `i4` and `i8` stand for quantized weights. */
 export type ComputeType = "f32" | "tf32" | "f16" | "bf16" | "f8" | "i8" | "i4";
@@ -57,6 +57,8 @@ export interface Contention {
 /** The links of a cluster. */
 export interface ClusterLinks extends LinkCosts {
   readonly source: string;
+  /** Between hosts of different racks, where the topology names racks. */
+  readonly betweenRacks?: LinkTimes | undefined;
   readonly contention: Contention;
 }
 

@@ -65,7 +65,8 @@ const topology = z
     error: "does not divide the ranks: hosts are alike",
   });
 
-const hardwareFileSchema: z.ZodType<HardwareFile> = z.strictObject({
+const hardwareFileSchema: z.ZodType<HardwareFile> = z
+  .strictObject({
   format: z.literal("skein-hardware"),
   version: z.literal(1),
   name: z.string().min(1),
@@ -76,10 +77,15 @@ const hardwareFileSchema: z.ZodType<HardwareFile> = z.strictObject({
     source: z.string().min(1),
     within: linkTimes,
     across: linkTimes,
+    betweenRacks: linkTimes.optional(),
     reduceSecondsPerByte: seconds.max(1),
     contention: z.strictObject({ penaltyPerFlow: z.number().nonnegative().max(100) }),
   }),
-});
+})
+  .refine(({ topology: { hostsPerRack }, links: { betweenRacks } }) => (hostsPerRack === undefined) === (betweenRacks === undefined), {
+    path: ["topology", "hostsPerRack"],
+    error: "racks and links.betweenRacks belong together: give both, or none",
+  });
 
 const valueAt = (root: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce<unknown>(

@@ -1,5 +1,7 @@
 import { algorithmSelector, ethernetLinks, type GroupSituation, predictedSeconds } from "@skein/collectives";
 import type { CollectiveKind } from "@skein/tensor-core";
+import type { TransferTimes } from "../hardware/hardware.ts";
+import { readBackSeconds } from "../hardware/read-back.ts";
 import type { Phase } from "../simulation/task.ts";
 
 /** What a collective is expected to take, and by which algorithm. */
@@ -18,11 +20,26 @@ export type CollectivePricer = (kind: CollectiveKind, bytes: number) => Collecti
 
 /**
  * Price collectives of a group by the algorithm that the collectives would choose for it, its schedule added up along the busiest path in the α–β–γ
- * model. Sums, and what of them hides behind messages, go with the bytes of the last phase.
+ * model. Sums, and what of them hides behind messages, go with the bytes of the last phase. Where values must first be read back, that is part of the
+ * first phase's start-up, and their way up of the last one's: others may send meanwhile, this rank's next collective may not.
  *
+ * @param readBack between the device's memory and what sends. Default: collectives read the device's memory itself.
  * @throws InvariantError when no algorithm fits.
  */
-export const collectivePricer = (group: GroupSituation): CollectivePricer => {
+export const collectivePricer = (group: GroupSituation, readBack?: TransferTimes): CollectivePricer => {
+  const price = withoutReadBack(group);
+  if (readBack === undefined || group.worldSize === 1) return price;
+  return (kind, bytes) => {
+    const { phases, seconds, ...rest } = price(kind, bytes);
+    const { down, up } = readBackSeconds(readBack, kind, bytes, group.worldSize);
+    const [first = { stream: "intra-node" as const, startupSeconds: 0, transferSeconds: 0 }, ...others] = phases;
+    const withDown = [{ ...first, startupSeconds: first.startupSeconds + down }, ...others];
+    const last = withDown.at(-1)!;
+    return { ...rest, seconds: seconds + down + up, phases: withDown.with(-1, { ...last, startupSeconds: last.startupSeconds + up }) };
+  };
+};
+
+const withoutReadBack = (group: GroupSituation): CollectivePricer => {
   const { worldSize, hosts, link = ethernetLinks } = group;
   if (worldSize === 1) return () => ({ algorithm: "none", segments: 1, seconds: 0, sentBytes: 0, phases: [] });
   const choose = algorithmSelector(group);
@@ -52,5 +69,8 @@ export const collectivePricer = (group: GroupSituation): CollectivePricer => {
 };
 
 /** Price collectives of several groups, by mesh axis. */
-export const collectivePricers = (groups: { readonly [axis: string]: GroupSituation }): { readonly [axis: string]: CollectivePricer } =>
-  Object.fromEntries(Object.entries(groups).map(([axis, group]) => [axis, collectivePricer(group)]));
+export const collectivePricers = (
+  groups: { readonly [axis: string]: GroupSituation },
+  readBack?: TransferTimes,
+): { readonly [axis: string]: CollectivePricer } =>
+  Object.fromEntries(Object.entries(groups).map(([axis, group]) => [axis, collectivePricer(group, readBack)]));

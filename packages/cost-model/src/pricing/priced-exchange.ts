@@ -52,7 +52,7 @@ export const pricedExchange = (prepared: PreparedGraph, hardware: StepHardware):
 };
 
 /** The same steps for one bucket of many: starts of its own, named after it. */
-export const exchangeOfBucket = ({ rounds, beside, after }: PricedExchange, bucket: number): PricedExchange => {
+export const exchangeOfBucket = ({ rounds, beside, after }: PricedExchange, bucket: number, priority: number): PricedExchange => {
   const renamed = (text: string): string => text.replace("exchange-0", `exchange-${bucket}`);
   const own = new Map(
     rounds.flat().flatMap((step) => {

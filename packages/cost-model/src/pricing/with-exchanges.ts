@@ -8,6 +8,8 @@ import type { StepProgram } from "./step-program.ts";
 export interface GroupExchange {
   readonly buckets: readonly number[];
   readonly exchange: PricedExchange;
+  /** Of its messages. Default: 0. */
+  readonly priority?: number | undefined;
 }
 
 /**
@@ -37,10 +39,10 @@ export const withExchanges = (program: StepProgram, groups: readonly GroupExchan
     else there.push(...added);
   };
   const [lastStart, firstWait] = [Math.max(...all.map(({ start }) => start)), Math.min(...all.map(({ wait }) => wait))];
-  const own = groups.map(({ buckets, exchange }) => {
+  const own = groups.map(({ buckets, exchange, priority = 0 }) => {
     const mine = buckets.map((bucket) => places.get(bucket)!);
     return {
-      ...exchangeOfBucket(exchange, buckets[0]!),
+      ...exchangeOfBucket(exchange, buckets[0]!, priority),
       readyAt: Math.max(...mine.map(({ start }) => start)),
       neededAt: Math.min(...mine.map(({ wait }) => wait)),
     };

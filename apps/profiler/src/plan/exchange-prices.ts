@@ -1,0 +1,30 @@
+import { type PricedExchange, pricedExchange, type StepHardware } from "@skein/cost-model";
+import type { ExchangePlan, ProfiledJob } from "skein-train/profiling";
+
+/** Asks what exchanging some gradients in one bucket takes, by their numbers. */
+export type ExchangePrices = (buckets: readonly number[]) => PricedExchange;
+
+/**
+ * Price exchanges of a job's compression; gradients of equal shapes are traced once.
+ *
+ * @param plan densities by path, where the compression takes such.
+ */
+export const exchangePrices = (job: ProfiledJob, hardware: StepHardware, plan?: ExchangePlan): ExchangePrices => {
+  const gradients = job.gradients();
+  const keys = gradients.map(({ path, shape }) => `${shape.join("×")}@${plan?.densities?.[path] ?? ""}`);
+  const known = new Map<string, PricedExchange>();
+  return (buckets) => {
+    const key = buckets.map((bucket) => keys[bucket]).join(" ");
+    const found =
+      known.get(key) ??
+      pricedExchange(
+        job.exchange(
+          buckets.map((bucket) => gradients[bucket]!),
+          plan,
+        ),
+        hardware,
+      );
+    known.set(key, found);
+    return found;
+  };
+};

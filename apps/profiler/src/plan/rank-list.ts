@@ -1,0 +1,23 @@
+import { ArgumentError } from "@skein/tensor-core";
+
+/** More ranks than any machine has are a slip of the finger. */
+const most = 2 ** 20;
+
+const refuse = (text: string): never => {
+  throw new ArgumentError(`--ranks ${text}: must be a whole number from 1, several with commas (2,4,8), or doublings from one to another (2..64)`);
+};
+
+/** The numbers of ranks that an option names: `8`, `2,4,12`, or `2..64`, which is each double the one before. @throws ArgumentError. */
+export const rankList = (text: string): number[] => {
+  const count = (word: string): number => {
+    const number = Number(word);
+    return /^\d+$/.test(word.trim()) && number >= 1 && number <= most ? number : refuse(text);
+  };
+  const range = /^([^.,]+)\.\.([^.,]+)$/.exec(text.trim());
+  if (range === null) return [...new Set(text.split(",").map(count))].sort((a, b) => a - b);
+  const [from, to] = [count(range[1]!), count(range[2]!)];
+  if (to < from) refuse(text);
+  const counts: number[] = [];
+  for (let ranks = from; ranks <= to; ranks *= 2) counts.push(ranks);
+  return counts;
+};

@@ -1,0 +1,46 @@
+import {
+  codecSeconds,
+  type GroupExchange,
+  type HardwareFile,
+  isStart,
+  type PricedExchange,
+  type StepProgram,
+} from "@skein/cost-model";
+import type { ProfiledJob } from "skein-train/profiling";
+import { simulateStep } from "../predict/predict-step.ts";
+import type { Settings } from "./candidates.ts";
+
+/** A configuration, and what a step is expected to take with it. */
+export interface Scored {
+  /** What it changes of the job. */
+  readonly settings: Settings;
+  readonly seconds: number;
+  readonly exposedSeconds: number;
+  /** What a rank sends in a step. */
+  readonly sentBytes: number;
+  /** What encoding and decoding take of a step. */
+  readonly codecSeconds: number;
+}
+
+/** Simulate a step of all ranks with a priced program. */
+export const scoreStep = (
+  job: ProfiledJob,
+  hardware: HardwareFile,
+  program: StepProgram,
+  { settings, exchanges = [] }: { readonly settings: Settings; readonly exchanges?: readonly GroupExchange[] },
+): Scored => {
+  const { stepSeconds, exposedSeconds } = simulateStep(job, program, hardware, { spans: false });
+  const sums = new Map<PricedExchange, number>();
+  const secondsOf = (exchange: PricedExchange): number => {
+    const known = sums.get(exchange) ?? codecSeconds(exchange);
+    sums.set(exchange, known);
+    return known;
+  };
+  return {
+    settings,
+    seconds: stepSeconds,
+    exposedSeconds: Math.max(...exposedSeconds),
+    sentBytes: program.filter(isStart).reduce((sum, { price }) => sum + price.sentBytes, 0),
+    codecSeconds: exchanges.reduce((sum, { exchange }) => sum + secondsOf(exchange), 0),
+  };
+};
