@@ -35,7 +35,11 @@ const timed = (job: ProfiledJob): ProfiledJob => ({
 const begin = performance.now();
 const job = await openJob(fileURLToPath(new URL("gpt-2.yaml", import.meta.url)));
 add("opening the job", begin);
-const { worlds } = await planWorlds(timed(job), hardwareNamed(name), { ranks: ranks.split(",").map(Number), keep: "rank-batch", lossless: false });
+const { worlds } = await planWorlds(timed(job), hardwareNamed(name), {
+  ranks: ranks.split(",").map(Number),
+  keep: "rank-batch",
+  lossless: false,
+});
 const seconds = (performance.now() - begin) / 1000;
 const numConfigurations = worlds.reduce((sum, { scored }) => sum + scored.length, 0);
 const known = [...spent.values()].reduce((sum, one) => sum + one, 0);

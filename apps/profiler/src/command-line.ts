@@ -39,6 +39,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .option("--warm-up <count>", "steps before them that do not: compilation, cold caches", "5")
     .option("--output <folder>", "where the report goes; default: profiles/<name>/<number>")
     .option("--hardware <file>", "lay the prediction for this hardware over what is measured; as calibrate has written it")
+    .option("--apply <file>", "write the job with the schedule that is advised there, beside the job file")
     .option("--json", "print the report as JSON, and nothing else")
     .addHelpText("after", "\nExample:\n  skein-profile run job.yaml --ranks 2")
     .action(async (file: string, options: RunCommandOptions) => finish(await runCommand(file, options)));

@@ -284,7 +284,13 @@ test("several numbers of ranks stand beside each other, those that cannot be are
   const { code, stdout } = await inProcess("plan", "HERE/job.yaml", "--hardware", "rtx-3090", "--ranks", "1..512", "--lossless", "--json");
   expect(code).toBe(0);
   const { worlds, leftOut, best, algorithms } = JSON.parse(stdout) as {
-    worlds: { ranks: number; efficiency: number; samplesPerSecond: number; epochSeconds: number }[];
+    worlds: {
+      ranks: number;
+      efficiency: number;
+      epochSeconds: number;
+      resizing: Record<string, unknown>;
+      scored: { settings: Record<string, unknown>; seconds: number }[];
+    }[];
     leftOut: string[];
     best: { ranks: number };
     algorithms: { chosen: string; candidates: { algorithm: string; seconds: number }[] }[];
@@ -293,7 +299,17 @@ test("several numbers of ranks stand beside each other, those that cannot be are
   expect(worlds.every(({ efficiency }) => efficiency > 0 && efficiency <= 1 + 1e-9)).toBe(true);
   const least = Math.min(...worlds.map(({ epochSeconds }) => epochSeconds));
   expect(worlds.find(({ epochSeconds }) => epochSeconds === least)!.ranks).toBe(best.ranks);
-  expect(leftOut.filter((line) => /^1 rank: it exchanges nothing|^\d+ ranks: rtx-3090 has \d+$/.test(line)).length).toBe(10 - worlds.length);
+  expect(leftOut.filter((line) => /^1 rank: it exchanges nothing|^\d+ ranks: rtx-3090 has \d+$/.test(line)).length).toBe(
+    10 - worlds.length,
+  );
+  // Whole steps were traced with the first number of ranks alone.
+  const { resizing, scored } = worlds.at(-1)!;
+  const sets = Object.entries({ ...resizing, ...scored[0]!.settings }).flatMap(([key, value]) => [
+    "--set",
+    `${key}=${JSON.stringify(value)}`,
+  ]);
+  const predicted = await inProcess("predict", "HERE/job.yaml", "--hardware", "rtx-3090", "--json", ...sets);
+  expect((JSON.parse(predicted.stdout) as { stepSeconds: number }).stepSeconds / scored[0]!.seconds).toBeCloseTo(1, 3);
   expect(algorithms.every(({ chosen, candidates }) => candidates.some(({ algorithm }) => algorithm === chosen))).toBe(true);
 });
 

@@ -5,11 +5,15 @@ import {
   collectivePricer,
   hardwareNamed,
   kernelPricer,
+  planDear,
+  pricedExchange,
   rebucket,
+  rebucketHalves,
   simulate,
   type StepProgram,
   stepProgram,
   stepTasks,
+  withExchanges,
 } from "@skein/cost-model";
 import { openJob } from "skein-train/profiling";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -70,4 +74,41 @@ test.each([
       const made = secondsOf(rebucket(base, { groups, overlap, priceKernel: kernelPricer(device), collectives }));
       expect(Math.abs(made / expected - 1), `${overlap}, ${buckets}`).toBeLessThan(tolerance);
     }
+});
+
+test.each([
+  ["{kind: top-k, density: 0.01}", 0.03],
+  ["{kind: power-sgd, rank: 4}", 0.03], // two rounds of messages
+  ["{kind: qsgd, levels: 127}", 0.03],
+] as const)(
+  "%s: a dense step with exchanges that were traced by themselves is the step that is traced with them",
+  async (kind, tolerance) => {
+    const base = await traced("buckets.kind=per-tensor", "overlap=wait-free");
+    const job = await openJob(join(folder, "job.yaml"), { set: [`compression=${kind}`] });
+    const gradients = job.gradients();
+    for (const [buckets, groups] of [
+      [oneBucket, [[...gradients.keys()]]],
+      ["buckets.kind=per-tensor", [...gradients.keys()].map((bucket) => [bucket])],
+    ] as const) {
+      const exchanges = groups.map((own) => ({
+        buckets: own,
+        exchange: pricedExchange(job.exchange(own.map((bucket) => gradients[bucket]!)), { device, collectives }),
+      }));
+      const expected = secondsOf(await traced(buckets, "overlap=wait-free", `compression=${kind}`));
+      const made = secondsOf(withExchanges(base, exchanges, "wait-free"));
+      expect(Math.abs(made / expected - 1), buckets).toBeLessThan(tolerance);
+    }
+  },
+);
+
+test("a step in halves bucketed anew is the step in halves that is traced with those buckets", async () => {
+  const base = await traced("buckets.kind=per-tensor", "overlap=dear");
+  const sizes = [0, 1, 2, 3, 4, 5].map((bucket) => base.find((step) => step.scope === `exchange-${bucket}` && step.kind === "start"));
+  const tensors = sizes.map((start, bucket) => ({ path: String(bucket), bytes: (start as { bytes: number }).bytes, backwardSeconds: 0 }));
+  for (const bytes of [2 ** 14, 2 ** 30]) {
+    const groups = planDear({ tensors }, bytes).map((paths) => paths.map(Number));
+    const expected = secondsOf(await traced(`buckets={kind: fixed-size, bytes: ${bytes}}`, "overlap=dear"));
+    const made = secondsOf(rebucketHalves(base, { groups, priceKernel: kernelPricer(device), collectives }));
+    expect(Math.abs(made / expected - 1), `${bytes}`).toBeLessThan(1e-3);
+  }
 });

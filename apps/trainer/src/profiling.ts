@@ -52,6 +52,8 @@ export interface JobFacts {
   readonly trainSamples: number;
   /** Bytes of parameters, optimizer state and residuals on a rank. */
   readonly stateBytes: number;
+  /** Its kind. */
+  readonly compression: Job["compression"]["kind"];
   /** How buckets and densities come about: said by the job, planned by measurements before the first step, or tried out while it runs. */
   readonly exchange: "given" | "planned" | "tuned";
 }
@@ -181,6 +183,7 @@ const openWith = async (
       samplesPerStep: job.batch,
       trainSamples: prepared.data.train.count,
       stateBytes: bytesOf(prepared.shared.values()) + bytesOf(prepared.own.values()),
+      compression: job.compression.kind,
       exchange: isPlanned(job) ? "planned" : job.buckets.kind === "tuned" && job.ranks > 1 ? "tuned" : "given",
     },
     step,

@@ -1,11 +1,15 @@
 import { type JobOptions, openJob } from "skein-train/profiling";
+import { type ProfileReport, secondsText, shareText } from "@skein/report";
 import { exitCodes } from "../errors.ts";
 import { countOf } from "./count-of.ts";
 import { machineInWords } from "../machine.ts";
 import { claimFolder, dropUnused, writeReport } from "../outputs.ts";
+import { requireNewJob, writeJob } from "../plan/write-job.ts";
 import { hardwareOf } from "../predict/hardware-of.ts";
 import { predictStep } from "../predict/predict-step.ts";
-import { buildReport } from "../profile/build-report.ts";
+import { isExposed } from "../profile/advice.ts";
+import { bestSchedule } from "../profile/best-schedule.ts";
+import { buildReport, type ProfileInput } from "../profile/build-report.ts";
 import { deviceHere } from "../profile/device-here.ts";
 import { measureJob } from "../profile/measure-job.ts";
 
@@ -14,15 +18,26 @@ export interface RunCommandOptions extends Pick<JobOptions, "ranks" | "transport
   readonly warmUp: string;
   readonly output?: string;
   readonly hardware?: string;
+  readonly apply?: string;
   readonly json?: boolean;
 }
+
+/** Write the job with the change that is advised, if any. @returns what was done. */
+const applied = (file: string, target: string, { advice, step }: ProfileReport): string => {
+  const found = advice.find(({ change }) => change !== undefined);
+  if (found?.change === undefined) return `${target} was not written: no change of the schedule is advised`;
+  const note = `${found.cure}: predicted to save ${shareText(found.saves!)} of ${secondsText(step.median)} a step, as measured`;
+  writeJob(file, target, found.change, note);
+  return `${target}: ${note}`;
+};
 
 /** `skein-profile run`. */
 export const runCommand = async (
   file: string,
-  { steps, warmUp, output, hardware, json = false, ...jobOptions }: RunCommandOptions,
+  { steps, warmUp, output, hardware, apply, json = false, ...jobOptions }: RunCommandOptions,
 ): Promise<number> => {
   const [counted, warmUpSteps] = [countOf("steps", steps, 1), countOf("warm-up", warmUp, 0)];
+  if (apply !== undefined) requireNewJob(file, apply);
   const job = await openJob(file, jobOptions);
   const { facts } = job;
   const folder = claimFolder(facts.name, output);
@@ -47,7 +62,7 @@ export const runCommand = async (
       say("stopped before the first step that counts; there is no report");
       return exitCodes.interrupted;
     }
-    const report = buildReport({
+    const input: ProfileInput = {
       facts,
       measured,
       priced: { step: measured.step, stateBytes: facts.stateBytes, program: prediction?.program ?? measured.programOn(device), device },
@@ -55,7 +70,11 @@ export const runCommand = async (
       madeAt: new Date(),
       machine: machineInWords(),
       predicted: prediction && { ranks: prediction.simulated.ranks, stepSeconds: prediction.simulated.stepSeconds },
-    });
+    };
+    const first = buildReport(input);
+    const schedule = isExposed(first) && !abort.signal.aborted ? await bestSchedule(job, measured, device) : undefined;
+    const report = schedule === undefined ? first : buildReport({ ...input, schedule });
+    if (apply !== undefined) say(applied(file, apply, report));
     writeReport(folder, report, measured, { json, columns: process.stdout.columns });
     return abort.signal.aborted ? exitCodes.interrupted : exitCodes.ok;
   } catch (error) {

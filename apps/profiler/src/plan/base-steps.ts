@@ -19,8 +19,7 @@ const eachByItself = (overlap: "wait-free" | "dear"): string[] =>
 
 /** Trace both steps. Cost: that of compiling two steps, without kernels: seconds for a large model. @throws ArgumentError for a job that exchanges nothing. */
 export const baseSteps = async (job: ProfiledJob, hardware: HardwareFile): Promise<BaseSteps> => {
-  if (job.facts.ranks === 1)
-    throw new ArgumentError("the job exchanges nothing: it has one rank; plan with --ranks 2 or more");
+  if (job.facts.ranks === 1) throw new ArgumentError("the job exchanges nothing: it has one rank; plan with --ranks 2 or more");
   const traced = async (overlap: "wait-free" | "dear"): Promise<StepProgram> =>
     foldKernels(pricedStep(await job.with(eachByItself(overlap)), hardware));
   return { whole: await traced("wait-free"), halves: await traced("dear") };

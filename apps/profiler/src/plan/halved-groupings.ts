@@ -28,6 +28,12 @@ export const halvedGroupings = (
   const groupings = priced
     .toSorted((a, b) => a.seconds - b.seconds)
     .slice(0, most)
-    .map(({ bytes, plan }): Grouping => ({ buckets: { kind: "fixed-size", bytes }, priorities: "none", groups: plan.map((paths) => paths.map(Number)) }));
+    .map(
+      ({ bytes, plan }): Grouping => ({
+        buckets: { kind: "fixed-size", bytes },
+        priorities: "none",
+        groups: plan.map((paths) => paths.map(Number)),
+      }),
+    );
   return { priced: priced.length, groupings };
 };

@@ -100,12 +100,18 @@ export const configurationLines = ({ scored, bounds, leftOut }: PlannedWorld, co
   const ofEach = bestOfEach(scored);
   const lossless = scored.filter(isDense).slice(0, mostLossless);
   return [
-    ...(ofEach.length > 1 ? ["the best schedule of each compression; codec is what its own kernels take", ...textTable(columns, ofEach.map(rowOf), columnsOfTerminal), ""] : []),
+    ...(ofEach.length > 1
+      ? [
+          "the best schedule of each compression; codec is what its own kernels take",
+          ...textTable(columns, ofEach.map(rowOf), columnsOfTerminal),
+          "",
+        ]
+      : []),
     `without loss, the first ${lossless.length}`,
     ...textTable(columns, lossless.map(rowOf), columnsOfTerminal),
     "",
     ...(ofEach.length > 1
-      ? ["a compression is another training: docs/algorithms.md, \"Which to use\", says what each risks and has cost in accuracy"]
+      ? ['a compression is another training: docs/algorithms.md, "Which to use", says what each risks and has cost in accuracy']
       : []),
     ...bounds.map(
       ({ name, exposedSeconds, besideSeconds, why }) =>

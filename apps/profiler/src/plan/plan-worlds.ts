@@ -3,7 +3,7 @@ import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import type { ProfiledJob } from "skein-train/profiling";
 import { pricedStep } from "../predict/predict-step.ts";
 import { type BaseSteps, basesAt, baseSteps } from "./base-steps.ts";
-import { type Settings, setOf } from "./candidates.ts";
+import { compressions, dense, type Settings, setOf } from "./candidates.ts";
 import { type SearchResult, searchConfigurations } from "./search.ts";
 
 /** What stays when the number of ranks changes: the samples of each rank in a step, or those of all together. */
@@ -66,7 +66,11 @@ const withRanks = async (own: ProfiledJob, ranks: number, keep: Keep): Promise<R
  *
  * @throws ArgumentError where no number of ranks is left.
  */
-export const planWorlds = async (own: ProfiledJob, hardware: HardwareFile, { ranks, keep, lossless }: PlanWorldsOptions): Promise<PlannedWorlds> => {
+export const planWorlds = async (
+  own: ProfiledJob,
+  hardware: HardwareFile,
+  { ranks, keep, lossless }: PlanWorldsOptions,
+): Promise<PlannedWorlds> => {
   const worlds: PlannedWorld[] = [];
   const leftOut: string[] = [];
   let traced: BaseSteps | undefined;
@@ -96,7 +100,12 @@ export const planWorlds = async (own: ProfiledJob, hardware: HardwareFile, { ran
       traced ??= await baseSteps(job, hardware);
       alone ??= aloneSeconds(traced.whole);
     }
-    const result = await searchConfigurations({ job, hardware, bases: basesAt(traced, job, hardware), lossless });
+    const result = await searchConfigurations({
+      job,
+      hardware,
+      bases: basesAt(traced, job, hardware),
+      compressions: lossless ? [dense] : compressions,
+    });
     const { samplesPerStep, trainSamples } = job.facts;
     const { seconds } = result.scored[0]!;
     const ofOne = (keep === "global-batch" && ranks.length > 1 ? samplesPerStep : samplesPerStep / count) / alone;

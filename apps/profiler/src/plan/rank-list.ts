@@ -4,7 +4,9 @@ import { ArgumentError } from "@skein/tensor-core";
 const most = 2 ** 20;
 
 const refuse = (text: string): never => {
-  throw new ArgumentError(`--ranks ${text}: must be a whole number from 1, several with commas (2,4,8), or doublings from one to another (2..64)`);
+  throw new ArgumentError(
+    `--ranks ${text}: must be a whole number from 1, several with commas (2,4,8), or doublings from one to another (2..64)`,
+  );
 };
 
 /** The numbers of ranks that an option names: `8`, `2,4,12`, or `2..64`, which is each double the one before. @throws ArgumentError. */

@@ -17,7 +17,7 @@ import { groupsOn, pricersOn } from "../predict/groups-on.ts";
 import { lineOf } from "../predict/plan-on.ts";
 import { type BaseSteps, profileOf } from "./base-steps.ts";
 import { type Bound, boundsOf } from "./bounds.ts";
-import { compressions, dense, overlaps, type Settings, setOf } from "./candidates.ts";
+import { dense, overlaps, type Settings, setOf } from "./candidates.ts";
 import { type ExchangePrices, exchangePrices } from "./exchange-prices.ts";
 import { type Grouping, messagesOf, plannedGroupings, sizedGroupings } from "./groupings.ts";
 import { halvedGroupings } from "./halved-groupings.ts";
@@ -47,12 +47,16 @@ export interface SearchInput {
   readonly job: ProfiledJob;
   readonly hardware: HardwareFile;
   readonly bases: BaseSteps;
-  readonly lossless: boolean;
+  /** That are looked at; `own` is that of the job. */
+  readonly compressions: readonly (Settings | "own")[];
 }
 
 /** Densities that a job would decide on by these prices; undefined where its compression has none. */
-const densitiesOf = (job: ProfiledJob, { compression }: Settings, times: () => Parameters<ProfiledJob["planBy"]>[0]): ExchangePlan | undefined =>
-  (compression as Settings)["kind"] === "lags" ? job.planBy(times()) : undefined;
+const densitiesOf = (job: ProfiledJob, times: () => Parameters<ProfiledJob["planBy"]>[0]): ExchangePlan | undefined =>
+  job.facts.compression === "lags" ? job.planBy(times()) : undefined;
+
+/** What a configuration changes of the compression. */
+const named = (compression: Settings | "own"): Settings => (compression === "own" ? {} : { compression });
 
 /**
  * Score ways to exchange a job's gradients on some hardware: compressions, when messages travel, and which gradients travel together.
@@ -61,7 +65,7 @@ const densitiesOf = (job: ProfiledJob, { compression }: Settings, times: () => P
  *
  * Cost: a trace of milliseconds for each bucket of other shapes, and a simulation for each configuration.
  */
-export const searchConfigurations = async ({ job, hardware, bases, lossless }: SearchInput): Promise<SearchResult> => {
+export const searchConfigurations = async ({ job, hardware, bases, compressions }: SearchInput): Promise<SearchResult> => {
   const { device, links } = hardware;
   const pricers = pricersOn(job, hardware);
   const pricing: StepHardware = { device, collectives: pricers };
@@ -78,10 +82,10 @@ export const searchConfigurations = async ({ job, hardware, bases, lossless }: S
   const scored: Scored[] = [];
   const leftOut: string[] = [];
 
-  const score = (compression: Settings, prices: ExchangePrices | undefined, { buckets, priorities, groups }: Grouping): void => {
+  const score = (compression: Settings | "own", prices: ExchangePrices | undefined, { buckets, priorities, groups }: Grouping): void => {
     const schedules = priorities === "none" && buckets["kind"] !== "mg-wfbp" ? overlaps : (["wait-free"] as const);
     for (const overlap of schedules) {
-      const settings = { compression, overlap, buckets, priorities };
+      const settings = { ...named(compression), overlap, buckets, priorities };
       if (prices === undefined) {
         const lanes = priorities === "spread" ? groups.map((_, i) => i % 2) : undefined;
         const program = rebucket(bases.whole, { groups, overlap, priorities: lanes, priceKernel, collectives: pricers });
@@ -95,16 +99,25 @@ export const searchConfigurations = async ({ job, hardware, bases, lossless }: S
     }
   };
 
-  for (const grouping of [...sized, ...plannedGroupings(profile, allReduce, slowdown)]) score(dense, undefined, grouping);
-  const halved = halvedGroupings(gradientBytes, profile, allReduce);
-  for (const { buckets, priorities, groups } of halved.groupings) {
-    const settings = { compression: dense, overlap: "dear", buckets, priorities };
-    scored.push(scoreStep(job, hardware, rebucketHalves(bases.halves, { groups, priceKernel, collectives: pricers }), { settings }));
-  }
+  let halves = { priced: 0, simulated: 0 };
+  const scoreDense = (): void => {
+    for (const grouping of [...sized, ...plannedGroupings(profile, allReduce, slowdown)]) score(dense, undefined, grouping);
+    const { priced, groupings } = halvedGroupings(gradientBytes, profile, allReduce);
+    for (const { buckets, priorities, groups } of groupings) {
+      const program = rebucketHalves(bases.halves, { groups, priceKernel, collectives: pricers });
+      scored.push(scoreStep(job, hardware, program, { settings: { compression: dense, overlap: "dear", buckets, priorities } }));
+    }
+    halves = { priced, simulated: groupings.length };
+  };
 
-  let looked = 1;
-  for (const compression of lossless ? [] : compressions.slice(1)) {
-    const settings = { compression, overlap: "wait-free", buckets: each.buckets, priorities: "none" };
+  let looked = 0;
+  for (const compression of compressions) {
+    if (compression === dense) {
+      looked++;
+      scoreDense();
+      continue;
+    }
+    const settings = { ...named(compression), overlap: "wait-free", buckets: each.buckets, priorities: "none" };
     let compressed: ProfiledJob;
     try {
       compressed = await job.with(setOf(settings));
@@ -114,7 +127,7 @@ export const searchConfigurations = async ({ job, hardware, bases, lossless }: S
       continue;
     }
     looked++;
-    const plan = densitiesOf(compressed, settings, () => ({
+    const plan = densitiesOf(compressed, () => ({
       readySeconds: messages.toSorted((a, b) => a.bucket - b.bucket).map(({ readySeconds }) => readySeconds),
       allReduce,
       allGather: lineFor("all-gather"),
@@ -132,7 +145,7 @@ export const searchConfigurations = async ({ job, hardware, bases, lossless }: S
   }
   return {
     scored: scored.toSorted((a, b) => a.seconds - b.seconds),
-    space: { compressions: looked, halves: { priced: halved.priced, simulated: halved.groupings.length } },
+    space: { compressions: looked, halves },
     bounds: boundsOf(profile, linkModelOfGroup(group, "all-reduce", device.readBack)),
     leftOut,
   };

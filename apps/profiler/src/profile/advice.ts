@@ -1,13 +1,27 @@
-import type { Advice, OperatorRow, ProfileReport, Times } from "@skein/report";
+import { type Advice, type OperatorRow, type ProfileReport, secondsText, type Times } from "@skein/report";
+import { words } from "../plan/plan-lines.ts";
+import type { BestSchedule } from "./best-schedule.ts";
 
 /** What spans tell beside the rows of a report. */
 export interface Beside {
   /** Waiting for batches. */
   readonly dataSeconds: Times;
+  /** The fastest schedule of the same gradients, where one was sought. */
+  readonly schedule?: BestSchedule | undefined;
 }
 
 /** A part of a step that is worth a sentence. */
 const worthSaying = 0.05;
+
+/** A part of a step that is worth a change. */
+const worthChanging = 0.03;
+
+/** A run that takes so many times as long as its prices, or as much less, was held up by something that no schedule mends. */
+const mostOff = 2;
+
+/** Whether so much of a step is exposed that another schedule is worth a search. */
+export const isExposed = ({ exposedSeconds, step }: Pick<ProfileReport, "exposedSeconds" | "step">): boolean =>
+  exposedSeconds.median / step.median >= worthSaying;
 
 const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
@@ -15,15 +29,40 @@ const placeOf = ({ operator, scope }: OperatorRow): string => (scope === "" ? op
 
 type Figures = Omit<ProfileReport, "advice">;
 
-const exposedAdvice = ({ collectives, exposedSeconds, step }: Figures): Advice[] => {
-  const share = exposedSeconds.median / step.median;
-  if (share < worthSaying) return [];
+/** What is said of the schedule that a search has found. */
+const scheduleCure = (
+  schedule: BestSchedule | undefined,
+  measured: Times,
+): Pick<Advice, "cure" | "change" | "saves"> & { readonly how?: string } => {
+  if (schedule === undefined)
+    return { cure: "give it a hardware file with --hardware, or run skein-profile plan, to see what another schedule would save" };
+  const { settings, seconds, ownSeconds, configurations, links } = schedule;
+  const saves = 1 - seconds / ownSeconds;
+  const how = `${configurations} schedules that lose no more were simulated with this run's kernels and ${links}; by these the step takes ${secondsText(ownSeconds)} as it is, measured ${secondsText(measured.median)}`;
+  if (ownSeconds < measured.median / mostOff || ownSeconds > measured.median * mostOff)
+    return { cure: "no schedule is advised, since prices do not explain this run: was the machine busy with something else?", how };
+  if (!(saves >= worthChanging))
+    return {
+      cure: `no schedule that loses no more is predicted to save ${percent(worthChanging)}; a compression may: skein-profile plan`,
+      how,
+    };
+  const changed = Object.entries(settings)
+    .filter(([key, value]) => !(key === "priorities" && value === "none"))
+    .map(([key, value]) => `${key}: ${words(value)}`)
+    .join(", ");
+  return { cure: `exchange gradients with ${changed}`, change: settings, saves, how };
+};
+
+const exposedAdvice = (figures: Figures, schedule: BestSchedule | undefined): Advice[] => {
+  if (!isExposed(figures)) return [];
+  const { collectives, exposedSeconds, step } = figures;
   const longest = collectives.toSorted((a, b) => b.exposedSeconds.median - a.exposedSeconds.median).slice(0, 3);
+  const { how, ...cure } = scheduleCure(schedule, step);
   return [
     {
-      finding: `${percent(share)} of the step is communication that computation does not hide (${milliseconds(exposedSeconds.median)}), most of it ${longest.map(({ name }) => name).join(", ")}`,
-      cure: "try overlap: wait-free with buckets: {kind: mg-wfbp}, and a compression of docs/algorithms.md",
-      basis: "measured: what ranks waited at the done of a collective; a slower rank's computing is waited for as well",
+      finding: `${percent(exposedSeconds.median / step.median)} of the step is communication that computation does not hide (${milliseconds(exposedSeconds.median)}), most of it ${longest.map(({ name }) => name).join(", ")}`,
+      ...cure,
+      basis: `measured: what ranks waited at the done of a collective; a slower rank's computing is waited for as well${how === undefined ? "" : `; ${how}`}`,
     },
   ];
 };
@@ -69,7 +108,7 @@ const rooflineAdvice = ({ operators }: Figures): Advice[] => {
 
 /** Say in words what a profile shows, what matters most first. */
 export const adviceOn = (figures: Figures, beside: Beside): Advice[] => [
-  ...exposedAdvice(figures),
+  ...exposedAdvice(figures, beside.schedule),
   ...dataAdvice(figures, beside),
   ...rooflineAdvice(figures),
   ...smallKernelAdvice(figures),

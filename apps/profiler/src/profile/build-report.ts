@@ -3,6 +3,7 @@ import type { ProfileReport } from "@skein/report";
 import { ArgumentError, type RankSpans } from "@skein/tensor-core";
 import type { JobFacts, PreparedStep } from "skein-train/profiling";
 import { adviceOn } from "./advice.ts";
+import type { BestSchedule } from "./best-schedule.ts";
 import { collectiveRows } from "./collective-rows.ts";
 import { memoryProfile } from "./memory-profile.ts";
 import { operatorRows } from "./operator-rows.ts";
@@ -31,6 +32,8 @@ export interface ProfileInput {
   readonly machine: string;
   /** The same step as the simulator has it. */
   readonly predicted?: { readonly ranks: readonly RankSpans[]; readonly stepSeconds: number } | undefined;
+  /** The fastest schedule of the same gradients, where one was sought. */
+  readonly schedule?: BestSchedule | undefined;
 }
 
 const deviceOf = ({ name, flopsPerSecond, memoryBytesPerSecond }: Device): ProfileReport["device"] => ({
@@ -84,5 +87,6 @@ export const buildReport = (input: ProfileInput): ProfileReport => {
     timeline: timelineOf(medianStep(steps)),
     predicted: predicted?.ranks,
   };
-  return { ...report, advice: adviceOn(report, { dataSeconds: shares.outside.find(({ kind }) => kind === "data")!.seconds }) };
+  const dataSeconds = shares.outside.find(({ kind }) => kind === "data")!.seconds;
+  return { ...report, advice: adviceOn(report, { dataSeconds, schedule: input.schedule }) };
 };

@@ -15,6 +15,8 @@ export const linksOfGroup = (group: readonly number[], { topology, links }: Pick
   const [first, ...others] = group.map(rackOf);
   if (others.every((rack) => rack === first)) return links;
   if (links.betweenRacks === undefined)
-    throw new ArgumentError(`hosts lie in racks of ${hostsPerRack}, but links.betweenRacks is not given; give it, or leave hostsPerRack out`);
+    throw new ArgumentError(
+      `hosts lie in racks of ${hostsPerRack}, but links.betweenRacks is not given; give it, or leave hostsPerRack out`,
+    );
   return { ...links, across: links.betweenRacks };
 };

@@ -53,6 +53,7 @@ test.each([
   ["device.speed", 3, /device.*[Uu]nrecognized key/],
   ["topology.ranksPerHost", 3, /topology\.ranksPerHost is 3: does not divide the ranks/],
   ["links.across.secondsPerByte", -1e-9, /links\.across\.secondsPerByte is -1e-9: /],
+  ["topology.hostsPerRack", 2, /topology\.hostsPerRack is 2: racks and links\.betweenRacks belong together/],
   ["version", 2, /version is 2: /],
 ])("%s of %j is refused in one line that names it, the value and the cure", (path, value, words) => {
   const read = (): unknown => parseHardwareFile(withValue(path, value), "desk.json");

@@ -67,21 +67,21 @@ const topology = z
 
 const hardwareFileSchema: z.ZodType<HardwareFile> = z
   .strictObject({
-  format: z.literal("skein-hardware"),
-  version: z.literal(1),
-  name: z.string().min(1),
-  description: z.string(),
-  device,
-  topology,
-  links: z.strictObject({
-    source: z.string().min(1),
-    within: linkTimes,
-    across: linkTimes,
-    betweenRacks: linkTimes.optional(),
-    reduceSecondsPerByte: seconds.max(1),
-    contention: z.strictObject({ penaltyPerFlow: z.number().nonnegative().max(100) }),
-  }),
-})
+    format: z.literal("skein-hardware"),
+    version: z.literal(1),
+    name: z.string().min(1),
+    description: z.string(),
+    device,
+    topology,
+    links: z.strictObject({
+      source: z.string().min(1),
+      within: linkTimes,
+      across: linkTimes,
+      betweenRacks: linkTimes.optional(),
+      reduceSecondsPerByte: seconds.max(1),
+      contention: z.strictObject({ penaltyPerFlow: z.number().nonnegative().max(100) }),
+    }),
+  })
   .refine(({ topology: { hostsPerRack }, links: { betweenRacks } }) => (hostsPerRack === undefined) === (betweenRacks === undefined), {
     path: ["topology", "hostsPerRack"],
     error: "racks and links.betweenRacks belong together: give both, or none",

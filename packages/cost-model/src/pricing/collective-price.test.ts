@@ -50,3 +50,19 @@ test("a price is what the model of the whole group says at powers of two", () =>
   for (const bytes of [2 ** 10, 2 ** 16, 2 ** 24])
     expect(collectivePricer(group)("all-reduce", bytes).seconds).toBeCloseTo(collectiveSeconds(model, bytes), 10);
 });
+
+test("what is read back goes down and up with each message, its shares of what is gathered or scattered", () => {
+  const group = { worldSize: 4, sharesMemory: false };
+  const readBack = { startupSeconds: 1e-3, secondsPerByte: 1e-6 };
+  const [plain, read] = [collectivePricer(group), collectivePricer(group, readBack)];
+  for (const [kind, bytes] of [
+    ["all-reduce", 2000],
+    ["all-gather", 1250],
+    ["reduce-scatter", 1250],
+  ] as const) {
+    const { seconds, phases } = read(kind, 1000);
+    expect(seconds - plain(kind, 1000).seconds).toBeCloseTo(2e-3 + 1e-6 * bytes, 12);
+    expect(phases.reduce((sum, { startupSeconds, transferSeconds }) => sum + startupSeconds + transferSeconds, 0)).toBeCloseTo(seconds, 12);
+  }
+  expect(collectivePricer({ worldSize: 1, sharesMemory: false }, readBack)("all-reduce", 1000).seconds).toBe(0);
+});

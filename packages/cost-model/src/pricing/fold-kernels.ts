@@ -25,7 +25,8 @@ export const foldKernels = (program: StepProgram): StepProgram => {
   const folded: FreeStep[] = [];
   for (const step of freeSteps(program)) {
     const last = folded.at(-1);
-    const folds = step.kind === "kernel" && last?.kind === "kernel" && [step, last].every(({ scope }) => bucketOfScope(scope) === undefined);
+    const folds =
+      step.kind === "kernel" && last?.kind === "kernel" && [step, last].every(({ scope }) => bucketOfScope(scope) === undefined);
     if (folds) folded[folded.length - 1] = together(last, step);
     else folded.push(step);
   }

@@ -102,7 +102,5 @@ export const rebucketHalves = (program: StepProgram, { groups, priceKernel, coll
       Math.max,
     );
   }
-  return linkedSteps(
-    freeSteps(program).flatMap((step, index) => [...(inserted.get(index) ?? []), ...(removed.has(index) ? [] : [step])]),
-  );
+  return linkedSteps(freeSteps(program).flatMap((step, index) => [...(inserted.get(index) ?? []), ...(removed.has(index) ? [] : [step])]));
 };

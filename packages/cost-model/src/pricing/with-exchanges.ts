@@ -47,8 +47,7 @@ export const withExchanges = (program: StepProgram, groups: readonly GroupExchan
       neededAt: Math.min(...mine.map(({ wait }) => wait)),
     };
   });
-  if (overlap === "none")
-    for (const { rounds, beside, after } of own) insert(firstWait, [...rounds.flat(), ...after, ...beside]);
+  if (overlap === "none") for (const { rounds, beside, after } of own) insert(firstWait, [...rounds.flat(), ...after, ...beside]);
   else {
     for (const { rounds, readyAt } of own) insert(readyAt, rounds[0]!);
     const numRounds = Math.max(...own.map(({ rounds }) => rounds.length));
