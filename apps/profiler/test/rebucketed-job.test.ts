@@ -2,13 +2,16 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
+  codecSeconds,
   collectivePricer,
+  type Device,
   hardwareNamed,
   kernelPricer,
   planDear,
   pricedExchange,
   rebucket,
   rebucketHalves,
+  roofline,
   simulate,
   type StepProgram,
   stepProgram,
@@ -108,7 +111,23 @@ test("a step in halves bucketed anew is the step in halves that is traced with t
   for (const bytes of [2 ** 14, 2 ** 30]) {
     const groups = planDear({ tensors }, bytes).map((paths) => paths.map(Number));
     const expected = secondsOf(await traced(`buckets={kind: fixed-size, bytes: ${bytes}}`, "overlap=dear"));
-    const made = secondsOf(rebucketHalves(base, { groups, priceKernel: kernelPricer(device), collectives }));
+    const halves = rebucketHalves(base, { groups, priceKernel: kernelPricer(device), collectives });
+    const made = secondsOf(halves);
     expect(Math.abs(made / expected - 1), `${bytes}`).toBeLessThan(1e-3);
+    if (groups.length > 1) continue;
+    const scattered = halves.findIndex((step) => step.kind === "start" && step.collective === "reduce-scatter");
+    expect(halves.slice(scattered).filter(({ kind, scope }) => kind === "kernel" && scope.endsWith("/backward"))).toEqual([]);
   }
+});
+
+test("a dense exchange has no kernel of its own, and a compression reads each gradient once at least", async () => {
+  const codecOf = async (kind: string): Promise<number> => {
+    const job = await openJob(join(folder, "job.yaml"), { set: [`compression=${kind}`] });
+    return codecSeconds(pricedExchange(job.exchange([{ path: "weight", shape: [512, 256] }]), { device, collectives }));
+  };
+  expect(await codecOf("{kind: identity}")).toBe(0);
+  const whole: Device = { ...device, efficiencies: [], assumedEfficiency: 1, kernelStartSeconds: 0 };
+  const { seconds } = roofline(whole, { flops: 0, bytes: 4 * 512 * 256 });
+  for (const kind of ["top-k", "ms-top-k", "g-top-k", "qsgd", "tern-grad", "eight-bit", "agoq", "power-sgd", "acp-sgd"])
+    expect(await codecOf(`{kind: ${kind}}`), kind).toBeGreaterThan(seconds);
 });

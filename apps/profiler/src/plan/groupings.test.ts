@@ -22,6 +22,22 @@ test("every grouping holds each bucket once, and no two of one kind are the same
   );
 });
 
+test("buckets of a size are filled as far as it goes", () => {
+  fc.assert(
+    fc.property(gradients, (bytes) => {
+      const total = (group: readonly number[]): number => group.reduce((sum, bucket) => sum + bytes[bucket]!, 0);
+      for (const { buckets, groups } of sizedGroupings(bytes).slice(1))
+        for (const [i, group] of groups.entries()) {
+          const size = buckets["bytes"] as number;
+          if (group.length > 1) expect(total(group)).toBeLessThanOrEqual(size);
+          const next = groups[i + 1]?.[0];
+          if (next !== undefined) expect(total(group) + bytes[next]!).toBeGreaterThan(size);
+        }
+    }),
+    { numRuns: 40 },
+  );
+});
+
 test.each([
   ["8", [8]],
   ["4, 2,4", [2, 4]],
