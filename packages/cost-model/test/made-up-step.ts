@@ -66,5 +66,4 @@ export const madeUpStep: {
   readonly secondsOf: (program: StepProgram) => number;
   readonly priceKernel: KernelPricer;
   readonly collectives: { readonly data: CollectivePricer };
-  readonly worldSize: number;
-} = { programOf, secondsOf, priceKernel, collectives, worldSize };
+} = { programOf, secondsOf, priceKernel, collectives };

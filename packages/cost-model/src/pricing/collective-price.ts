@@ -34,8 +34,8 @@ export const collectivePricer = (group: GroupSituation, readBack?: TransferTimes
     const { down, up } = readBackSeconds(readBack, kind, bytes, group.worldSize);
     const [first = { stream: "intra-node" as const, startupSeconds: 0, transferSeconds: 0 }, ...others] = phases;
     const withDown = [{ ...first, startupSeconds: first.startupSeconds + down }, ...others];
-    const last = withDown.at(-1)!;
-    return { ...rest, seconds: seconds + down + up, phases: withDown.with(-1, { ...last, startupSeconds: last.startupSeconds + up }) };
+    const last = withDown.pop()!;
+    return { ...rest, seconds: seconds + down + up, phases: [...withDown, { ...last, startupSeconds: last.startupSeconds + up }] };
   };
 };
 

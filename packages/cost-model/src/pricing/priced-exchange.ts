@@ -58,7 +58,7 @@ export const exchangeOfBucket = ({ rounds, beside, after }: PricedExchange, buck
     rounds.flat().flatMap((step) => {
       if (step.kind !== "start") return [];
       const args = { ...step.args, ...(step.args.scope !== undefined && { scope: renamed(step.args.scope) }) };
-      return [[step, { ...step, name: renamed(step.name), scope: renamed(step.scope), args }]] as const;
+      return [[step, { ...step, name: renamed(step.name), scope: renamed(step.scope), args, priority }]] as const;
     }),
   );
   const copied = (steps: readonly FreeStep[]): FreeStep[] =>

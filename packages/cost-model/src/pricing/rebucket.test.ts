@@ -4,7 +4,7 @@ import { type MadeUpTensor, madeUpStep } from "../../test/made-up-step.ts";
 import { rebucket } from "./rebucket.ts";
 import type { StepProgram } from "./step-program.ts";
 
-const { programOf, secondsOf, priceKernel, collectives, worldSize } = madeUpStep;
+const { programOf, secondsOf, priceKernel, collectives } = madeUpStep;
 
 const shapeOf = (program: StepProgram): string =>
   program.map(({ kind, scope }) => `${kind === "kernel" ? "" : `${kind} `}${scope}`).join(", ");

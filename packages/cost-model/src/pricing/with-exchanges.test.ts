@@ -49,7 +49,7 @@ test("all kernels and messages are there once, later messages leave after all fi
     fc.property(tensors, fc.infiniteStream(messages), fc.boolean(), (some, sizes, alone) => {
       const program = programOf(some, false);
       const groups = (alone ? some.map((_, i) => [i]) : [some.map((_, i) => i)]).map((buckets) => {
-        return { buckets, exchange: exchangeOf(sizes.next().value) };
+        return { buckets, exchange: exchangeOf(sizes.next().value), priority: 1 + (buckets[0]! % 2) };
       });
       const both = (["wait-free", "none"] as const).map((overlap) => withExchanges(program, groups, overlap));
       for (const made of both) {
@@ -75,7 +75,7 @@ test("all kernels and messages are there once, later messages leave after all fi
 test("folded kernels take the same time, and the same links the same prices", () => {
   fc.assert(
     fc.property(tensors, fc.boolean(), (some, encodes) => {
-      const twice = freeSteps(programOf(some, encodes)).flatMap((step) => (step.kind === "kernel" ? [step, step] : [step]));
+      const twice = freeSteps(programOf(some, encodes)).flatMap((step): FreeStep[] => (step.kind === "kernel" ? [step, step] : [step]));
       const program = linkedSteps(twice);
       const folded = foldKernels(program);
       expect(folded.length).toBeLessThan(program.length);
