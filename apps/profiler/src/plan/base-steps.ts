@@ -1,5 +1,5 @@
 import { foldKernels, type GradientProfile, type HardwareFile, reprice, type StepProgram } from "@skein/cost-model";
-import { ArgumentError } from "@skein/tensor-core";
+import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import type { ProfiledJob } from "skein-train/profiling";
 import { pricersOn } from "../predict/groups-on.ts";
 import { pricedStep } from "../predict/predict-step.ts";
@@ -10,8 +10,8 @@ import { messagesOf } from "./groupings.ts";
 export interface BaseSteps {
   /** Messages travel beside the backward pass. */
   readonly whole: StepProgram;
-  /** In halves, around the end of a step. */
-  readonly halves: StepProgram;
+  /** In halves, around the end of a step; a line that says why, where the job cannot be trained so. */
+  readonly halves: StepProgram | { readonly refused: string };
 }
 
 const eachByItself = (overlap: "wait-free" | "dear"): string[] =>
@@ -22,13 +22,21 @@ export const baseSteps = async (job: ProfiledJob, hardware: HardwareFile): Promi
   if (job.facts.ranks === 1) throw new ArgumentError("the job exchanges nothing: it has one rank; plan with --ranks 2 or more");
   const traced = async (overlap: "wait-free" | "dear"): Promise<StepProgram> =>
     foldKernels(pricedStep(await job.with(eachByItself(overlap)), hardware));
-  return { whole: await traced("wait-free"), halves: await traced("dear") };
+  const inHalves = async (): Promise<BaseSteps["halves"]> => {
+    try {
+      return await traced("dear");
+    } catch (error) {
+      if (!(error instanceof SkeinError) || error.kind !== "user") throw error;
+      return { refused: error.message.split("\n")[0]! };
+    }
+  };
+  return { whole: await traced("wait-free"), halves: await inHalves() };
 };
 
 /** The same steps for another number of ranks, each with as many samples. */
 export const basesAt = ({ whole, halves }: BaseSteps, job: ProfiledJob, hardware: HardwareFile): BaseSteps => {
   const pricers = pricersOn(job, hardware);
-  return { whole: reprice(whole, pricers), halves: reprice(halves, pricers) };
+  return { whole: reprice(whole, pricers), halves: "refused" in halves ? halves : reprice(halves, pricers) };
 };
 
 /** Seconds of computing between the waits for parameters at the begin of a step in halves, by the number of their bucket: what needs each of them. */
@@ -46,7 +54,7 @@ const forwardSeconds = (halves: StepProgram): ReadonlyMap<number, number> => {
 
 /** The gradients of a step as planners know them, in the order in which they become ready; paths are numbers of buckets, and the first one's backward pass holds the forward pass. */
 export const profileOf = ({ whole, halves }: BaseSteps): GradientProfile => {
-  const forward = forwardSeconds(halves);
+  const forward = "refused" in halves ? new Map<number, number>() : forwardSeconds(halves);
   const messages = messagesOf(whole);
   return {
     tensors: messages.map(({ bucket, bytes, readySeconds }, i) => ({

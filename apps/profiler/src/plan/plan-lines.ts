@@ -72,7 +72,10 @@ export const spaceLine = (worlds: readonly PlannedWorld[]): string => {
   const total = worlds.reduce((sum, { scored }) => sum + scored.length, 0);
   const [{ space, scored }] = worlds as [PlannedWorld];
   const plans = new Set(scored.map(({ settings }) => JSON.stringify(settings["buckets"]))).size;
-  const halves = `of ${counted(space.halves.priced, "plan")} in halves the ${space.halves.simulated} best by a formula`;
+  const halves =
+    space.halves.priced === 0
+      ? "none in halves"
+      : `of ${counted(space.halves.priced, "plan")} in halves the ${space.halves.simulated} best by a formula`;
   return `looked at ${counted(space.compressions, "compression")}, ${counted(plans, "bucket plan")}, with and without overlap; ${halves}; ${counted(worlds.length, "number")} of ranks: ${total} simulated`;
 };
 

@@ -52,7 +52,7 @@ const withRanks = async (own: ProfiledJob, ranks: number, keep: Keep): Promise<R
     return { job: await own.with(setOf(resizing)), resizing };
   } catch (error) {
     // The samples that are evaluated at once must be shared by all ranks, too.
-    const shared = { ...resizing, evaluation: { batch: ranks } };
+    const shared = { ...resizing, "evaluation.batch": ranks };
     const job = await own.with(setOf(shared)).catch(() => undefined);
     if (job === undefined) throw error;
     return { job, resizing: shared };

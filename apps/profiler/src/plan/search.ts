@@ -102,6 +102,10 @@ export const searchConfigurations = async ({ job, hardware, bases, compressions 
   let halves = { priced: 0, simulated: 0 };
   const scoreDense = (): void => {
     for (const grouping of [...sized, ...plannedGroupings(profile, allReduce, slowdown)]) score(dense, undefined, grouping);
+    if ("refused" in bases.halves) {
+      leftOut.push(`steps in halves: ${bases.halves.refused}`);
+      return;
+    }
     const { priced, groupings } = halvedGroupings(gradientBytes, profile, allReduce);
     for (const { buckets, priorities, groups } of groupings) {
       const program = rebucketHalves(bases.halves, { groups, priceKernel, collectives: pricers });
@@ -146,7 +150,7 @@ export const searchConfigurations = async ({ job, hardware, bases, compressions 
   return {
     scored: scored.toSorted((a, b) => a.seconds - b.seconds),
     space: { compressions: looked, halves },
-    bounds: boundsOf(profile, linkModelOfGroup(group, "all-reduce", device.readBack)),
+    bounds: "refused" in bases.halves ? [] : boundsOf(profile, linkModelOfGroup(group, "all-reduce", device.readBack)),
     leftOut,
   };
 };

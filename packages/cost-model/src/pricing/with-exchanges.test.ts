@@ -60,6 +60,8 @@ test("all kernels and messages are there once, later messages leave after all fi
           exchange.rounds.flat().flatMap((step) => (step.kind === "start" ? `exchange-${buckets[0]} ${step.bytes}` : [])),
         );
         expect(sent.slice().sort()).toEqual(["mean-loss 4", ...expected].sort());
+        for (const { scope, priority } of made.filter(isStart))
+          if (scope !== "mean-loss") expect(priority).toBe(1 + (Number(scope.slice("exchange-".length)) % 2));
         for (const step of made) if (step.kind === "wait") expect(made[step.start]).toMatchObject({ kind: "start", scope: step.scope });
       }
       const order = both[0]!.filter(isStart).map(({ scope }) => scope);
