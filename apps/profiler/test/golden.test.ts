@@ -1,7 +1,7 @@
 import { csvOf, parseReport, reportPage, terminalReport } from "@skein/report";
 import { exp, matmul, optimize, planMemory, sum, type Tensor, trace } from "@skein/tensor-core";
 import { expect, test } from "vitest";
-import { type Device } from "@skein/cost-model";
+import type { Device } from "@skein/cost-model";
 import { buildReport } from "../src/profile/build-report.ts";
 import { madeUpProgram, madeUpRun } from "../src/profile/made-up-run.ts";
 import { worldSteps } from "../src/profile/steps.ts";

@@ -22,6 +22,10 @@ const figures = (exposedSeconds: number): Omit<ProfileReport, "advice"> => ({
   predictedStepSeconds: undefined,
   device: { name: "device", flopsPerSecond: 1, bytesPerSecond: 1 },
   operators: [],
+  outside: (["waiting", "data", "host", "between"] as const).map((kind) => {
+    const seconds = kind === "waiting" ? exposedSeconds : 0;
+    return { kind, seconds: times(seconds), share: seconds / 0.01 };
+  }),
   collectives: [],
   memory: { points: [], stateBytes: 0, plannedBytes: 0, tensors: [] } as unknown as ProfileReport["memory"],
   timeline: [],
@@ -35,8 +39,7 @@ const schedule = (seconds: number, ownSeconds: number): BestSchedule => ({
   configurations: 40,
   links: "links",
 });
-const onSchedule = (exposedSeconds: number, found?: BestSchedule): ReturnType<typeof adviceOn> =>
-  adviceOn(figures(exposedSeconds), { dataSeconds: times(0), schedule: found });
+const onSchedule = (exposedSeconds: number, found?: BestSchedule): ReturnType<typeof adviceOn> => adviceOn(figures(exposedSeconds), found);
 
 test("a schedule that saves is advised, with what it saves of the predicted step and how that was found", () => {
   const [advice, ...others] = onSchedule(0.004, schedule(0.0069, 0.009));

@@ -1,14 +1,6 @@
-import { type Advice, type OperatorRow, type ProfileReport, secondsText, type Times } from "@skein/report";
+import { type Advice, type OperatorRow, type OutsideRow, type ProfileReport, secondsText, type Times } from "@skein/report";
 import { words } from "../plan/plan-lines.ts";
 import type { BestSchedule } from "./best-schedule.ts";
-
-/** What spans tell beside the rows of a report. */
-export interface Beside {
-  /** Waiting for batches. */
-  readonly dataSeconds: Times;
-  /** The fastest schedule of the same gradients, where one was sought. */
-  readonly schedule?: BestSchedule | undefined;
-}
 
 /** A part of a step that is worth a sentence. */
 const worthSaying = 0.05;
@@ -19,9 +11,12 @@ const worthChanging = 0.03;
 /** A run that takes so many times as long as its prices, or as much less, was held up by something that no schedule mends. */
 const mostOff = 2;
 
+/** What of a step lies outside of its kernels for one reason. */
+const outsideOf = ({ outside }: Pick<ProfileReport, "outside">, kind: OutsideRow["kind"]): OutsideRow =>
+  outside.find((row) => row.kind === kind)!;
+
 /** Whether so much of a step is exposed that another schedule is worth a search. */
-export const isExposed = ({ exposedSeconds, step }: Pick<ProfileReport, "exposedSeconds" | "step">): boolean =>
-  exposedSeconds.median / step.median >= worthSaying;
+export const isExposed = (figures: Pick<ProfileReport, "outside">): boolean => outsideOf(figures, "waiting").share >= worthSaying;
 
 const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
@@ -60,19 +55,19 @@ const exposedAdvice = (figures: Figures, schedule: BestSchedule | undefined): Ad
   const { how, ...cure } = scheduleCure(schedule, step);
   return [
     {
-      finding: `${percent(exposedSeconds.median / step.median)} of the step is communication that computation does not hide (${milliseconds(exposedSeconds.median)}), most of it ${longest.map(({ name }) => name).join(", ")}`,
+      finding: `${percent(outsideOf(figures, "waiting").share)} of the step is communication that computation does not hide (${milliseconds(exposedSeconds.median)}), most of it ${longest.map(({ name }) => name).join(", ")}`,
       ...cure,
       basis: `measured: what ranks waited at the done of a collective; a slower rank's computing is waited for as well${how === undefined ? "" : `; ${how}`}`,
     },
   ];
 };
 
-const dataAdvice = ({ step }: Figures, { dataSeconds }: Beside): Advice[] => {
-  const share = dataSeconds.median / step.median;
+const dataAdvice = (figures: Figures): Advice[] => {
+  const { share, seconds } = outsideOf(figures, "data");
   if (share < worthSaying) return [];
   return [
     {
-      finding: `${percent(share)} of the step is waiting for a batch (${milliseconds(dataSeconds.median)})`,
+      finding: `${percent(share)} of the step is waiting for a batch (${milliseconds(seconds.median)})`,
       cure: "make samples cheaper to read, or give the reader a core of its own",
       basis: "measured: from the wish for a batch until it is there",
     },
@@ -106,10 +101,10 @@ const rooflineAdvice = ({ operators }: Figures): Advice[] => {
   }));
 };
 
-/** Say in words what a profile shows, what matters most first. */
-export const adviceOn = (figures: Figures, beside: Beside): Advice[] => [
-  ...exposedAdvice(figures, beside.schedule),
-  ...dataAdvice(figures, beside),
+/** Say in words what a profile shows, what matters most first. @param schedule the fastest of the same gradients, where one was sought. */
+export const adviceOn = (figures: Figures, schedule?: BestSchedule): Advice[] => [
+  ...exposedAdvice(figures, schedule),
+  ...dataAdvice(figures),
   ...rooflineAdvice(figures),
   ...smallKernelAdvice(figures),
 ];

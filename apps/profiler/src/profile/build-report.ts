@@ -87,6 +87,5 @@ export const buildReport = (input: ProfileInput): ProfileReport => {
     timeline: timelineOf(medianStep(steps)),
     predicted: predicted?.ranks,
   };
-  const dataSeconds = shares.outside.find(({ kind }) => kind === "data")!.seconds;
-  return { ...report, advice: adviceOn(report, { dataSeconds, schedule: input.schedule }) };
+  return { ...report, advice: adviceOn(report, input.schedule) };
 };

@@ -27,7 +27,10 @@ export interface MeasuredJob {
 export const programOn = (job: ProfiledJob, step: PreparedStep, device: Device): StepProgram =>
   stepProgram(step, {
     device,
-    collectives: collectivePricers(Object.fromEntries(Object.entries(job.groups()).map(([axis, { situation }]) => [axis, situation])), device.readBack),
+    collectives: collectivePricers(
+      Object.fromEntries(Object.entries(job.groups()).map(([axis, { situation }]) => [axis, situation])),
+      device.readBack,
+    ),
   });
 
 /** Run a job for some steps, the first of which do not count. */
