@@ -55,7 +55,9 @@ export const comparisonLines = (before: ProfileReport, after: ProfileReport, wid
   const verdict =
     step.probability <= 0.05
       ? signed(step.relative)
-      : `${signed(step.relative)}, which may be chance (p = ${step.probability.toPrecision(2)})`;
+      : before.step.n < 2 || after.step.n < 2
+        ? `${signed(step.relative)}; one step cannot tell whether that is chance`
+        : `${signed(step.relative)}, which may be chance (p = ${step.probability.toPrecision(2)})`;
   return [
     `step ${secondsText(before.step.median)} → ${secondsText(after.step.median)}: ${verdict}`,
     ...cautions(before, after),

@@ -61,7 +61,10 @@ const milliseconds = (seconds: number | undefined): string => digitsText(seconds
 const headLines = (report: ProfileReport): [string, string][] => {
   const { step, samplesPerStep, predictedStepSeconds, warmUpSteps, ranks } = report;
   return [
-    ["step", `${secondsText(step.median)} ± ${secondsText(step.mad)}: median of ${step.n} steps, after ${warmUpSteps} to warm up`],
+    [
+      "step",
+      `${secondsText(step.median)} ± ${secondsText(step.mad)}: median of ${step.n} ${step.n === 1 ? "step" : "steps"}, after ${warmUpSteps} to warm up`,
+    ],
     ["speed", `${digitsText(samplesPerStep / step.median)} samples/s`],
     [
       "exposed",
