@@ -1,8 +1,9 @@
 import type { Span } from "@skein/tensor-core";
+import type { JobFacts } from "skein-train/profiling";
 import type { RankStep } from "./steps.ts";
 
 /** By which clock kernels were timed. Of a device that tells no times, one span stands for all kernels of a step, and waits lie within it. */
-export type KernelClock = "host" | "device" | "none";
+export type KernelClock = JobFacts["kernelClock"];
 
 /** What a moment of a step is spent on, the first of these that is under way: a rank that waits while its device computes is not held up. */
 const order = ["compute", "waiting", "data", "host"] as const;
