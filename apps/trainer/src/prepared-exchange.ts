@@ -1,4 +1,4 @@
-import { bucketOf, type BucketTensor, specsByPath } from "@skein/compressors";
+import { bucketOf, bucketPerTensor, type BucketTensor, specsByPath } from "@skein/compressors";
 import type { PreparedGraph } from "@skein/cost-model";
 import { prepareForCpu } from "@skein/cpu-kernels";
 import { type DeviceFacts, planForWebGpu, prepareForWebGpu } from "@skein/gpu-kernels";
@@ -8,9 +8,11 @@ import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Prepared } from "./prepare.ts";
 import { dataAxis, meshOf } from "./train-state.ts";
 
-/** The tensors of each bucket of a job that exchanges each tensor by itself, in the order in which they lie in it. */
-export const gradientTensors = ({ params }: Pick<Prepared, "params">): readonly BucketTensor[] =>
-  [...specsByPath(params)].map(([path, { shape }]) => ({ path, shape })).reverse();
+/** The tensor of each bucket of a job that exchanges each by itself, by the bucket's number. */
+export const gradientTensors = ({ params }: Pick<Prepared, "params">): readonly BucketTensor[] => {
+  const specs = specsByPath(params);
+  return bucketPerTensor(params).map(([path]) => ({ path: path!, shape: specs.get(path!)!.shape }));
+};
 
 /**
  * Trace what exchanging some gradients takes by itself, in one bucket, as a job would do it for good: the scope of all of it is `exchange-0`, but for one

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { GroupSituation, LinkFile } from "@skein/collectives";
 import { createCpuBackend } from "@skein/cpu-kernels";
 import type { DeviceFacts } from "@skein/gpu-kernels";
-import { bucketPerTensor, type BucketTensor, specsByPath } from "@skein/compressors";
+import type { BucketTensor } from "@skein/compressors";
 import type { PreparedGraph } from "@skein/cost-model";
 import { byteLength, type RankSpans } from "@skein/tensor-core";
 import { type BackendName, openWebGpu } from "./backend.ts";
@@ -124,14 +124,14 @@ const settledBackend = async (asked: Job["backend"]): Promise<{ readonly name: B
 };
 
 /** Decide by prices as a run would by measurements. */
-const planBy = ({ job, model, totalSteps, params }: Prepared, { readySeconds, ...times }: PricedTimes): ExchangePlan => {
-  const specs = specsByPath(params);
-  const inOrder = bucketPerTensor(params)
-    .map(([path], bucket) => ({ path: path!, ready: readySeconds[bucket]! }))
+const planBy = (prepared: Prepared, { readySeconds, ...times }: PricedTimes): ExchangePlan => {
+  const { job, model, totalSteps } = prepared;
+  const inOrder = gradientTensors(prepared)
+    .map((tensor, bucket) => ({ ...tensor, ready: readySeconds[bucket]! }))
     .sort((a, b) => a.ready - b.ready);
-  const tensors = inOrder.map(({ path, ready }, i) => ({
+  const tensors = inOrder.map(({ path, shape, ready }, i) => ({
     path,
-    bytes: byteLength(specs.get(path)!),
+    bytes: byteLength({ dtype: "f32", shape }),
     backwardSeconds: ready - (inOrder[i - 1]?.ready ?? 0),
   }));
   return decidePlan(job, buildParts(job, model, totalSteps), { ...times, dense: { tensors } }).plan;
