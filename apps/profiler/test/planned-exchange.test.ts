@@ -1,34 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { type HardwareFile, hardwareNamed, isStart } from "@skein/cost-model";
-import { openJob, type ProfiledJob } from "skein-train/profiling";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { planOn } from "../src/predict/plan-on.ts";
 import { predictStep } from "../src/predict/predict-step.ts";
+import { tinyJob } from "./tiny-job.ts";
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "skein-profile-test-"));
-  writeFileSync(
-    join(folder, "job.yaml"),
-    `name: tiny
-ranks: 4
-transport: tcp
-backend: cpu
-batch: 64
-steps: 30
-data: { kind: mnist, trainSamples: 640, testSamples: 200 }
-model: { kind: mlp, hidden: [512, 512] }
-optimizer: { kind: adamw }
-learningRate: { peak: 0.005 }
-overlap: wait-free
-`,
-  );
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-const opened = (...set: string[]): Promise<ProfiledJob> => openJob(join(folder, "job.yaml"), { set });
+const opened = tinyJob([512, 512]);
 
 /** Hosts of one rank each, between which a message costs this. */
 const network = (secondsPerMessage: number, secondsPerByte: number): HardwareFile => {
@@ -42,7 +18,7 @@ const gradients = 6;
 test.each(["exact", "greedy"])(
   "where a message costs a second to start all go in one, where it costs nothing none waits for another layer's: %s",
   async (plan) => {
-    const job = await opened(`buckets={kind: mg-wfbp, plan: ${plan}}`);
+    const job = await opened("overlap=wait-free", `buckets={kind: mg-wfbp, plan: ${plan}}`);
     expect((await planOn(job, network(1, 1e-9)))!.buckets).toHaveLength(1);
     expect((await planOn(job, network(0, 1e-7)))!.buckets.length).toBeGreaterThan(1);
   },
@@ -52,10 +28,10 @@ test("the step that is predicted sends what was planned, and is no longer than w
   const hardware = network(2e-5, 1e-9);
   const [planned, single] = await Promise.all(
     ["{kind: mg-wfbp, plan: exact}", "{kind: per-tensor}"].map(async (buckets) =>
-      predictStep(await opened(`buckets=${buckets}`), hardware),
+      predictStep(await opened("overlap=wait-free", `buckets=${buckets}`), hardware),
     ),
   );
-  const plan = (await planOn(await opened("buckets={kind: mg-wfbp, plan: exact}"), hardware))!;
+  const plan = (await planOn(await opened("overlap=wait-free", "buckets={kind: mg-wfbp, plan: exact}"), hardware))!;
   const messages = planned!.program.filter((step) => isStart(step) && /^exchange-\d+$/.test(step.scope));
   expect(messages).toHaveLength(plan.buckets.length);
   expect(plan.buckets.length).toBeGreaterThan(1);
@@ -64,7 +40,11 @@ test("the step that is predicted sends what was planned, and is no longer than w
 });
 
 test("densities are planned too: the slower the network, the fewer entries", async () => {
-  const job = await opened("buckets={kind: per-tensor}", "compression={kind: lags, leastDensity: 0.001, mostDensity: 0.5}");
+  const job = await opened(
+    "overlap=wait-free",
+    "buckets={kind: per-tensor}",
+    "compression={kind: lags, leastDensity: 0.001, mostDensity: 0.5}",
+  );
   const sent = async (hardware: HardwareFile): Promise<number> =>
     Object.values((await planOn(job, hardware))!.densities!).reduce((sum, density) => sum + density, 0);
   const [fast, slow] = [await sent(network(1e-6, 1e-12)), await sent(network(1e-6, 1e-5))];
@@ -73,5 +53,5 @@ test("densities are planned too: the slower the network, the fewer entries", asy
 });
 
 test("a job whose file says its buckets has no plan", async () => {
-  expect(await planOn(await opened("buckets={kind: per-tensor}"), network(1, 1))).toBeUndefined();
+  expect(await planOn(await opened("overlap=wait-free", "buckets={kind: per-tensor}"), network(1, 1))).toBeUndefined();
 });

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import {
   codecSeconds,
   collectivePricer,
@@ -18,8 +15,8 @@ import {
   stepTasks,
   withExchanges,
 } from "@skein/cost-model";
-import { openJob } from "skein-train/profiling";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { tinyJob } from "./tiny-job.ts";
 
 const { device } = hardwareNamed("laptop-cpu");
 const link = {
@@ -30,28 +27,9 @@ const link = {
 const ranks = [0, 1, 2, 3];
 const collectives = { data: collectivePricer({ worldSize: ranks.length, sharesMemory: false, link }) };
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "skein-profile-test-"));
-  writeFileSync(
-    join(folder, "job.yaml"),
-    `name: tiny
-ranks: 4
-transport: tcp
-backend: cpu
-batch: 64
-steps: 30
-data: { kind: mnist, trainSamples: 640, testSamples: 200 }
-model: { kind: mlp, hidden: [32, 32] }
-optimizer: { kind: adamw }
-learningRate: { peak: 0.005 }
-`,
-  );
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const opened = tinyJob([32, 32]);
 
-const traced = async (...set: string[]): Promise<StepProgram> =>
-  stepProgram((await openJob(join(folder, "job.yaml"), { set })).step(), { device, collectives });
+const traced = async (...set: string[]): Promise<StepProgram> => stepProgram((await opened(...set)).step(), { device, collectives });
 
 const secondsOf = (program: StepProgram): number => {
   const tasks = stepTasks(program);
@@ -87,7 +65,7 @@ test.each([
   "%s: a dense step with exchanges that were traced by themselves is the step that is traced with them",
   async (kind, tolerance) => {
     const base = await traced("buckets.kind=per-tensor", "overlap=wait-free");
-    const job = await openJob(join(folder, "job.yaml"), { set: [`compression=${kind}`] });
+    const job = await opened(`compression=${kind}`);
     const gradients = job.gradients();
     for (const [buckets, groups] of [
       [oneBucket, [[...gradients.keys()]]],
@@ -122,7 +100,7 @@ test("a step in halves bucketed anew is the step in halves that is traced with t
 
 test("a dense exchange has no kernel of its own, and a compression reads each gradient once at least", async () => {
   const codecOf = async (kind: string): Promise<number> => {
-    const job = await openJob(join(folder, "job.yaml"), { set: [`compression=${kind}`] });
+    const job = await opened(`compression=${kind}`);
     return codecSeconds(pricedExchange(job.exchange([{ path: "weight", shape: [512, 256] }]), { device, collectives }));
   };
   expect(await codecOf("{kind: identity}")).toBe(0);

@@ -1,0 +1,34 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openJob, type ProfiledJob } from "skein-train/profiling";
+import { afterAll, beforeAll } from "vitest";
+
+/**
+ * Keep a small job of four ranks over TCP in a folder, as long as the tests of a file run.
+ *
+ * @param hidden widths of its layers.
+ * @returns opens it, with values as of `--set`.
+ */
+export const tinyJob = (hidden: readonly number[]): ((...set: string[]) => Promise<ProfiledJob>) => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "skein-profile-test-"));
+    writeFileSync(
+      join(folder, "job.yaml"),
+      `name: tiny
+ranks: 4
+transport: tcp
+backend: cpu
+batch: 64
+steps: 30
+data: { kind: mnist, trainSamples: 640, testSamples: 200 }
+model: { kind: mlp, hidden: [${hidden.join(", ")}] }
+optimizer: { kind: adamw }
+learningRate: { peak: 0.005 }
+`,
+    );
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  return (...set) => openJob(join(folder, "job.yaml"), { set });
+};
