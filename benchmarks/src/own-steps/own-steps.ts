@@ -1,9 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import { machine } from "../report/page.ts";
-import { formatRangePlot } from "../report/range-plot.ts";
-import { plotFile } from "../report/write-plots.ts";
+import { drawBeside } from "../report/write-plots.ts";
 import { planSlowLinks, type SlowLinksRun } from "../slow-links/plan.ts";
 import { readResults, resultOf, type Results } from "../studies/results-file.ts";
 import type { JobFile } from "../studies/job-file.ts";
@@ -96,11 +95,7 @@ export const ownSteps = async (args: readonly string[]): Promise<number> => {
     ].join(" "),
     machine: here,
     seconds: (performance.now() - began) / 1000,
-    draw: (plot) => {
-      const file = plotFile(target, plot.name);
-      writeFileSync(join(dirname(target), file), formatRangePlot(plot));
-      return `![${plot.title}](./${file})`;
-    },
+    draw: drawBeside(target),
   });
   writeFileSync(target, text);
   console.log(`wrote ${target}`);

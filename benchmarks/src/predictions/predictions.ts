@@ -1,8 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { parseArgs } from "node:util";
-import { formatRangePlot } from "../report/range-plot.ts";
-import { plotFile } from "../report/write-plots.ts";
+import { drawBeside } from "../report/write-plots.ts";
 import { predictionsPage } from "./page.ts";
 import { findTableResults } from "./results.ts";
 
@@ -48,11 +47,7 @@ export const predictions = (args: readonly string[]): number => {
     date,
     command: "pnpm bench predictions",
     seconds,
-    draw: (plot) => {
-      const file = plotFile(page, plot.name);
-      writeFileSync(join(dirname(page), file), formatRangePlot(plot));
-      return `![${plot.title}](./${file})`;
-    },
+    draw: drawBeside(page),
   });
   writeFileSync(page, text);
   console.log(`wrote ${page}`);

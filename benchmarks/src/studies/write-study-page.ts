@@ -1,11 +1,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { machine } from "../report/page.ts";
-import { formatRangePlot } from "../report/range-plot.ts";
-import { plotFile } from "../report/write-plots.ts";
+import { drawBeside } from "../report/write-plots.ts";
 import { resultOf, type Results } from "./results-file.ts";
 import type { Run } from "./run.ts";
-import type { Draw, ResultOf, Study } from "./study.ts";
+import type { ResultOf, Study } from "./study.ts";
 
 /** Write the page of a study, as far as it has been run, and its plots beside it. */
 export const writeStudyPage = <Planned extends Run>(
@@ -19,13 +18,7 @@ export const writeStudyPage = <Planned extends Run>(
   const used = runs.flatMap((run) => lookUp(run) ?? []);
   const all = (of: (result: (typeof used)[number]) => string): string[] => [...new Set(used.map(of))].toSorted();
   const hours = used.reduce((sum, { seconds }) => sum + seconds, 0) / 3600;
-  const folder = dirname(path);
-  mkdirSync(folder, { recursive: true });
-  const draw: Draw = (plot) => {
-    const file = plotFile(path, plot.name);
-    writeFileSync(join(folder, file), formatRangePlot(plot));
-    return `![${plot.title}](./${file})`;
-  };
+  mkdirSync(dirname(path), { recursive: true });
   writeFileSync(
     path,
     `# ${study.title}, ${new Date().toISOString().slice(0, 10)}
@@ -34,6 +27,6 @@ Command: \`${command}\` (${used.length} of ${runs.length} runs, ${hours.toFixed(
 Machine: ${all((result) => result.machine).join("; ") || machine()}.
 Code: ${all(({ commit }) => commit).join(", ") || "none yet"}. Each run's job, seed, date and commit stand in the results file, a line each.
 
-${study.page(runs, lookUp, draw)}`,
+${study.page(runs, lookUp, drawBeside(path))}`,
   );
 };

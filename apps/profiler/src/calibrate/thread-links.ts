@@ -1,4 +1,5 @@
 import { type Algorithm, algorithms, fitLink, type LinkTimes } from "@skein/collectives";
+import type { ClusterLinks } from "@skein/cost-model";
 import { ArgumentError } from "@skein/tensor-core";
 import { secondsOf, type WorldStep } from "../profile/steps.ts";
 
@@ -42,3 +43,15 @@ export const threadLinks = (steps: readonly WorldStep[], worldSize: number): Lin
   const messages = Math.max(...samples.map((sample) => sample.messages));
   return { secondsPerMessage: secondsPerMessage / messages, secondsPerByte };
 };
+
+/** Flows of one host share its links, and lose a little beside; nothing of that is measured. */
+export const noContention = { penaltyPerFlow: 0 } as const;
+
+/** The links of ranks in one process: all alike, sums included. */
+export const linksOfThreads = (within: LinkTimes, source: string): ClusterLinks => ({
+  within,
+  across: within,
+  reduceSecondsPerByte: 0,
+  contention: noContention,
+  source,
+});

@@ -6,7 +6,7 @@ import { ArgumentError } from "@skein/tensor-core";
 import { type JobOptions, openJob } from "skein-train/profiling";
 import { calibrateDevice } from "../calibrate/calibrate-device.ts";
 import { measureKernelGrid } from "../calibrate/kernel-grid.ts";
-import { threadLinks } from "../calibrate/thread-links.ts";
+import { linksOfThreads, noContention, threadLinks } from "../calibrate/thread-links.ts";
 import { exitCodes } from "../errors.ts";
 import { machineInWords } from "../machine.ts";
 import { asTyped } from "../own-command.ts";
@@ -17,9 +17,6 @@ export interface CalibrateCommandOptions extends Pick<JobOptions, "ranks" | "tra
   readonly steps: string;
   readonly output: string;
 }
-
-/** Flows of one host share its links, and lose a little beside; nothing of that was measured here. */
-const noContention = { penaltyPerFlow: 0 } as const;
 
 /** Steps before those that count. */
 const warmUpSteps = 3;
@@ -66,7 +63,7 @@ export const calibrateCommand = async (
               runs.flatMap((run) => run.steps),
               ranks,
             );
-      return { within, across: within, reduceSecondsPerByte: 0, contention: noContention, source };
+      return linksOfThreads(within, source);
     }
     say(`measuring links over ${transport}`);
     return { ...linkCosts(await first.links()), contention: noContention, source };

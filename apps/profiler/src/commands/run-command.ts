@@ -7,9 +7,9 @@ import { claimFolder, dropUnused, writeReport } from "../outputs.ts";
 import { requireNewJob, writeJob } from "../plan/write-job.ts";
 import { hardwareOf } from "../predict/hardware-of.ts";
 import { predictStep } from "../predict/predict-step.ts";
-import { isExposed } from "../profile/advice.ts";
+import { adviceOn, isExposed } from "../profile/advice.ts";
 import { bestSchedule } from "../profile/best-schedule.ts";
-import { buildReport, type ProfileInput } from "../profile/build-report.ts";
+import { buildReport } from "../profile/build-report.ts";
 import { deviceHere } from "../profile/device-here.ts";
 import { measureJob } from "../profile/measure-job.ts";
 
@@ -62,7 +62,7 @@ export const runCommand = async (
       say("stopped before the first step that counts; there is no report");
       return exitCodes.interrupted;
     }
-    const input: ProfileInput = {
+    const found = buildReport({
       facts,
       measured,
       priced: { step: measured.step, stateBytes: facts.stateBytes, program: prediction?.program ?? measured.programOn(device), device },
@@ -70,10 +70,9 @@ export const runCommand = async (
       madeAt: new Date(),
       machine: machineInWords(),
       predicted: prediction && { ranks: prediction.simulated.ranks, stepSeconds: prediction.simulated.stepSeconds },
-    };
-    const first = buildReport(input);
-    const schedule = isExposed(first) && !abort.signal.aborted ? await bestSchedule(job, measured, device) : undefined;
-    const report = schedule === undefined ? first : buildReport({ ...input, schedule });
+    });
+    const schedule = isExposed(found) && !abort.signal.aborted ? await bestSchedule(job, measured, device) : undefined;
+    const report = schedule === undefined ? found : { ...found, advice: adviceOn(found, schedule) };
     if (apply !== undefined) say(applied(file, apply, report));
     writeReport(folder, report, measured, { json, columns: process.stdout.columns });
     return abort.signal.aborted ? exitCodes.interrupted : exitCodes.ok;

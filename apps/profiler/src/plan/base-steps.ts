@@ -1,9 +1,9 @@
-import { foldKernels, type GradientProfile, type HardwareFile, reprice, type StepProgram } from "@skein/cost-model";
+import { bucketOfScope, foldKernels, type GradientProfile, type HardwareFile, reprice, type StepProgram } from "@skein/cost-model";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import type { ProfiledJob } from "skein-train/profiling";
 import { pricersOn } from "../predict/groups-on.ts";
 import { pricedStep } from "../predict/predict-step.ts";
-import { dense, setOf } from "./candidates.ts";
+import { eachByItself } from "./candidates.ts";
 import { messagesOf } from "./groupings.ts";
 
 /** The dense step of a job with a message for each tensor: what all other ways to exchange are made of. */
@@ -13,9 +13,6 @@ export interface BaseSteps {
   /** In halves, around the end of a step; a line that says why, where the job cannot be trained so. */
   readonly halves: StepProgram | { readonly refused: string };
 }
-
-const eachByItself = (overlap: "wait-free" | "dear"): string[] =>
-  setOf({ compression: dense, overlap, buckets: { kind: "per-tensor" }, priorities: "none" });
 
 /** Trace both steps. Cost: that of compiling two steps, without kernels: seconds for a large model. @throws ArgumentError for a job that exchanges nothing. */
 export const baseSteps = async (job: ProfiledJob, hardware: HardwareFile): Promise<BaseSteps> => {
@@ -45,7 +42,7 @@ const forwardSeconds = (halves: StepProgram): ReadonlyMap<number, number> => {
   let current: number | undefined;
   for (const step of halves) {
     if (step.kind === "start" && step.scope === "mean-loss") break;
-    if (step.kind === "wait" && /^exchange-\d+$/.test(step.scope)) current = Number(step.scope.slice("exchange-".length));
+    if (step.kind === "wait") current = bucketOfScope(step.scope) ?? current;
     if (current === undefined) continue;
     seconds.set(current, (seconds.get(current) ?? 0) + (step.kind === "kernel" ? step.price.seconds : 0));
   }

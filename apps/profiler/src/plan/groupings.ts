@@ -1,4 +1,5 @@
 import {
+  bucketOfScope,
   type GradientProfile,
   isStart,
   type LinkModel,
@@ -6,7 +7,6 @@ import {
   mergeOptimally,
   planSimultaneous,
   type Slowdown,
-  type StartStep,
   type StepProgram,
 } from "@skein/cost-model";
 import type { Settings } from "./candidates.ts";
@@ -28,14 +28,14 @@ export interface Grouping {
   readonly groups: readonly (readonly number[])[];
 }
 
-const isExchange = (step: StepProgram[number]): step is StartStep => isStart(step) && /^exchange-\d+$/.test(step.scope);
-
 /** The messages of gradients of a program, in the order in which they become ready. */
 export const messagesOf = (program: StepProgram): Message[] => {
   let computed = 0;
   return program.flatMap((step) => {
     if (step.kind === "kernel") computed += step.price.seconds;
-    return isExchange(step) ? [{ bucket: Number(step.scope.slice("exchange-".length)), bytes: step.bytes, readySeconds: computed }] : [];
+    if (!isStart(step)) return [];
+    const bucket = bucketOfScope(step.scope);
+    return bucket === undefined ? [] : [{ bucket, bytes: step.bytes, readySeconds: computed }];
   });
 };
 

@@ -1,4 +1,4 @@
-import { computeSeconds, type HardwareFile, type StepProgram } from "@skein/cost-model";
+import { bucketOfScope, computeSeconds, type HardwareFile, type StepProgram } from "@skein/cost-model";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import type { ProfiledJob } from "skein-train/profiling";
 import { pricedStep } from "../predict/predict-step.ts";
@@ -36,7 +36,7 @@ export interface PlannedWorlds {
 }
 
 /** What a rank computes for itself, with nobody to exchange with. */
-const aloneSeconds = (whole: StepProgram): number => computeSeconds(whole.filter(({ scope }) => !/^exchange-\d+/.test(scope)));
+const aloneSeconds = (whole: StepProgram): number => computeSeconds(whole.filter(({ scope }) => bucketOfScope(scope) === undefined));
 
 /** A job with another number of ranks, and what makes it of the other. */
 interface Resized {

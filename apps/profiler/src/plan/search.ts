@@ -2,19 +2,17 @@ import {
   type GroupExchange,
   type HardwareFile,
   kernelPricer,
-  type LinkModel,
   linkModelOfGroup,
   rebucket,
   rebucketHalves,
   sentBytesOf,
-  type Slowdown,
   type StepHardware,
   withExchanges,
 } from "@skein/cost-model";
 import { SkeinError } from "@skein/tensor-core";
-import type { ExchangePlan, ProfiledJob } from "skein-train/profiling";
+import type { ProfiledJob } from "skein-train/profiling";
 import { groupsOn, pricersOn } from "../predict/groups-on.ts";
-import { lineOf } from "../predict/plan-on.ts";
+import { pricedTimes } from "../predict/plan-on.ts";
 import { type BaseSteps, profileOf } from "./base-steps.ts";
 import { type Bound, boundsOf } from "./bounds.ts";
 import { dense, overlaps, type Settings, setOf } from "./candidates.ts";
@@ -51,10 +49,6 @@ export interface SearchInput {
   readonly compressions: readonly (Settings | "own")[];
 }
 
-/** Densities that a job would decide on by these prices; undefined where its compression has none. */
-const densitiesOf = (job: ProfiledJob, times: () => Parameters<ProfiledJob["planBy"]>[0]): ExchangePlan | undefined =>
-  job.facts.compression === "lags" ? job.planBy(times()) : undefined;
-
 /** What a configuration changes of the compression. */
 const named = (compression: Settings | "own"): Settings => (compression === "own" ? {} : { compression });
 
@@ -66,16 +60,15 @@ const named = (compression: Settings | "own"): Settings => (compression === "own
  * Cost: a trace of milliseconds for each bucket of other shapes, and a simulation for each configuration.
  */
 export const searchConfigurations = async ({ job, hardware, bases, compressions }: SearchInput): Promise<SearchResult> => {
-  const { device, links } = hardware;
+  const { device } = hardware;
   const pricers = pricersOn(job, hardware);
   const pricing: StepHardware = { device, collectives: pricers };
   const priceKernel = kernelPricer(device);
   const group = groupsOn(job, hardware)["data"]!; // along which gradients are exchanged
-  const lineFor = (kind: "all-reduce" | "all-gather"): LinkModel => lineOf(linkModelOfGroup(group, kind, device.readBack));
-  const allReduce = lineFor("all-reduce");
-  const slowdown: Slowdown = [1, 2 + links.contention.penaltyPerFlow];
   const profile = profileOf(bases);
   const messages = messagesOf(bases.whole);
+  const times = pricedTimes(messages, group, hardware);
+  const { allReduce, slowdown } = times;
   const gradientBytes = [...messages].sort((a, b) => a.bucket - b.bucket).map(({ bytes }) => bytes);
   const sized = sizedGroupings(gradientBytes);
   const each = sized[0]!; // by itself
@@ -131,12 +124,7 @@ export const searchConfigurations = async ({ job, hardware, bases, compressions 
       continue;
     }
     looked++;
-    const plan = densitiesOf(compressed, () => ({
-      readySeconds: messages.toSorted((a, b) => a.bucket - b.bucket).map(({ readySeconds }) => readySeconds),
-      allReduce,
-      allGather: lineFor("all-gather"),
-      slowdown,
-    }));
+    const plan = compressed.facts.compression === "lags" ? compressed.planBy(times) : undefined;
     const prices = exchangePrices(compressed, pricing, plan);
     if (plan !== undefined) {
       score(compression, prices, each); // a density for each tensor

@@ -1,3 +1,4 @@
+import type { GroupSituation } from "@skein/collectives";
 import {
   collectiveSeconds,
   fitLinkModel,
@@ -7,33 +8,36 @@ import {
   type PiecewiseLinkModel,
   stepProgram,
 } from "@skein/cost-model";
-import type { ExchangePlan, ProfiledJob } from "skein-train/profiling";
-import { messagesOf } from "../plan/groupings.ts";
+import type { ExchangePlan, PricedTimes, ProfiledJob } from "skein-train/profiling";
+import { eachByItself } from "../plan/candidates.ts";
+import { type Message, messagesOf } from "../plan/groupings.ts";
 import { groupsOn, pricersOn } from "./groups-on.ts";
-
-/** What each gradient travels by itself in, dense, as soon as it is ready. */
-const eachByItself = ['compression={"kind":"identity"}', 'overlap="wait-free"', 'buckets={"kind":"per-tensor"}', 'priorities="none"'];
 
 /** Sizes that runs measure before they plan: a line through the prices of these is the line they would lay. */
 const sizes = [2 ** 12, 2 ** 14, 2 ** 16, 2 ** 18, 2 ** 20, 2 ** 22];
 
-export const lineOf = (model: PiecewiseLinkModel): LinkModel =>
+const lineOf = (model: PiecewiseLinkModel): LinkModel =>
   fitLinkModel(sizes.map((bytes) => ({ bytes, seconds: collectiveSeconds(model, bytes) })));
+
+/**
+ * What a planned exchange follows from, by prices.
+ *
+ * @param messages of a step that exchanges each gradient by itself, dense.
+ * @param group along which they are exchanged.
+ */
+export const pricedTimes = (messages: readonly Message[], group: GroupSituation, { device, links }: HardwareFile): PricedTimes => ({
+  readySeconds: messages.toSorted((a, b) => a.bucket - b.bucket).map(({ readySeconds }) => readySeconds),
+  allReduce: lineOf(linkModelOfGroup(group, "all-reduce", device.readBack)),
+  allGather: lineOf(linkModelOfGroup(group, "all-gather", device.readBack)),
+  // k flows take k · b + (k − 1) · η per byte each.
+  slowdown: [1, 2 + links.contention.penaltyPerFlow],
+});
 
 /** The exchange that a job would decide on before its first step on this hardware; undefined where its file says it all. */
 export const planOn = async (job: ProfiledJob, hardware: HardwareFile): Promise<ExchangePlan | undefined> => {
   if (job.facts.exchange !== "planned") return undefined;
-  const dense = await job.with(eachByItself);
+  const dense = await job.with(eachByItself("wait-free"));
   const groups = groupsOn(dense, hardware);
   const program = stepProgram(dense.step(), { device: hardware.device, collectives: pricersOn(dense, hardware) });
-  const messages = messagesOf(program).toSorted((a, b) => a.bucket - b.bucket);
-  const group = groups["data"]!; // along which gradients are exchanged
-  const { readBack } = hardware.device;
-  return job.planBy({
-    readySeconds: messages.map(({ readySeconds }) => readySeconds),
-    allReduce: lineOf(linkModelOfGroup(group, "all-reduce", readBack)),
-    allGather: lineOf(linkModelOfGroup(group, "all-gather", readBack)),
-    // k flows take k · b + (k − 1) · η per byte each.
-    slowdown: [1, 2 + hardware.links.contention.penaltyPerFlow],
-  });
+  return job.planBy(pricedTimes(messagesOf(program), groups["data"]!, hardware));
 };

@@ -1,7 +1,7 @@
 import { type ClusterLinks, type Device, type HardwareFile, learnEfficiencies } from "@skein/cost-model";
 import { ArgumentError } from "@skein/tensor-core";
 import type { ProfiledJob } from "skein-train/profiling";
-import { threadLinks } from "../calibrate/thread-links.ts";
+import { linksOfThreads, noContention, threadLinks } from "../calibrate/thread-links.ts";
 import { baseSteps } from "../plan/base-steps.ts";
 import { dense, type Settings } from "../plan/candidates.ts";
 import { searchConfigurations } from "../plan/search.ts";
@@ -23,10 +23,8 @@ export interface BestSchedule {
 /** The links of a run on one machine: of the job's link file, or fitted to its collectives. */
 const measuredLinks = (job: ProfiledJob, { steps }: Pick<MeasuredJob, "steps">): ClusterLinks => {
   const named = job.groups()["data"]!.situation.link;
-  const contention = { penaltyPerFlow: 0 }; // nothing of that was measured
-  if (named !== undefined) return { ...named, contention, source: "the job's link file" };
-  const within = threadLinks(steps, job.facts.ranks);
-  return { within, across: within, reduceSecondsPerByte: 0, contention, source: "a line through this run's collectives" };
+  if (named !== undefined) return { ...named, contention: noContention, source: "the job's link file" };
+  return linksOfThreads(threadLinks(steps, job.facts.ranks), "a line through this run's collectives");
 };
 
 /** This machine as a run has shown it: each kernel by its own time. */

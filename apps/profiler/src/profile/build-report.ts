@@ -3,7 +3,6 @@ import type { ProfileReport } from "@skein/report";
 import { ArgumentError, type RankSpans } from "@skein/tensor-core";
 import type { JobFacts, PreparedStep } from "skein-train/profiling";
 import { adviceOn } from "./advice.ts";
-import type { BestSchedule } from "./best-schedule.ts";
 import { collectiveRows } from "./collective-rows.ts";
 import { memoryProfile } from "./memory-profile.ts";
 import { operatorRows } from "./operator-rows.ts";
@@ -32,8 +31,6 @@ export interface ProfileInput {
   readonly machine: string;
   /** The same step as the simulator has it. */
   readonly predicted?: { readonly ranks: readonly RankSpans[]; readonly stepSeconds: number } | undefined;
-  /** The fastest schedule of the same gradients, where one was sought. */
-  readonly schedule?: BestSchedule | undefined;
 }
 
 const deviceOf = ({ name, flopsPerSecond, memoryBytesPerSecond }: Device): ProfileReport["device"] => ({
@@ -87,5 +84,5 @@ export const buildReport = (input: ProfileInput): ProfileReport => {
     timeline: timelineOf(medianStep(steps)),
     predicted: predicted?.ranks,
   };
-  return { ...report, advice: adviceOn(report, input.schedule) };
+  return { ...report, advice: adviceOn(report) };
 };
