@@ -61,6 +61,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
       .argument("<jobs...>", "job files with the operators and ranks that predictions are wanted for"),
   )
     .option("--steps <count>", "steps of each job that count", "10")
+    .option("--rounds <count>", "times that all jobs are gone through: what slows a machine for a minute is no matter of one job", "2")
     .option("--output <file>", "where the hardware file goes", "hardware.json")
     .addHelpText("after", "\nExample:\n  skein-profile calibrate job.yaml --ranks 2")
     .action(async (files: string[], options: CalibrateCommandOptions) => finish(await calibrateCommand(files, options)));

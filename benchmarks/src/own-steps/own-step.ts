@@ -6,14 +6,21 @@ export interface OwnStep {
   readonly run: SlowLinksRun;
   readonly measured: Summary;
   readonly predictedSeconds: number;
+  /** How often it was calibrated for and measured; both figures are medians. */
+  readonly takes: number;
+  /** Half of what lies between the least and the greatest of its takes as measured, over their middle. */
+  readonly apart: number;
 }
 
 /** Predicted over measured − 1. */
 export const errorOf = ({ measured, predictedSeconds }: OwnStep): number => predictedSeconds / measured.median - 1;
 
-/** The steps of one network, number of ranks and model: among these a method is chosen. */
+/** One network, number of ranks and model: what is calibrated together. */
+export const cellNameOf = ({ network, ranks, model }: SlowLinksRun): string => `${network.title}, ${ranks} ranks: ${model.title}`;
+
+/** The steps of each cell: among these a method is chosen. */
 export const cellsOf = (steps: readonly OwnStep[]): readonly (readonly OwnStep[])[] => [
-  ...Map.groupBy(steps, ({ run: { network, ranks, model } }) => `${network.name} ${ranks} ${model.name}`).values(),
+  ...Map.groupBy(steps, ({ run }) => cellNameOf(run)).values(),
 ];
 
 const fastest = (steps: readonly OwnStep[], by: (step: OwnStep) => number): OwnStep => steps.reduce((a, b) => (by(b) < by(a) ? b : a));

@@ -1,102 +1,141 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { parseArgs } from "node:util";
+import { median } from "@skein/measuring";
 import { machine } from "../report/page.ts";
 import { drawBeside } from "../report/write-plots.ts";
 import { planSlowLinks, type SlowLinksRun } from "../slow-links/plan.ts";
-import { readResults, resultOf, type Results } from "../studies/results-file.ts";
+import { commitOfCode } from "../studies/commit.ts";
 import type { JobFile } from "../studies/job-file.ts";
+import { makeRun } from "../studies/make-run.ts";
+import { addResult, appendResult, readResults, type Result, resultOf, type Results, takesOf } from "../studies/results-file.ts";
 import { isMeant } from "../studies/run.ts";
+import { Interrupted } from "../studies/run-program.ts";
 import { resultsPath } from "../studies/study-options.ts";
 import { calibrationJobs, calibrationNetwork } from "./calibration.ts";
-import type { OwnStep } from "./own-step.ts";
+import { cellNameOf, type OwnStep } from "./own-step.ts";
 import { ownStepsPage } from "./page.ts";
 import { calibrate, predict, withLinksOf } from "./profiler.ts";
 
-const usage = `Predict the steps that \`pnpm bench slow-links\` has measured on this machine, by a calibration over another network.
+const defaultTakes = 3;
 
-  pnpm bench own-steps [--only PATTERN,PATTERN] [--steps N] [--page FILE]
+const usage = `Predict steps over slow links by a calibration over another network, and measure them.
 
-  --only   which of them; words with slashes between them must all begin a segment of a run's name
-  --steps  of each job that is calibrated by; default: 20
-  --page   where the page goes, with its plot beside it; default: docs/benchmarks/<date>-own-steps.md`;
+  pnpm bench own-steps [--only PATTERN,PATTERN] [--takes N] [--page FILE]
+
+  --only   which runs of \`pnpm bench slow-links\`; words with slashes between them must all begin a segment of a run's name. Default: those that claims rest on
+  --takes  how often each network, number of ranks and model is calibrated and then measured, in turns, since machines drift; default: ${defaultTakes}
+  --page   where the page goes, with its plot beside it; default: docs/benchmarks/<date>-own-steps.md
+
+Takes are kept in ${resultsPath("own-steps", false)}: an interrupted command goes on.`;
 
 const options = {
   only: { type: "string" },
-  steps: { type: "string", default: "20" },
+  takes: { type: "string", default: String(defaultTakes) },
   page: { type: "string" },
   help: { type: "boolean", short: "h", default: false },
 } as const;
 
+/** A line of the results file: a run as it was measured, and what was predicted of it minutes before. */
+interface Take extends Result {
+  readonly predictedSeconds: number;
+}
+
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
-const first = <T>(values: readonly T[]): T => values[0]!;
+const inMilliseconds = (seconds: number): string => `${(1000 * seconds).toFixed(1)} ms`;
 
 /** What buckets a run ends with follows from its own times. */
 const isTriedOut = ({ job }: SlowLinksRun): boolean => (job["buckets"] as JobFile)["kind"] === "tuned";
 
-/** Predict runs of one model and number of ranks. */
-const predictRuns = async (runs: readonly SlowLinksRun[], steps: number): Promise<ReadonlyMap<SlowLinksRun, number>> => {
+/** Calibrate anew, predict runs of one network, number of ranks and model, and make each of them. */
+const takeCell = async (runs: readonly SlowLinksRun[], take: number, keep: (result: Take) => void): Promise<void> => {
+  const [first] = runs as readonly [SlowLinksRun];
   const { jobs, files } = calibrationJobs(runs);
-  say(`calibrating by ${jobs.length} jobs of ${first(runs).model.name} on ${first(runs).ranks} ranks …`);
-  const calibrated = await calibrate(jobs, files, steps);
-  const predicted = new Map<SlowLinksRun, number>();
-  for (const ofNetwork of Map.groupBy(runs, ({ network }) => network).values()) {
-    say(`measuring links of ${first(ofNetwork).network.title} …`);
-    const hardware = await withLinksOf(first(ofNetwork), calibrated);
-    for (const run of ofNetwork) {
-      const { stepSeconds } = await predict(run, hardware);
-      predicted.set(run, stepSeconds);
-      say(`  ${run.name}: ${(1000 * stepSeconds).toFixed(1)} ms`);
-    }
+  say(`${cellNameOf(first)}, take ${take + 1}: calibrating by ${jobs.length} jobs …`);
+  const hardware = await withLinksOf(first, await calibrate(jobs, files));
+  const commit = commitOfCode();
+  for (const run of runs) {
+    const { stepSeconds: predictedSeconds } = await predict(run, hardware);
+    const result = await makeRun(run, take, commit);
+    keep({ ...result, predictedSeconds });
+    const { outcome } = result;
+    say(
+      `  ${run.method.name}: ${inMilliseconds(predictedSeconds)} predicted, ${outcome.kind === "done" ? `${inMilliseconds(outcome.stepSeconds.median)} measured` : outcome.kind}`,
+    );
   }
-  return predicted;
+};
+
+/** The takes of a run together: medians of what was predicted and of what was measured. */
+const stepOf = (run: SlowLinksRun, results: Results): readonly OwnStep[] => {
+  const outcome = resultOf(results, run)?.outcome;
+  if (outcome?.kind !== "done") return [];
+  const takes = takesOf(results, run) as readonly Take[];
+  const predictedSeconds = median(takes.map((one) => one.predictedSeconds));
+  const medians = takes.flatMap((one) => (one.outcome.kind === "done" ? [one.outcome.stepSeconds.median] : []));
+  const apart = (Math.max(...medians) - Math.min(...medians)) / 2 / outcome.stepSeconds.median;
+  return [{ run, measured: outcome.stepSeconds, predictedSeconds, takes: takes.length, apart }];
 };
 
 /** The command line of the page. @returns the exit code. */
 export const ownSteps = async (args: readonly string[]): Promise<number> => {
-  const { only, steps, page, help } = parseArgs({ args: [...args], options }).values;
+  const { only, takes: asked, page, help } = parseArgs({ args: [...args], options }).values;
   if (help) {
     console.log(usage);
     return 0;
   }
-  const date = new Date().toISOString().slice(0, 10);
-  const target = page ?? `docs/benchmarks/${date}-own-steps.md`;
-  const resultsOf = (study: string): Results => readResults(resultsPath(study, false));
-  const results = resultsOf("slow-links");
-  const here = machine();
-  const runs = planSlowLinks({ quick: false, seeds: [1], resultsOf }).filter(
-    (run) => run.network !== calibrationNetwork && !isTriedOut(run) && run.lacks === undefined && isMeant(run, only?.split(",") ?? []),
-  );
-  const measured = runs.flatMap((run) => {
-    const result = resultOf(results, run);
-    return result?.outcome.kind === "done" && result.machine === here ? [{ run, measured: result.outcome.stepSeconds }] : [];
-  });
-  if (measured.length === 0) {
-    console.error(`no run of ${resultsPath("slow-links", false)} was made on this machine (${here}); make some: pnpm bench slow-links`);
+  const takes = Number(asked);
+  if (!(Number.isSafeInteger(takes) && takes > 0)) {
+    console.error(`--takes ${asked}: how often each cell is measured is a whole number from 1; use ${defaultTakes}`);
     return 2;
   }
-  mkdirSync(dirname(target), { recursive: true });
-  const began = performance.now();
-  const own: OwnStep[] = [];
-  for (const group of Map.groupBy(measured, ({ run }) => `${run.model.name} ${run.ranks}`).values()) {
-    const predicted = await predictRuns(
-      group.map(({ run }) => run),
-      Number(steps),
+  const date = new Date().toISOString().slice(0, 10);
+  const target = page ?? `docs/benchmarks/${date}-own-steps.md`;
+  const path = resultsPath("own-steps", false);
+  const results = readResults(path);
+  const planned = planSlowLinks({ quick: false, seeds: [1], resultsOf: (study) => readResults(resultsPath(study, false)) }).filter(
+    (run) => run.network !== calibrationNetwork && !isTriedOut(run) && run.core,
+  );
+  const runs = planned.filter((run) => isMeant(run, only?.split(",") ?? []));
+  const lacking = runs.find(({ lacks }) => lacks !== undefined);
+  if (runs.length === 0 || lacking !== undefined) {
+    console.error(
+      lacking === undefined
+        ? `--only ${only}: no run is meant by it; pnpm bench slow-links --list prints the names`
+        : `${lacking.name}: ${lacking.lacks}`,
     );
-    own.push(...group.map((one): OwnStep => ({ ...one, predictedSeconds: predicted.get(one.run)! })));
+    return 2;
   }
-  const text = ownStepsPage(own, {
-    date,
-    command: [
-      "pnpm bench own-steps",
-      ...(only === undefined ? [] : [`--only ${only}`]),
-      ...(steps === "20" ? [] : [`--steps ${steps}`]),
-    ].join(" "),
-    machine: here,
-    seconds: (performance.now() - began) / 1000,
-    draw: drawBeside(target),
-  });
+  const keep = (result: Take): void => {
+    appendResult(path, result);
+    addResult(results, result);
+  };
+  const cells = [...Map.groupBy(runs, cellNameOf).values()];
+  try {
+    for (let take = 0; take < takes; take++)
+      for (const cell of cells) {
+        const due = cell.filter((run) => takesOf(results, run).length <= take);
+        if (due.length > 0) await takeCell(due, take, keep);
+      }
+  } catch (error) {
+    if (!(error instanceof Interrupted)) throw error;
+    say(`interrupted; the same command goes on, with what is in ${path}`);
+    return 130;
+  }
+  mkdirSync(dirname(target), { recursive: true });
+  const text = ownStepsPage(
+    planned.flatMap((run) => stepOf(run, results)),
+    {
+      date,
+      command: [
+        "pnpm bench own-steps",
+        ...(only === undefined ? [] : [`--only ${only}`]),
+        ...(takes === defaultTakes ? [] : [`--takes ${takes}`]),
+      ].join(" "),
+      machine: machine(),
+      draw: drawBeside(target),
+    },
+  );
   writeFileSync(target, text);
   console.log(`wrote ${target}`);
   return 0;

@@ -4,7 +4,7 @@ import { alignColumns } from "../report/align-columns.ts";
 import type { RangePlot } from "../report/range-plot.ts";
 import type { Draw } from "../studies/study.ts";
 import { calibrationNetwork } from "./calibration.ts";
-import { cellsOf, choiceOf, errorOf, type OwnStep } from "./own-step.ts";
+import { cellNameOf, cellsOf, choiceOf, errorOf, type OwnStep } from "./own-step.ts";
 
 /** What was asked: of the middle, of the worst, and of a choice. */
 const asked = { median: 0.1, worst: 0.25, regret: 0.1 } as const;
@@ -13,7 +13,7 @@ const sizeOf = (steps: readonly OwnStep[]): number[] => steps.map((step) => Math
 
 const worstOf = (steps: readonly OwnStep[]): OwnStep => steps.reduce((a, b) => (Math.abs(errorOf(b)) > Math.abs(errorOf(a)) ? b : a));
 
-const titleOf = ({ run: { network, ranks, model } }: OwnStep): string => `${network.title}, ${ranks} ranks: ${model.title}`;
+const titleOf = ({ run }: OwnStep): string => cellNameOf(run);
 
 /** Three sentences that a reader keeps. */
 export const ownStepsSentences = (steps: readonly OwnStep[]): readonly [string, string, string] => {
@@ -82,14 +82,13 @@ export interface OwnStepsPageOptions {
   readonly date: string;
   readonly command: string;
   readonly machine: string;
-  readonly seconds: number;
   readonly draw: Draw;
 }
 
 /** Our own steps, predicted and measured, as a dated page. */
 export const ownStepsPage = (
   steps: readonly OwnStep[],
-  { date, command, machine, seconds, draw }: OwnStepsPageOptions,
+  { date, command, machine, draw }: OwnStepsPageOptions,
 ): string => `# Our own steps beside their predictions, ${date}
 
 ${draw(plotOf(steps))}
@@ -98,12 +97,13 @@ ${ownStepsSentences(steps)
   .map((sentence) => `- ${sentence}`)
   .join("\n")}
 
-Command: \`${command}\` (${seconds.toFixed(0)} s), after \`pnpm bench slow-links\`, whose runs are the measurements.
-Machine: ${machine}.
+Command: \`${command}\`.
+Machine: ${machine}. Takes of one run lie ±${formatShare(median(steps.map(({ apart }) => apart)))} around their middle, half of them more: no prediction can be nearer than that for sure.
 
-Each model and number of ranks is calibrated by \`skein-profile calibrate\` over emulated links of ${calibrationNetwork.title}: dense with each tensor by itself, and each compression with all gradients in one
-message after the backward pass. The links of each other network are measured by \`skein-profile links\`; \`skein-profile predict\` then says what each method takes there. Nothing of what is predicted was measured
-for the calibration. Left out is \`dear-tuned\`, which tries sizes out while it runs.
+Each model and number of ranks is calibrated by \`skein-profile calibrate\` over emulated links of ${calibrationNetwork.title}: dense with each tensor by itself after the backward pass, beside it and in halves, and
+each compression with all gradients in one message after it. The links of the other network are measured by \`skein-profile links\`; \`skein-profile predict\` then says what each method takes there, and each is run.
+All of that is done in turns, ${Math.max(...steps.map(({ takes }) => takes))} times, and figures are medians. Nothing of what is predicted was measured for the calibration. Left out is \`dear-tuned\`, which tries sizes out
+while it runs.
 
 ## Which method to choose
 

@@ -21,14 +21,10 @@ const requireDone = ({ code, stderr, tooLong }: Ended, what: string): void => {
  *
  * @returns the hardware file.
  */
-export const calibrate = (jobs: readonly JobFile[], files: JobWithFiles["files"], steps: number): Promise<string> => {
+export const calibrate = (jobs: readonly JobFile[], files: JobWithFiles["files"]): Promise<string> => {
   const named = Object.fromEntries(jobs.map((job, i) => [`calibrate-${i}.json`, JSON.stringify(job)]));
   return inFolder({ job: jobs[0]!, files: { ...files, ...named } }, async (folder) => {
-    const ended = await runProgram(
-      [...command, "calibrate", ...Object.keys(named), "--steps", String(steps), "--output", hardwareFile],
-      folder,
-      30,
-    );
+    const ended = await runProgram([...command, "calibrate", ...Object.keys(named), "--output", hardwareFile], folder, 30);
     requireDone(ended, "calibrate");
     return readFileSync(join(folder, hardwareFile), "utf8");
   });

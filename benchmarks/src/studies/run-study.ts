@@ -1,12 +1,12 @@
-import { machine } from "../report/page.ts";
 import { commitOfCode } from "./commit.ts";
 import { estimateSeconds, formatDuration } from "./estimate.ts";
+import { makeRun } from "./make-run.ts";
 import { addResult, appendResult, readResults, type Result, resultOf, type Results, stands, takesOf } from "./results-file.ts";
-import { definitionOf, isMeant, type Run } from "./run.ts";
+import { isMeant, type Run } from "./run.ts";
 import { commandOf, parseStudyOptions, resultsPath, type StudyOptions, usageOf } from "./study-options.ts";
 import type { Study } from "./study.ts";
 import { Interrupted } from "./run-program.ts";
-import { complaintOf, train } from "./trainer.ts";
+import { complaintOf } from "./trainer.ts";
 import { writeStudyPage } from "./write-study-page.ts";
 
 /** A line of progress. */
@@ -51,23 +51,6 @@ const check = async (meant: readonly Run[]): Promise<number> => {
     console.log(`${run.name}  ${complaint ?? "valid"}`);
   }
   return numRefused === 0 ? 0 : 1;
-};
-
-const make = async (run: Run, take: number, commit: string): Promise<Result> => {
-  const began = performance.now();
-  const outcome = await train(run);
-  return {
-    name: run.name,
-    definition: definitionOf(run),
-    ...(take > 0 && { take }),
-    at: new Date().toISOString(),
-    machine: machine(),
-    seed: run.job["seed"] as number,
-    commit,
-    seconds: (performance.now() - began) / 1000,
-    job: run.job,
-    outcome,
-  };
 };
 
 /** A study of the command line. @returns the exit code. */
@@ -125,7 +108,7 @@ export const runStudy = async <Planned extends Run>(study: Study<Planned>, args:
   try {
     for (const [index, { run, take }] of due.entries()) {
       process.stderr.write(`${index + 1}/${due.length} ${run.name} …\n`);
-      const result = await make(run, take, commit);
+      const result = await makeRun(run, take, commit);
       appendResult(path, result);
       addResult(results, result);
       process.stderr.write(`  ${said(result)} (${result.seconds.toFixed(0)} s)\n`);

@@ -49,6 +49,7 @@ export type {
   Device,
   HardwareFile,
   MeasuredEfficiency,
+  RunningCosts,
   Topology,
   TransferTimes,
 } from "./hardware/hardware.ts";

@@ -1,32 +1,65 @@
 import { writeFileSync } from "node:fs";
 import { linkCosts } from "@skein/collectives";
-import type { ClusterLinks, HardwareFile, KernelSample } from "@skein/cost-model";
+import { type ClusterLinks, type HardwareFile, type KernelSample, type RunningCosts, stepProgram } from "@skein/cost-model";
 import { formatHardwareFile } from "@skein/cost-model/files";
-import { ArgumentError } from "@skein/tensor-core";
-import { type JobOptions, openJob } from "skein-train/profiling";
+import { ArgumentError, SkeinError } from "@skein/tensor-core";
+import { type JobOptions, openJob, type ProfiledJob } from "skein-train/profiling";
 import { calibrateDevice } from "../calibrate/calibrate-device.ts";
 import { measureKernelGrid } from "../calibrate/kernel-grid.ts";
+import { fitRunningCosts } from "../calibrate/running-costs.ts";
 import { linksOfThreads, noContention, threadLinks } from "../calibrate/thread-links.ts";
 import { exitCodes } from "../errors.ts";
 import { machineInWords } from "../machine.ts";
 import { asTyped } from "../own-command.ts";
+import { eachByItself } from "../plan/candidates.ts";
+import { pricersOn } from "../predict/groups-on.ts";
 import { type MeasuredJob, measureJob } from "../profile/measure-job.ts";
 import { countOf } from "./count-of.ts";
 
 export interface CalibrateCommandOptions extends Pick<JobOptions, "ranks" | "transport" | "set"> {
   readonly steps: string;
+  readonly rounds: string;
   readonly output: string;
 }
 
+/** A job that is measured, and how it is named. */
+interface Way {
+  readonly job: ProfiledJob;
+  readonly name: string;
+}
+
+/** Each gradient by itself, after and beside computation: how messages and computation disturb each other. */
+const waysToExchange = async (first: ProfiledJob): Promise<Way[]> => {
+  const ways: Way[] = [];
+  for (const [overlap, when] of [
+    ["none", "after the backward pass"],
+    ["wait-free", "beside the backward pass"],
+    ["dear", "in halves around the end of a step"],
+  ] as const)
+    try {
+      ways.push({ job: await first.with(eachByItself(overlap)), name: `${first.facts.name}, each gradient by itself ${when}` });
+    } catch (error) {
+      // Not every job can be trained so.
+      if (!(error instanceof SkeinError) || error.kind !== "user") throw error;
+    }
+  return ways;
+};
+
+const inMilliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
+
+const rankLine = ({ stepVariation, messageDelaySeconds }: RunningCosts): string =>
+  `differ by ${(100 * stepVariation).toFixed(0)} % within a step; messages beside computation take ${inMilliseconds(messageDelaySeconds)} longer`;
+
 /** Steps before those that count. */
-const warmUpSteps = 3;
+const warmUpSteps = 5;
 
 /** `skein-profile calibrate`: measure this machine by its kernels and by jobs, and write what predictions need. */
 export const calibrateCommand = async (
   files: readonly string[],
-  { steps, output, ...jobOptions }: CalibrateCommandOptions,
+  { steps, rounds: asked, output, ...jobOptions }: CalibrateCommandOptions,
 ): Promise<number> => {
   const counted = countOf("steps", steps, 2);
+  const rounds = countOf("rounds", asked, 1);
   const say = (line: string): void => void process.stderr.write(`${line}\n`);
   const jobs = await Promise.all(files.map((file) => openJob(file, jobOptions)));
   const [first] = jobs;
@@ -47,20 +80,22 @@ export const calibrateCommand = async (
     source,
   } as const;
   const samples: KernelSample[] = backend === "cpu" ? await measureKernelGrid() : [];
-  const runs: MeasuredJob[] = [];
-  for (const job of jobs) {
-    say(`measuring ${job.facts.name}: ${warmUpSteps + counted} steps`);
-    const run = await measureJob(job, { steps: counted, warmUpSteps });
-    runs.push(run);
-    samples.push(...run.samples());
-  }
+  const ways = [...jobs.map((job): Way => ({ job, name: job.facts.name })), ...(ranks > 1 ? await waysToExchange(first) : [])];
+  const runs: (Way & { readonly measured: MeasuredJob })[] = [];
+  for (let round = 1; round <= rounds; round++)
+    for (const { job, name } of ways) {
+      say(`measuring ${name}: ${warmUpSteps + counted} steps, round ${round} of ${rounds}`);
+      const measured = await measureJob(job, { steps: counted, warmUpSteps });
+      runs.push({ job, measured, name });
+      samples.push(...measured.samples());
+    }
   const linksOf = async (): Promise<ClusterLinks> => {
     if (ranks === 1 || transport === "threads") {
       const within =
         ranks === 1
           ? { secondsPerMessage: 0, secondsPerByte: 0 }
           : threadLinks(
-              runs.flatMap((run) => run.steps),
+              runs.flatMap(({ measured }) => measured.steps),
               ranks,
             );
       return linksOfThreads(within, source);
@@ -68,7 +103,7 @@ export const calibrateCommand = async (
     say(`measuring links over ${transport}`);
     return { ...linkCosts(await first.links()), contention: noContention, source };
   };
-  const file: HardwareFile = {
+  const kernels: HardwareFile = {
     format: "skein-hardware",
     version: 1,
     name: `this machine, ${ranks} ${ranks === 1 ? "rank" : "ranks"}`,
@@ -77,14 +112,27 @@ export const calibrateCommand = async (
     topology: { ranks, ranksPerHost: ranks },
     links: await linksOf(),
   };
-  writeFileSync(output, formatHardwareFile(file));
-  const { device } = file;
+  const { running, fits } = fitRunningCosts(
+    runs.map(({ job, measured: { steps, step } }) => {
+      const program = stepProgram(step, { device: kernels.device, collectives: pricersOn(job, kernels) });
+      return { job, steps, program };
+    }),
+    kernels,
+  );
+  const device = { ...kernels.device, running };
+  writeFileSync(output, formatHardwareFile({ ...kernels, device }));
   process.stdout.write(
     [
       `products     ${(device.flopsPerSecond.f32 / 1e9).toPrecision(3)} GFLOP/s`,
       `memory       ${(device.memoryBytesPerSecond / 1e9).toPrecision(3)} GB/s`,
       `kernel start ${(device.kernelStartSeconds * 1e6).toPrecision(2)} µs`,
       `operators    ${device.efficiencies.length} sizes of ${new Set(device.efficiencies.map(({ operator }) => operator)).size}, from ${samples.length} kernels`,
+      ...(ranks > 1 ? [`ranks        ${rankLine(running)}`] : []),
+      "steps        measured   with these figures",
+      ...fits.map(
+        ({ measuredSeconds, predictedSeconds }, i) =>
+          `  ${inMilliseconds(measuredSeconds).padStart(17)} ${inMilliseconds(predictedSeconds).padStart(12)}  ${runs[i]!.name}`,
+      ),
       asTyped(`written to ${output}; use it with skein-profile predict <job> --hardware ${output}`),
       "",
     ].join("\n"),

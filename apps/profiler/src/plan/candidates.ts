@@ -35,5 +35,5 @@ export const overlaps = ["wait-free", "none"] as const;
 export const setOf = (settings: Settings): string[] => Object.entries(settings).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
 
 /** What makes of a job one that exchanges each gradient by itself, dense: what all other ways to exchange are made of. */
-export const eachByItself = (overlap: "wait-free" | "dear"): string[] =>
+export const eachByItself = (overlap: "none" | "wait-free" | "dear"): string[] =>
   setOf({ compression: dense, overlap, buckets: { kind: "per-tensor" }, priorities: "none" });

@@ -3,7 +3,7 @@ import { collectivePricers, type CollectivePricer, type HardwareFile, hostsOfGro
 import type { ProfiledJob } from "skein-train/profiling";
 
 /** What the groups of a job are on some hardware, by mesh axis. */
-export const groupsOn = (job: ProfiledJob, hardware: HardwareFile): { readonly [axis: string]: GroupSituation } =>
+export const groupsOn = (job: Pick<ProfiledJob, "groups">, hardware: HardwareFile): { readonly [axis: string]: GroupSituation } =>
   Object.fromEntries(
     Object.entries(job.groups()).map(([axis, { situation, groups }]) => {
       const [group] = groups as [readonly number[]]; // groups of an axis are alike
@@ -14,5 +14,5 @@ export const groupsOn = (job: ProfiledJob, hardware: HardwareFile): { readonly [
   );
 
 /** What their collectives cost, by mesh axis. */
-export const pricersOn = (job: ProfiledJob, hardware: HardwareFile): { readonly [axis: string]: CollectivePricer } =>
+export const pricersOn = (job: Pick<ProfiledJob, "groups">, hardware: HardwareFile): { readonly [axis: string]: CollectivePricer } =>
   collectivePricers(groupsOn(job, hardware), hardware.device.readBack);

@@ -1,6 +1,7 @@
 import { type ClusterLinks, type Device, type HardwareFile, learnEfficiencies } from "@skein/cost-model";
 import { ArgumentError } from "@skein/tensor-core";
 import type { ProfiledJob } from "skein-train/profiling";
+import { fitRunningCosts } from "../calibrate/running-costs.ts";
 import { linksOfThreads, noContention, threadLinks } from "../calibrate/thread-links.ts";
 import { baseSteps } from "../plan/base-steps.ts";
 import { dense, type Settings } from "../plan/candidates.ts";
@@ -61,8 +62,10 @@ export const bestSchedule = async (
     if (error instanceof ArgumentError) return undefined;
     throw error;
   }
-  const prepared: ProfiledJob = { ...job, step: () => measured.step };
-  const ownSeconds = simulateStep(job, pricedStep(prepared, hardware), hardware, { spans: false }).stepSeconds;
+  const program = pricedStep({ ...job, step: () => measured.step }, hardware);
+  const { running } = fitRunningCosts([{ job, steps: measured.steps, program }], hardware);
+  hardware = { ...hardware, device: { ...hardware.device, running } };
+  const ownSeconds = simulateStep(job, program, hardware, { spans: false }).stepSeconds;
   const compressions = job.facts.compression === "identity" ? [dense] : (["own"] as const);
   const { scored } = await searchConfigurations({ job, hardware, bases: await baseSteps(job, hardware), compressions });
   const { settings: found, seconds } = scored[0]!;

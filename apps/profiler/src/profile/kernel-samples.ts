@@ -3,9 +3,12 @@ import { median } from "@skein/measuring";
 import { spanNameOf } from "@skein/tensor-core";
 import { secondsOf, type WorldStep } from "./steps.ts";
 
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
 /**
- * Tell what each kernel of a prepared step took, one sample a node: the median over steps and ranks. Spans come in the graph's order; where they do not, as
- * on a device that runs several passes for a node, the step is left out.
+ * Tell what each kernel of a prepared step took, one sample a node: its median over steps and ranks, all of them lengthened alike until they add up to the
+ * median of what a rank computes in a step. Times of kernels have a long tail, and so the medians alone add up to too little. Spans come in the graph's
+ * order; where they do not, as on a device that runs several passes for a node, the step is left out.
  */
 export const kernelSamples = (steps: readonly WorldStep[], prepared: PreparedGraph, overheadSeconds: number): KernelSample[] => {
   const kernels = prepared.graph.nodes
@@ -17,11 +20,13 @@ export const kernelSamples = (steps: readonly WorldStep[], prepared: PreparedGra
     return fits ? [computed.map(secondsOf)] : [];
   });
   if (runs.length === 0) return [];
+  const medians = kernels.map((_, i) => median(runs.map((run) => run[i]!)));
+  const scale = median(runs.map(sum)) / Math.max(1e-9, sum(medians));
   return kernels.map(({ operator, flops, bytes }, i) => ({
     operator,
     flops,
     bytes,
     // The clock may be coarser than the least kernels.
-    seconds: Math.max(1e-9, median(runs.map((run) => run[i]!)) - overheadSeconds / 2),
+    seconds: Math.max(1e-9, scale * medians[i]! - overheadSeconds / 2),
   }));
 };

@@ -22,6 +22,18 @@ export interface MeasuredEfficiency {
   readonly samples: number;
 }
 
+/** What a rank's steps take beside its kernels and its messages, as steps have shown it. */
+export interface RunningCosts {
+  /** Of a rank in a step: samples, metrics, the way from kernel to kernel. */
+  readonly secondsPerStep: number;
+  /** What handing a collective over takes of the rank that computes. */
+  readonly secondsPerCollective: number;
+  /** Coefficient of variation of what a rank computes in a step: others wait for the slowest. */
+  readonly stepVariation: number;
+  /** What a message takes longer while its sender or receiver computes: threads that communicate wait for a core. */
+  readonly messageDelaySeconds: number;
+}
+
 /** What one rank computes on. */
 export interface Device {
   readonly name: string;
@@ -39,6 +51,8 @@ export interface Device {
   /** Share of the roofline that is reached where nothing was measured. A data sheet promises 1, which no kernel reaches. */
   readonly assumedEfficiency: number;
   readonly efficiencies: readonly MeasuredEfficiency[];
+  /** Absent where no step was measured: a step is its kernels and messages, and every rank takes as long as the others. */
+  readonly running?: RunningCosts | undefined;
 }
 
 /** How ranks lie on hosts: rank r on host ⌊r / ranksPerHost⌋, host h in rack ⌊h / hostsPerRack⌋. */

@@ -41,6 +41,9 @@ const withValue = (path: string, value: unknown): string => {
 
 test("what was written is read again", () => {
   expect(parseHardwareFile(formatHardwareFile(sound), "desk.json")).toEqual(sound);
+  const running = { secondsPerStep: 0.002, secondsPerCollective: 1e-4, stepVariation: 0.1, messageDelaySeconds: 0.003 };
+  const ran: HardwareFile = { ...sound, device: { ...sound.device, running } };
+  expect(parseHardwareFile(formatHardwareFile(ran), "desk.json")).toEqual(ran);
 });
 
 test.each([
@@ -50,6 +53,7 @@ test.each([
   ["device.memoryBytes", 1.5, /device\.memoryBytes is 1\.5: /],
   ["device.kernelStartSeconds", "fast", /device\.kernelStartSeconds is "fast": /],
   ["device.assumedEfficiency", 1.2, /device\.assumedEfficiency is 1\.2: /],
+  ["device.running", { secondsPerStep: 0.1 }, /device\.running\.secondsPerCollective: /],
   ["device.speed", 3, /device.*[Uu]nrecognized key/],
   ["topology.ranksPerHost", 3, /topology\.ranksPerHost is 3: does not divide the ranks/],
   ["links.across.secondsPerByte", -1e-9, /links\.across\.secondsPerByte is -1e-9: /],

@@ -32,6 +32,13 @@ const efficiency = z.strictObject({
   samples: count,
 });
 
+const running = z.strictObject({
+  secondsPerStep: seconds.max(60),
+  secondsPerCollective: seconds.max(1),
+  stepVariation: z.number().nonnegative().max(10),
+  messageDelaySeconds: seconds.max(1),
+});
+
 const device = z
   .strictObject({
     name: z.string().min(1),
@@ -52,6 +59,7 @@ const device = z
     readBack: z.strictObject({ startupSeconds: seconds.max(1), secondsPerByte: seconds.max(1) }).optional(),
     assumedEfficiency: positive.max(1),
     efficiencies: z.array(efficiency),
+    running: running.optional(),
   })
   .refine(({ flopsPerSecond: { f32 }, memoryBytesPerSecond }) => f32 / memoryBytesPerSecond > 1e-3 && f32 / memoryBytesPerSecond < 1e6, {
     path: ["flopsPerSecond", "f32"],

@@ -54,11 +54,13 @@ const withoutReadBack = (group: GroupSituation): CollectivePricer => {
         stream: "intra-node" as const,
         startupSeconds: link.within.secondsPerMessage * within.messages,
         transferSeconds: link.within.secondsPerByte * within.bytes,
+        messages: within.messages,
       },
       {
         stream: "inter-node" as const,
         startupSeconds: link.across.secondsPerMessage * across.messages,
         transferSeconds: link.across.secondsPerByte * across.bytes,
+        messages: across.messages,
       },
     ].filter(({ startupSeconds, transferSeconds }) => startupSeconds + transferSeconds > 0);
     const last = phases.pop();

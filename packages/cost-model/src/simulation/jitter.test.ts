@@ -54,6 +54,19 @@ describe("jitterOf", () => {
     expect(factors.filter((factor) => factor < Math.exp(-Math.log1p(variation ** 2) / 2)).length / 20_000).toBeCloseTo(0.5, 1);
   });
 
+  test("what a rank computes in one step scatters together, other steps and ranks apart from it", () => {
+    const { computeFactor, communicationFactor, sameOnRanks } = jitterOf({ seed: 7, stepVariation: 0.2 });
+    expect(computeFactor(1, 2, 3)).toBe(computeFactor(1, 2, 9));
+    expect(new Set([computeFactor(1, 2, 3), computeFactor(2, 2, 3), computeFactor(1, 3, 3)]).size).toBe(3);
+    expect([communicationFactor(1, 2, 3), sameOnRanks]).toEqual([1, false]);
+    const factors = draws(20_000, (index) => computeFactor(index % 100, Math.floor(index / 100), 0));
+    expect(deviation(factors) / 0.2).toBeGreaterThan(0.95);
+    expect(deviation(factors) / 0.2).toBeLessThan(1.05);
+    // Beside the scatter of each task, not in its place.
+    const both = jitterOf({ seed: 7, stepVariation: 0.2, computeVariation: 0.1 }).computeFactor(1, 2, 3);
+    expect(both).toBeCloseTo(computeFactor(1, 2, 3) * jitterOf({ seed: 7, computeVariation: 0.1 }).computeFactor(1, 2, 3), 12);
+  });
+
   test("stragglers are slow in all that they compute, and as many as their share says", () => {
     const { rankFactor, computeFactor, communicationFactor, sameOnRanks } = jitterOf({ seed: 3, stragglers: { share: 0.2, factor: 4 } });
     const factors = draws(5000, rankFactor);
@@ -73,6 +86,7 @@ describe("jitterOf", () => {
   test.each([
     ["a variation below 0", { seed: 1, computeVariation: -0.1 }, "computeVariation -0.1"],
     ["a variation that is none", { seed: 1, communicationVariation: Number.NaN }, "communicationVariation NaN"],
+    ["a step's variation below 0", { seed: 1, stepVariation: -0.1 }, "stepVariation -0.1"],
     ["a share above 1", { seed: 1, stragglers: { share: 1.5, factor: 2 } }, "a share of 1.5"],
     ["a factor of 0", { seed: 1, stragglers: { share: 0.5, factor: 0 } }, "at 0 times the seconds"],
     ["a seed that is none", { seed: 0.5 }, "seed 0.5 is not usable"],

@@ -6,6 +6,8 @@ export interface JitterOptions {
   readonly seed: number;
   /** Coefficient of variation of each computation: standard deviation over mean. Default: 0. */
   readonly computeVariation?: number | undefined;
+  /** The same of all that a rank computes in one step together. Default: 0. */
+  readonly stepVariation?: number | undefined;
   /** The same of each member's part in a collective, which is over when the slowest is. Default: 0. */
   readonly communicationVariation?: number | undefined;
   /** Each rank is, with probability `share`, one whose computations all take `factor` times as long. Default: none. */
@@ -23,7 +25,7 @@ export interface Jitter {
 }
 
 /** Folded into the seed's key, or into that of a step. */
-const [ofComputation, ofCommunication, ofStragglers] = [0, 1, 2];
+const [ofComputation, ofCommunication, ofStragglers, ofSteps] = [0, 1, 2, 3];
 
 const uniform = (word: number): number => (word + 0.5) / 2 ** 32;
 
@@ -37,8 +39,14 @@ const uniform = (word: number): number => (word + 0.5) / 2 ** 32;
  *
  * Source: Threefry (Salmon et al., SC'11) of tensor-core; Box and Muller 1958.
  */
-export const jitterOf = ({ seed, computeVariation = 0, communicationVariation = 0, stragglers }: JitterOptions): Jitter => {
-  for (const [name, value] of Object.entries({ computeVariation, communicationVariation }))
+export const jitterOf = ({
+  seed,
+  computeVariation = 0,
+  stepVariation = 0,
+  communicationVariation = 0,
+  stragglers,
+}: JitterOptions): Jitter => {
+  for (const [name, value] of Object.entries({ computeVariation, stepVariation, communicationVariation }))
     if (!(value >= 0 && Number.isFinite(value)))
       throw new ArgumentError(`jitter: ${name} ${value} was given; a coefficient of variation is finite and not negative`);
   const { share = 0, factor = 1 } = stragglers ?? {};
@@ -61,10 +69,19 @@ export const jitterOf = ({ seed, computeVariation = 0, communicationVariation = 
     };
   };
   const scattered = logNormal(computeVariation, ofComputation);
+  const drawStep = logNormal(stepVariation, ofSteps);
+  const known: Map<number, number>[] = [];
+  // Asked for by every task of a step.
+  const ofStep = (rank: number, step: number): number => {
+    const drawn = (known[step] ??= new Map());
+    const factor = drawn.get(rank) ?? drawStep(rank, step, 0);
+    drawn.set(rank, factor);
+    return factor;
+  };
   return {
-    computeFactor: (rank, step, task) => rankFactor(rank) * scattered(rank, step, task),
+    computeFactor: (rank, step, task) => rankFactor(rank) * scattered(rank, step, task) * ofStep(rank, step),
     communicationFactor: logNormal(communicationVariation, ofCommunication),
     rankFactor,
-    sameOnRanks: computeVariation === 0 && communicationVariation === 0,
+    sameOnRanks: computeVariation === 0 && stepVariation === 0 && communicationVariation === 0,
   };
 };

@@ -47,6 +47,7 @@ test("golden trace: two ranks, of which one is slower, a two-level collective an
     ],
     stepSeconds: 17,
     exposedSeconds: [10, 8],
+    exposedOfSteps: [[10, 8]],
     endSeconds: [17],
     collectives: [
       {

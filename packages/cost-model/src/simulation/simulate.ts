@@ -16,6 +16,8 @@ export interface SimulationOptions {
   readonly concurrent?: number;
   /** What transfers at once on one link cost each other beside sharing it. Default: nothing. */
   readonly contention?: Contention;
+  /** What a message takes longer while a member of its group computes. Default: 0. */
+  readonly messageDelaySeconds?: number;
   /** How times scatter. Default: not at all. */
   readonly jitter?: JitterOptions;
   /** Simulate every rank, also where several are alike. Default: false. */
@@ -46,6 +48,8 @@ export interface SimulatedStep {
   readonly stepSeconds: number;
   /** By rank: what it waits for collectives in the last step. */
   readonly exposedSeconds: readonly number[];
+  /** By step, then by rank: the same of each step. */
+  readonly exposedOfSteps: readonly (readonly number[])[];
   /** By step: when the last rank's compute stream is through. What nobody waits for may go on into the next step. */
   readonly endSeconds: readonly number[];
   readonly collectives: readonly SimulatedCollective[];
@@ -72,6 +76,8 @@ const checkCount = (name: string, value: number): void => {
  * intra-node phases share the links of a rank only with others of that rank (lanes, `concurrent`). A group's own ranks on a host count as one transfer: its
  * price knows of them already.
  *
+ * Messages of a phase that begins while a member computes take `messageDelaySeconds` longer, each, for as long as that member is known to compute.
+ *
  * Not modelled: what ranks of one host cost each other within the host (memory bandwidth, caches, cores), switches and racks above the hosts, computation
  * that communication slows, the network's preference for the higher of two lanes, and memory. A rank's streams serve collectives in the order of its
  * program, so one that waits for its members holds up those behind it, as in a run.
@@ -89,11 +95,14 @@ const checkCount = (name: string, value: number): void => {
  * Source: Shi et al. 2018, arXiv 1805.03812 (S-SGD as a DAG); Wang et al. 2020, arXiv 2002.10105 (contention).
  */
 export const simulate = (world: SimulatedWorld, options: SimulationOptions = {}): SimulatedStep => {
-  const { steps = 1, concurrent = 1, contention: { penaltyPerFlow } = { penaltyPerFlow: 0 }, everyRank = false, spans = true } = options;
+  const { steps = 1, concurrent = 1, messageDelaySeconds = 0, everyRank = false, spans = true } = options;
+  const { penaltyPerFlow } = options.contention ?? { penaltyPerFlow: 0 };
   checkCount("steps", steps);
   checkCount("concurrent", concurrent);
   if (!(penaltyPerFlow >= -1 && Number.isFinite(penaltyPerFlow)))
     throw new ArgumentError(`simulate: a penaltyPerFlow of ${penaltyPerFlow} was given; use −1 (links that nobody shares) or more`);
+  if (!(messageDelaySeconds >= 0 && Number.isFinite(messageDelaySeconds)))
+    throw new ArgumentError(`simulate: a messageDelaySeconds of ${messageDelaySeconds} was given; it is finite and not negative`);
   checkWorld(world);
   const jitter = options.jitter && jitterOf(options.jitter);
   const marks = world.programs.map((_, rank) => {
@@ -101,16 +110,18 @@ export const simulate = (world: SimulatedWorld, options: SimulationOptions = {})
     return jitter?.rankFactor(rank) ?? 0;
   });
   const classes = rankClasses(world, marks);
-  const run = new WorldRun(world.programs, classes, { steps, concurrent, penaltyPerFlow, jitter, keepTimes: spans });
+  const run = new WorldRun(world.programs, classes, { steps, concurrent, penaltyPerFlow, messageDelaySeconds, jitter, keepTimes: spans });
   if (!run.run()) throw deadlockOf(run);
   const endSeconds = Array.from({ length: steps }, (_, step) => run.ranks.reduce((latest, { ends }) => Math.max(latest, ends[step]!), 0));
   if (!Number.isFinite(endSeconds[steps - 1]!))
     throw new ArgumentError(`simulate: ${steps} steps end after ${endSeconds[steps - 1]!} s; times must add up to a finite number`);
   const { classOf } = classes;
+  const exposedOfSteps = Array.from({ length: steps }, (_, step) => classOf.map((index) => run.ranks[index]!.exposed[step]!));
   return {
     ranks: spans ? spansOfRank(world.programs, classOf, run, steps) : [],
     stepSeconds: endSeconds[steps - 1]! - (endSeconds[steps - 2] ?? 0),
-    exposedSeconds: classOf.map((index) => run.ranks[index]!.exposed[steps - 1]!),
+    exposedSeconds: exposedOfSteps[steps - 1]!,
+    exposedOfSteps,
     endSeconds,
     collectives: run.meetings.map(({ task, group, step, readySeconds, phases, endSeconds: end }) => ({
       name: task.name,

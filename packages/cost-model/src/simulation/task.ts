@@ -11,6 +11,8 @@ export interface Phase {
   readonly stream: LinkStream;
   readonly startupSeconds: number;
   readonly transferSeconds: number;
+  /** On its busiest path, one after the other: each may be delayed by members that compute. Default: 0. */
+  readonly messages?: number | undefined;
 }
 
 /** Earlier tasks that a task needs. */

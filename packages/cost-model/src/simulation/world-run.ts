@@ -12,6 +12,7 @@ export interface RunSettings {
   readonly steps: number;
   readonly concurrent: number;
   readonly penaltyPerFlow: number;
+  readonly messageDelaySeconds: number;
   readonly jitter: Jitter | undefined;
   /** Whether the times of tasks are kept. */
   readonly keepTimes: boolean;
@@ -242,13 +243,26 @@ export class WorldRun {
       return;
     }
     if (meeting.held[donePhases]! > 0) return;
-    const { startup, transfer } = meeting.seconds[donePhases]!;
+    const { transfer } = meeting.seconds[donePhases]!;
+    const startup = this.startupOf(meeting, phase.messages ?? 0);
     phases.push({ stream: phase.stream, beginSeconds: now, endSeconds: Number.NaN });
     meeting.links = phase.stream === "inter-node" ? group.hosts : this.intraLinks[groupClass]!;
     meeting.left = transfer;
     meeting.slowdown = 0;
     if (transfer > 0) this.events.push(now + startup, { what: "transfers", meeting, version: 0 });
     else this.events.push(now + startup, { what: "ends", meeting, version: ++meeting.version });
+  }
+
+  /**
+   * The start-up of a phase that begins now. While a member computes, each message takes longer; once all of them wait, the rest goes on at its own pace. A
+   * rank runs ahead up to its next wait, so its clock says how long it computes for certain.
+   */
+  private startupOf({ seconds, donePhases, group }: Meeting, messages: number): number {
+    const { startup } = seconds[donePhases]!;
+    const delayed = startup + messages * this.settings.messageDelaySeconds;
+    if (delayed === startup) return startup;
+    const computing = group.members.reduce((most, member) => Math.max(most, this.ranks[member]!.clock - this.now), 0);
+    return delayed <= computing ? delayed : computing + startup * (1 - computing / delayed);
   }
 
   /** What the slowest member's part of each phase takes. */

@@ -1,0 +1,133 @@
+import { type HardwareFile, hardwareNamed, type RunningCosts, simulate, type StepProgram, stepTasks } from "@skein/cost-model";
+import type { RankSpans } from "@skein/tensor-core";
+import { expect, test } from "vitest";
+import { worldSteps } from "../profile/steps.ts";
+import { fitRunningCosts, type RanJob } from "./running-costs.ts";
+
+const numRanks = 2;
+const all = [0, 1];
+const hardware: HardwareFile = hardwareNamed("laptop-cpu");
+
+const job = { facts: { ranks: numRanks }, groups: () => ({ data: { groups: [all] } }) } as unknown as RanJob["job"];
+
+const kernel = (seconds: number): StepProgram[number] => ({
+  kind: "kernel",
+  node: 0,
+  name: "matmul layer",
+  scope: "layer",
+  args: {},
+  operator: "matmul",
+  price: { flops: 1, bytes: 1, seconds, rooflineSeconds: seconds, boundBy: "flops", basis: "measured" },
+});
+const start = (number: number): StepProgram[number] => ({
+  kind: "start",
+  node: number,
+  name: `all-reduce exchange-${number}`,
+  scope: `exchange-${number}`,
+  args: {},
+  collective: "all-reduce",
+  axis: "data",
+  bytes: 400,
+  price: {
+    algorithm: "ring-all-reduce",
+    segments: 1,
+    seconds: 0.0015,
+    sentBytes: 400,
+    phases: [{ stream: "intra-node", startupSeconds: 0.0005, transferSeconds: 0.001, messages: 2 }],
+  },
+});
+const wait = (of: number, place: number): StepProgram[number] => ({
+  kind: "wait",
+  node: of,
+  name: `all-reduce exchange-${of}`,
+  scope: `exchange-${of}`,
+  args: {},
+  start: place,
+});
+
+/** Some kernels of 3 ms; collectives start as results come, or after all of them, and are waited for at the end. */
+const programOf = (collectives: number, overlapped: boolean): StepProgram => {
+  const numbers = Array.from({ length: collectives }, (_, i) => i);
+  const kernels = Array.from({ length: 8 }, () => kernel(0.003));
+  const begun = overlapped
+    ? kernels.flatMap((one, i) => (numbers[i] === undefined ? [one] : [one, start(i)]))
+    : [...kernels, ...numbers.map(start)];
+  return [
+    ...begun,
+    ...numbers.map((i) =>
+      wait(
+        i,
+        begun.findIndex((step) => step.kind === "start" && step.node === i),
+      ),
+    ),
+  ];
+};
+
+/** Run a program on ranks whose costs are known. What lies outside of kernels leaves no span. */
+const ranWith = (program: StepProgram, running: RunningCosts, seed: number): RanJob => {
+  const tasks = stepTasks(program, running);
+  const { ranks } = simulate(
+    { programs: all.map(() => tasks), groups: { data: [all] }, hosts: [all] },
+    {
+      steps: 40,
+      messageDelaySeconds: running.messageDelaySeconds,
+      ...(running.stepVariation > 0 && { jitter: { seed, stepVariation: running.stepVariation } }),
+    },
+  );
+  const withSteps = ranks.map(({ rank, spans }): RankSpans => {
+    const ends = spans.filter(({ name }) => name === "outside of kernels").map(({ endSeconds }) => endSeconds);
+    const wholes = ends.map((endSeconds, i) => ({
+      name: `step ${i + 1}`,
+      track: "steps" as const,
+      startSeconds: ends[i - 1] ?? 0,
+      endSeconds,
+    }));
+    return { rank, spans: [...spans.filter(({ name }) => name !== "outside of kernels"), ...wholes] };
+  });
+  return { job, steps: worldSteps(withSteps), program };
+};
+
+const within = (share: number, value: number, of: number): void => {
+  expect(value).toBeGreaterThan(of * (1 - share));
+  expect(value).toBeLessThan(of * (1 + share));
+};
+
+const truth: RunningCosts = { secondsPerStep: 0.002, secondsPerCollective: 0.0002, stepVariation: 0.1, messageDelaySeconds: 0.003 };
+const ways = [
+  [1, false],
+  [8, false],
+  [4, true],
+  [8, true],
+] as const;
+
+test("costs that made the steps are found again", () => {
+  const runs = ways.map(([collectives, overlapped], i) => ranWith(programOf(collectives, overlapped), truth, i + 1));
+  const { running, fits } = fitRunningCosts(runs, hardware);
+  within(0.3, running.stepVariation, truth.stepVariation);
+  within(0.2, running.secondsPerCollective, truth.secondsPerCollective);
+  within(0.4, running.secondsPerStep, truth.secondsPerStep);
+  within(0.5, running.messageDelaySeconds, truth.messageDelaySeconds);
+  for (const { measuredSeconds, predictedSeconds } of fits) within(0.05, predictedSeconds, measuredSeconds);
+});
+
+test("messages that nothing delays have no delay", () => {
+  const free: RunningCosts = { ...truth, messageDelaySeconds: 0, stepVariation: 0 };
+  const { running } = fitRunningCosts(
+    ways.map(([collectives, overlapped]) => ranWith(programOf(collectives, overlapped), free, 1)),
+    hardware,
+  );
+  expect(running).toMatchObject({ messageDelaySeconds: 0, stepVariation: 0 });
+  expect(running.secondsPerStep).toBeCloseTo(free.secondsPerStep, 6);
+  expect(running.secondsPerCollective).toBeCloseTo(free.secondsPerCollective, 6);
+});
+
+test("without a job that exchanges beside computation nothing is said of delays", () => {
+  const runs = ways.filter(([, overlapped]) => !overlapped).map(([n]) => ranWith(programOf(n, false), truth, 1));
+  expect(fitRunningCosts(runs, hardware).running.messageDelaySeconds).toBe(0);
+});
+
+test("of jobs with as many collectives each, all that lies outside of kernels is the step's", () => {
+  const { running } = fitRunningCosts([ranWith(programOf(4, true), { ...truth, stepVariation: 0 }, 1)], hardware);
+  expect(running.secondsPerCollective).toBe(0);
+  within(0.1, running.secondsPerStep, truth.secondsPerStep + 4 * truth.secondsPerCollective);
+});
