@@ -1,4 +1,5 @@
 import type { Summary } from "@skein/measuring";
+import type { JobFile } from "../studies/job-file.ts";
 import { isClaimed, type SlowLinksRun } from "../slow-links/plan.ts";
 
 /** A run of the study of slow links beside what was predicted of it. */
@@ -14,6 +15,29 @@ export interface OwnStep {
 
 /** Predicted over measured − 1. */
 export const errorOf = ({ measured, predictedSeconds }: OwnStep): number => predictedSeconds / measured.median - 1;
+
+/** What `skein-profile plan` named in one take, and how long its step took. */
+export interface PlannedStep {
+  /** Of the cell: its baseline. */
+  readonly run: SlowLinksRun;
+  readonly take: number;
+  /** Only ways to exchange the same gradients were looked at. */
+  readonly lossless: boolean;
+  /** What it changes of the job. */
+  readonly settings: JobFile;
+  readonly predictedSeconds: number;
+  readonly measured: Summary;
+}
+
+/** Whether a method exchanges the same gradients as the baseline does. */
+export const isLossless = ({ method: { setting } }: SlowLinksRun): boolean => setting === undefined;
+
+/** The fastest method of a cell as measured, beside which a plan is judged. */
+export const bestBeside = ({ run, lossless }: PlannedStep, steps: readonly OwnStep[]): OwnStep =>
+  fastest(
+    steps.filter((step) => cellNameOf(step.run) === cellNameOf(run) && (!lossless || isLossless(step.run))),
+    ({ measured }) => measured.median,
+  );
 
 /** One network, number of ranks and model: what is calibrated together. */
 export const cellNameOf = ({ network, ranks, model }: SlowLinksRun): string => `${network.title}, ${ranks} ranks: ${model.title}`;

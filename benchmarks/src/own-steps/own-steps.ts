@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { median } from "@skein/measuring";
 import { machine } from "../report/page.ts";
 import { drawBeside } from "../report/write-plots.ts";
+import { baseline } from "../slow-links/methods.ts";
 import { planSlowLinks, type SlowLinksRun } from "../slow-links/plan.ts";
 import { commitOfCode } from "../studies/commit.ts";
 import type { JobFile } from "../studies/job-file.ts";
@@ -13,9 +14,9 @@ import { isMeant } from "../studies/run.ts";
 import { Interrupted } from "../studies/run-program.ts";
 import { resultsPath } from "../studies/study-options.ts";
 import { calibrationJobs, calibrationNetwork } from "./calibration.ts";
-import { cellNameOf, type OwnStep } from "./own-step.ts";
+import { cellNameOf, type OwnStep, type PlannedStep } from "./own-step.ts";
 import { ownStepsPage } from "./page.ts";
-import { calibrate, predict, withLinksOf } from "./profiler.ts";
+import { calibrate, plan, predict, withLinksOf } from "./profiler.ts";
 
 const defaultTakes = 3;
 
@@ -39,7 +40,18 @@ const options = {
 /** A line of the results file: a run as it was measured, and what was predicted of it minutes before. */
 interface Take extends Result {
   readonly predictedSeconds: number;
+  /** Of what `plan` named: what it changes of the job. */
+  readonly settings?: JobFile;
 }
+
+/** The last segment of names of what `plan` named, and whether it may lose something. */
+const plans = [
+  ["planned", false],
+  ["planned-lossless", true],
+] as const;
+
+/** A run with what `plan` named in place of its method. */
+const plannedName = ({ name }: SlowLinksRun, last: string): string => [...name.split("/").slice(0, -1), last].join("/");
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
@@ -55,14 +67,22 @@ const takeCell = async (runs: readonly SlowLinksRun[], take: number, keep: (resu
   say(`${cellNameOf(first)}, take ${take + 1}: calibrating by ${jobs.length} jobs …`);
   const hardware = await withLinksOf(first, await calibrate(jobs, files));
   const commit = commitOfCode();
+  const measure = async (run: SlowLinksRun, name: string, more: Pick<Take, "predictedSeconds" | "settings">): Promise<void> => {
+    const result = await makeRun(run, take, commit);
+    keep({ ...result, ...more });
+    const { outcome } = result;
+    const came = outcome.kind === "done" ? `${inMilliseconds(outcome.stepSeconds.median)} measured` : outcome.kind;
+    say(`  ${name}: ${inMilliseconds(more.predictedSeconds)} predicted, ${came}`);
+  };
   for (const run of runs) {
     const { stepSeconds: predictedSeconds } = await predict(run, hardware);
-    const result = await makeRun(run, take, commit);
-    keep({ ...result, predictedSeconds });
-    const { outcome } = result;
-    say(
-      `  ${run.method.name}: ${inMilliseconds(predictedSeconds)} predicted, ${outcome.kind === "done" ? `${inMilliseconds(outcome.stepSeconds.median)} measured` : outcome.kind}`,
-    );
+    await measure(run, run.method.name, { predictedSeconds });
+  }
+  const dense = runs.find(({ method }) => method.name === baseline);
+  if (dense === undefined) return; // only some methods are asked for
+  for (const [last, lossless] of plans) {
+    const { job, settings, predictedSeconds } = await plan(dense, hardware, lossless);
+    await measure({ ...dense, name: plannedName(dense, last), job }, last, { predictedSeconds, settings });
   }
 };
 
@@ -76,6 +96,16 @@ const stepOf = (run: SlowLinksRun, results: Results): readonly OwnStep[] => {
   const apart = (Math.max(...medians) - Math.min(...medians)) / 2 / outcome.stepSeconds.median;
   return [{ run, measured: outcome.stepSeconds, predictedSeconds, takes: takes.length, apart }];
 };
+
+/** What `plan` named for a cell in each take, and how that came out. */
+const plannedOf = (dense: SlowLinksRun, results: Results): readonly PlannedStep[] =>
+  plans.flatMap(([last, lossless]) =>
+    [...results.values()].flat().flatMap((result): readonly PlannedStep[] => {
+      const { name, outcome, take = 0, predictedSeconds, settings = {} } = result as Take;
+      if (name !== plannedName(dense, last) || outcome.kind !== "done") return [];
+      return [{ run: dense, take, lossless, settings, predictedSeconds, measured: outcome.stepSeconds }];
+    }),
+  );
 
 /** The command line of the page. @returns the exit code. */
 export const ownSteps = async (args: readonly string[]): Promise<number> => {
@@ -125,6 +155,7 @@ export const ownSteps = async (args: readonly string[]): Promise<number> => {
   mkdirSync(dirname(target), { recursive: true });
   const text = ownStepsPage(
     planned.flatMap((run) => stepOf(run, results)),
+    planned.filter(({ method }) => method.name === baseline).flatMap((run) => plannedOf(run, results)),
     {
       date,
       command: [

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { planSlowLinks, type SlowLinksRun } from "../slow-links/plan.ts";
 import { calibrationJobs } from "./calibration.ts";
-import { cellsOf, choiceOf, errorOf, type OwnStep } from "./own-step.ts";
+import { cellsOf, choiceOf, errorOf, type OwnStep, type PlannedStep } from "./own-step.ts";
 import { ownStepsPage, ownStepsSentences } from "./page.ts";
 
 const runs = planSlowLinks({ quick: false, seeds: [1], resultsOf: () => new Map() }).filter(
@@ -43,7 +43,15 @@ test("sentences and tables say the middle, the worst and what a choice costs", (
   expect(second).toContain("+50.0 %");
   expect(second).toContain("wait-free-per-tensor");
   expect(third).toContain("0 of 1 cells"); // dear-per-tensor is chosen, and takes 12.5 % longer
-  const page = ownStepsPage(steps, {
+  const planned: PlannedStep = {
+    run: named("bsp"),
+    take: 1,
+    lossless: true,
+    settings: { overlap: "dear", buckets: { kind: "fixed-size", bytes: 4096 }, priorities: "none" },
+    predictedSeconds: 0.07,
+    measured: { median: 0.084, mad: 0.001, n: 12 },
+  };
+  const page = ownStepsPage(steps, [planned], {
     date: "2026-01-01",
     command: "x",
     machine: "y",
@@ -52,6 +60,9 @@ test("sentences and tables say the middle, the worst and what a choice costs", (
   expect(page).toContain("3 rows");
   expect(page).toContain("12.5 %");
   expect(page).toContain("missed");
+  expect(page).toMatch(
+    /2, without loss *\| overlap: dear; buckets: kind:fixed-size, bytes:4096 *\| 70\.0 *\| 84\.0 ± 1\.0 *\| wait-free-per-tensor *\| 80\.0 *\| \+5\.0 % *\| met/,
+  );
   expect(page).toContain("±7.0 % around their middle");
   expect(page).toMatch(/wait-free-per-tensor *\| 80\.0 ± 1\.0 *\| 120\.0 *\| \+50\.0 %/);
 });

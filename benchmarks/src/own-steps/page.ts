@@ -2,9 +2,10 @@ import { median } from "@skein/measuring";
 import { formatError, formatMilliseconds, formatShare } from "../predictions/format.ts";
 import { alignColumns } from "../report/align-columns.ts";
 import type { RangePlot } from "../report/range-plot.ts";
+import type { JobFile } from "../studies/job-file.ts";
 import type { Draw } from "../studies/study.ts";
 import { calibrationNetwork } from "./calibration.ts";
-import { cellNameOf, cellsOf, choiceOf, errorOf, type OwnStep } from "./own-step.ts";
+import { bestBeside, cellNameOf, cellsOf, choiceOf, errorOf, type OwnStep, type PlannedStep } from "./own-step.ts";
 
 /** What was asked: of the middle, of the worst, and of a choice. */
 const asked = { median: 0.1, worst: 0.25, regret: 0.1 } as const;
@@ -66,6 +67,32 @@ const choiceTable = (steps: readonly OwnStep[]): string =>
     }),
   ]);
 
+const wordsOf = (settings: JobFile): string =>
+  Object.entries(settings)
+    .filter(([key, value]) => !(key === "priorities" && value === "none"))
+    .map(([key, value]) => `${key}: ${JSON.stringify(value).replaceAll(/["{}]/g, "").replaceAll(",", ", ")}`)
+    .join("; ");
+
+const planTable = (plans: readonly PlannedStep[], steps: readonly OwnStep[]): string =>
+  alignColumns([
+    ["network, ranks, model", "take", "named", "predicted ms", "measured ms", "fastest method", "its ms", "longer by", "asked ≤ 10 %"],
+    ...plans.map((plan) => {
+      const best = bestBeside(plan, steps);
+      const longer = plan.measured.median / best.measured.median - 1;
+      return [
+        cellNameOf(plan.run),
+        `${plan.take + 1}${plan.lossless ? ", without loss" : ""}`,
+        wordsOf(plan.settings),
+        formatMilliseconds(plan.predictedSeconds),
+        `${formatMilliseconds(plan.measured.median)} ± ${formatMilliseconds(plan.measured.mad)}`,
+        best.run.method.name,
+        formatMilliseconds(best.measured.median),
+        formatError(longer),
+        longer <= asked.regret ? "met" : "missed",
+      ];
+    }),
+  ]);
+
 const cellSection = (cell: readonly OwnStep[]): string => `### ${titleOf(cell[0]!)}
 
 ${alignColumns([
@@ -88,6 +115,7 @@ export interface OwnStepsPageOptions {
 /** Our own steps, predicted and measured, as a dated page. */
 export const ownStepsPage = (
   steps: readonly OwnStep[],
+  plans: readonly PlannedStep[],
   { date, command, machine, draw }: OwnStepsPageOptions,
 ): string => `# Our own steps beside their predictions, ${date}
 
@@ -110,6 +138,12 @@ while it runs.
 Among those that train as well as dense training does.
 
 ${choiceTable(steps)}
+
+## What \`skein-profile plan\` names
+
+It searches ways to exchange gradients of its own, by the same hardware file, and what it names is run. Beside it stands the fastest method of the tables below, as measured over all takes.
+
+${planTable(plans, steps)}
 
 ## All configurations
 

@@ -38,6 +38,27 @@ export const withLinksOf = ({ job, files }: JobWithFiles, hardware: string): Pro
     return readFileSync(join(folder, "there.json"), "utf8");
   });
 
+/** What `skein-profile plan` names for a job. */
+export interface Planned {
+  /** The job changed to it. */
+  readonly job: JobFile;
+  readonly settings: JobFile;
+  readonly predictedSeconds: number;
+}
+
+/** @param lossless whether only ways to exchange the same gradients are looked at. */
+export const plan = ({ job, files }: JobWithFiles, hardware: string, lossless: boolean): Promise<Planned> =>
+  inFolder({ job, files: { ...files, [hardwareFile]: hardware } }, async (folder) => {
+    const options = ["--hardware", hardwareFile, "--json", ...(lossless ? ["--lossless"] : [])];
+    const ended = await runProgram([...command, "plan", "job.json", ...options], folder, 10);
+    requireDone(ended, "plan");
+    const { best } = JSON.parse(ended.stdout.trim().split("\n").at(-1)!) as {
+      readonly best: { readonly settings: JobFile; readonly tracedSeconds: number };
+    };
+    // Whole: a compression or buckets of another kind have other options.
+    return { job: { ...job, ...best.settings }, settings: best.settings, predictedSeconds: best.tracedSeconds };
+  });
+
 /** What `skein-profile predict` says of a job. */
 export interface Predicted {
   readonly stepSeconds: number;
