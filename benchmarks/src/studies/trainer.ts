@@ -67,8 +67,9 @@ const judge = (run: Run, folder: string, { code, stdout, stderr, tooLong }: Ende
     if (!Number.isFinite(figures.testLoss)) return { kind: "diverged", reason: "the held-out loss is not finite" };
     return { kind: "done", ...figures };
   }
-  if (code === 2) return { kind: "refused", reason: firstLine(stderr) };
-  return { kind: / is not finite \(/.test(stderr) ? "diverged" : "failed", reason: lastLines(stderr) };
+  // Told in one line as other mistakes of a job are, but it says something of the method.
+  if (/ is not finite \(/.test(stderr)) return { kind: "diverged", reason: lastLines(stderr) };
+  return code === 2 ? { kind: "refused", reason: firstLine(stderr) } : { kind: "failed", reason: lastLines(stderr) };
 };
 
 /** Do something in a folder that holds a run's job and files, and is removed afterwards. */
