@@ -53,6 +53,7 @@ console.log('${JSON.stringify(summary)}');`),
 
 test.each([
   ["diverged", 1, ["step 4: dense.weight is not finite (loss NaN); the update was not made"], "step 4: dense.weight is not finite"],
+  ["diverged", 2, ["rank 3: step 982: the loss is not finite (loss NaN)"], "rank 3: step 982: the loss is not finite"],
   ["refused", 2, ["job.json:1:1: compression.kind: is no-such", "job.json:2:1: seed: is -1"], "job.json:1:1: compression.kind: is no-such"],
   [
     "failed",
