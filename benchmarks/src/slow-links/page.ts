@@ -104,8 +104,8 @@ export const slowLinksPage = (runs: readonly SlowLinksRun[], resultOf: ResultOf,
   const numMissing = runs.filter((run) => outcomeOf(run) === undefined).length;
   return `Ranks are processes that reach each other by TCP through emulated links; messages, checksums and sums are real, the time that a cable
 would take is added. Algorithms are chosen by the emulated links' α and β (\`sumOrder: any\`); lossless coding is off. All ranks share the cores of one
-machine. Each rank has a thread that computes and one that communicates: two ranks have four cores for that, as ranks on machines of their own have; of four
-ranks, what communicates takes its time from what computes; and of eight, times of computing are those of a slower machine.
+machine, and each rank has a thread that computes and one that communicates. With two cores for each rank that is as on machines of their own; with one, what
+communicates takes its time from what computes, so overlap gains less; with less, times of computing are those of a slower machine.
 ${header[3]} is how many times as fast as \`${baseline}\`, which sends all gradients in one message after the backward pass. Times are medians ± median absolute deviation
 (steps) after a warm-up. One run of a job can differ from the next by far more; where a run was
 made more than once (n counts the steps of all), they are the median of the medians of its runs, ± half of what lies between those where that is more. Exposed is the
