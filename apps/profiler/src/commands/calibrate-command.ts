@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { linkCosts } from "@skein/collectives";
-import { type ClusterLinks, type HardwareFile, type KernelSample, type RunningCosts, stepProgram } from "@skein/cost-model";
+import type { ClusterLinks, HardwareFile, KernelSample, RunningCosts } from "@skein/cost-model";
 import { formatHardwareFile } from "@skein/cost-model/files";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import { type JobOptions, openJob, type ProfiledJob } from "skein-train/profiling";
@@ -12,7 +12,7 @@ import { exitCodes } from "../errors.ts";
 import { machineInWords } from "../machine.ts";
 import { asTyped } from "../own-command.ts";
 import { eachByItself } from "../plan/candidates.ts";
-import { pricersOn } from "../predict/groups-on.ts";
+import { pricePrepared } from "../predict/predict-step.ts";
 import { type MeasuredJob, measureJob } from "../profile/measure-job.ts";
 import { countOf } from "./count-of.ts";
 
@@ -113,10 +113,7 @@ export const calibrateCommand = async (
     links: await linksOf(),
   };
   const { running, fits } = fitRunningCosts(
-    runs.map(({ job, measured: { steps, step } }) => {
-      const program = stepProgram(step, { device: kernels.device, collectives: pricersOn(job, kernels) });
-      return { job, steps, program };
-    }),
+    runs.map(({ job, measured: { steps, step } }) => ({ job, steps, program: pricePrepared(step, job, kernels) })),
     kernels,
   );
   const device = { ...kernels.device, running };

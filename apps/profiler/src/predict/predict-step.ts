@@ -1,6 +1,7 @@
 import {
   type HardwareFile,
   hostsOfGroup,
+  type PreparedGraph,
   simulate,
   type SimulatedStep,
   type SimulatedWorld,
@@ -19,9 +20,13 @@ export interface Prediction {
   readonly simulated: SimulatedStep;
 }
 
+/** A step that was prepared already, priced node by node. */
+export const pricePrepared = (step: PreparedGraph, job: Pick<ProfiledJob, "groups">, hardware: HardwareFile): StepProgram =>
+  stepProgram(step, { device: hardware.device, collectives: pricersOn(job, hardware) });
+
 /** The job's graph as its backend prepares it, priced node by node. Cost: that of compiling the step, without kernels. @param plan as of `planOn`. */
 export const pricedStep = (job: ProfiledJob, hardware: HardwareFile, plan?: ExchangePlan): StepProgram =>
-  stepProgram(job.step(plan), { device: hardware.device, collectives: pricersOn(job, hardware) });
+  pricePrepared(job.step(plan), job, hardware);
 
 /** Steps whose middle one is told where ranks scatter: fewer of many ranks, whose slowest scatters less. */
 const scatteredSteps = (ranks: number): number => Math.min(61, 3 + Math.ceil(120 / ranks));

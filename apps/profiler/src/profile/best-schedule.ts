@@ -6,7 +6,7 @@ import { linksOfThreads, noContention, threadLinks } from "../calibrate/thread-l
 import { baseSteps } from "../plan/base-steps.ts";
 import { dense, type Settings } from "../plan/candidates.ts";
 import { searchConfigurations } from "../plan/search.ts";
-import { pricedStep, simulateStep } from "../predict/predict-step.ts";
+import { pricePrepared } from "../predict/predict-step.ts";
 import type { MeasuredJob } from "./measure-job.ts";
 
 /** The fastest way to exchange the same gradients without losing more of them, by what a run has measured. */
@@ -62,10 +62,10 @@ export const bestSchedule = async (
     if (error instanceof ArgumentError) return undefined;
     throw error;
   }
-  const program = pricedStep({ ...job, step: () => measured.step }, hardware);
-  const { running } = fitRunningCosts([{ job, steps: measured.steps, program }], hardware);
+  const program = pricePrepared(measured.step, job, hardware);
+  const { running, fits } = fitRunningCosts([{ job, steps: measured.steps, program }], hardware);
+  const ownSeconds = fits[0]!.predictedSeconds;
   hardware = { ...hardware, device: { ...hardware.device, running } };
-  const ownSeconds = simulateStep(job, program, hardware, { spans: false }).stepSeconds;
   const compressions = job.facts.compression === "identity" ? [dense] : (["own"] as const);
   const { scored } = await searchConfigurations({ job, hardware, bases: await baseSteps(job, hardware), compressions });
   const { settings: found, seconds } = scored[0]!;
