@@ -32,6 +32,8 @@ const member = await joinRendezvous({ ...agreed, address, secret, ranks, address
 member.onLost(({ ranks: lost, reason }) => {
   for (const rank of lost) world.reportLost(rank, reason);
 });
+// Neither a member nor a world that lost a rank keeps a process alive: it would end before its answer was sent.
+const alive = setInterval(() => undefined, 60_000);
 const ended = new Promise<void>((resolve) => member.onMessage(() => resolve()));
 await world.connect(member.roster);
 member.send({ connected: ranks });
@@ -56,3 +58,4 @@ await Promise.all(
 await ended;
 await world.close();
 await member.close();
+clearInterval(alive);

@@ -54,6 +54,10 @@ const runProcesses = async (
     await Promise.all(exits);
     await coordinator.close();
   }
+  children.forEach(({ exitCode, signalCode }, i) => {
+    if (exitCode !== 0 && signalCode !== "SIGKILL")
+      throw new Error(`the process of ranks ${processes[i]!.join(", ")} ended by itself: ${signalCode ?? `exit code ${exitCode}`}`);
+  });
   return answers;
 };
 

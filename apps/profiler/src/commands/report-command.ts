@@ -1,5 +1,6 @@
+import { median } from "@skein/measuring";
 import { printable } from "@skein/report";
-import { ArgumentError, type RankSpans, type Span } from "@skein/tensor-core";
+import { ArgumentError, type RankSpans } from "@skein/tensor-core";
 import { type ExchangePlan, type JobFacts, type JobOptions, openJob, type ProfiledJob } from "skein-train/profiling";
 import { exitCodes } from "../errors.ts";
 import { claimFolder, dropUnused, writeReport } from "../outputs.ts";
@@ -52,10 +53,12 @@ const unknownOperators = (
     );
   const known = new Set(program.map(({ name }) => name));
   const computed = steps.flat().flatMap(({ spans }) => spans.filter(({ track }) => track === "compute"));
-  const isUnknown = ({ name }: Span): boolean => !known.has(name);
-  const seconds = (spans: readonly Span[]): number => spans.reduce((sum, span) => sum + secondsOf(span), 0);
-  const unknown = [...new Set(computed.filter(isUnknown).map(({ name }) => name))];
-  const share = seconds(computed.filter(isUnknown)) / seconds(computed);
+  const spansByName = Map.groupBy(computed, ({ name }) => name);
+  const unknown = [...spansByName.keys()].filter((name) => !known.has(name));
+  // Medians: one span during which its thread had no core may outweigh all others.
+  const seconds = (names: Iterable<string>): number =>
+    [...names].map((name) => spansByName.get(name)!).reduce((sum, spans) => sum + spans.length * median(spans.map(secondsOf)), 0);
+  const share = seconds(unknown) / seconds(spansByName.keys());
   if (share > mostUnknown)
     throw new ArgumentError(
       `${path} spends ${(100 * share).toFixed(0)} % of its computing on operators that --job ${facts.name} has not, such as ${printable(unknown.slice(0, 3).join(", "))}; name the job that the trace was made of`,
