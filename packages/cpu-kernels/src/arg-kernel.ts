@@ -1,17 +1,18 @@
 import { alongDim, type DType } from "@skein/tensor-core";
-import type { Kernel } from "./kernel.ts";
+import { type Kernel, kernelOf } from "./kernel.ts";
 
 /** Numbers of `Order` in `assembly/order.ts`. */
 const orders: { readonly [dtype in DType]?: number } = { f32: 0, i32: 1, u32: 2, u8: 3, bool: 3 };
 
 /** The kernel of `argmax` or `argmin`. */
-export const argKernel = (op: "argmax" | "argmin"): Kernel => ({
-  op,
-  bind: (node, wasm) => {
-    const argExtreme = wasm["argExtreme"]!;
-    const { outer, size, inner } = alongDim(node.inputs[0]!.shape, node.params["dim"] as number);
-    const order = orders[node.inputs[0]!.dtype]!;
-    const flip = op === "argmax" ? 0 : -1;
-    return (inputs, outputs) => void argExtreme(inputs[0]!, outputs[0]!, outer, size, inner, order, flip);
-  },
-});
+export const argKernel = (op: "argmax" | "argmin"): Kernel =>
+  kernelOf({
+    op,
+    bind: (node, wasm) => {
+      const argExtreme = wasm["argExtreme"]!;
+      const { outer, size, inner } = alongDim(node.inputs[0]!.shape, node.params.dim);
+      const order = orders[node.inputs[0]!.dtype]!;
+      const flip = op === "argmax" ? 0 : -1;
+      return (inputs, outputs) => void argExtreme(inputs[0]!, outputs[0]!, outer, size, inner, order, flip);
+    },
+  });

@@ -19,6 +19,7 @@ import {
   type WasmMemory,
   type WasmModule,
   widenHalf,
+  roleOf,
 } from "@skein/tensor-core";
 import { Arena, createSharedMemory } from "./arena.ts";
 import { CpuExecutable } from "./executable.ts";
@@ -44,13 +45,10 @@ export interface CpuBackend extends Backend {
   readonly memory: WasmMemory;
 }
 
-/** Carried out by the executable itself. */
-const withoutKernel = ["input", "axis-index", "collective-start", "collective-done"];
-
 /** Every reason why an optimized graph cannot run here; none where it can. */
 export const reasonsAgainst = (graph: Graph, kernels: KernelTable = ownKernels): string[] => {
   const reasons = graph.nodes.flatMap((node) => {
-    if (withoutKernel.includes(node.op)) return [];
+    if (roleOf(node) !== undefined) return [];
     const kernel = kernels[node.op];
     const reason = kernel === undefined ? lacksKernel(node.op, kernels) : kernel.refuses?.(kernelNodeOf(graph, node));
     return reason === undefined ? [] : [`${node.op}${node.scope === "" ? "" : ` (${node.scope})`}: ${reason}`];

@@ -27,6 +27,7 @@ import {
   type Tracer,
   valueKey,
   type KernelNode,
+  roleOf,
 } from "@skein/tensor-core";
 import { alignUp, type Arena } from "./arena.ts";
 import type { KernelCall, WasmExports } from "./kernel.ts";
@@ -126,7 +127,8 @@ export class CpuExecutable implements Executable {
     const steps: Step[] = [];
     const stepOfNode = new Map<number, number>();
     for (const node of graph.nodes) {
-      if (node.op === "input") continue;
+      const role = roleOf(node);
+      if (role === "argument") continue;
       const inputPlaces = node.inputs.map((ref) => place(valueKey(ref)));
       const outputPlaces = node.specs.map((_, output) => place(valueKey({ node: node.id, output })));
       const base = {
@@ -136,17 +138,17 @@ export class CpuExecutable implements Executable {
         constants: constants.get(node.id) ?? 0,
         ...(tracer && { span: { name: spanNameOf(node.op, node.scope), args: nodeArgsOf(node) } }),
       };
-      if (node.op === "collective-start") {
+      if (role === "start") {
         stepOfNode.set(node.id, steps.length);
         steps.push({ ...base, collective: planCollective(graph, node) });
-      } else if (node.op === "collective-done") {
+      } else if (role === "done") {
         const waitsFor = stepOfNode.get(node.inputs[0]!.node)!;
         const begun = steps[waitsFor]!;
         // Nothing is computed meanwhile: then the waiting thread may carry the request out itself.
         if (waitsFor === steps.length - 1 && begun.collective !== undefined)
           steps[waitsFor] = { ...begun, collective: { ...begun.collective, request: { ...begun.collective.request, awaited: true } } };
         steps.push({ ...base, waitsFor });
-      } else if (node.op === "axis-index") {
+      } else if (role === "position") {
         steps.push(base);
       } else if (!plan.settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0)) {
         steps.push({ ...base, call: kernels[node.op]!.bind(kernelNodes[node.id]!, wasm, arena.memory) });
@@ -208,7 +210,7 @@ export class CpuExecutable implements Executable {
         if (step.call !== undefined) {
           step.call(step.inputs.addresses, step.outputs.addresses, this.scratch, step.constants);
           if (tracer !== undefined) recordKernel(tracer, step, began);
-        } else if (step.node.op === "axis-index") {
+        } else if (roleOf(step.node) === "position") {
           new Int32Array(this.parts.arena.memory.buffer, step.outputs.addresses[0]! >>> 0, 1)[0] = rankAlong(step.node, communicators);
         } else if (step.collective !== undefined) {
           const { inputBytes, outputBytes } = step.collective;

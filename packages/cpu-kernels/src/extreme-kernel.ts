@@ -1,27 +1,29 @@
-import { type DType, type KernelNode, type ReductionStep, reductionSteps } from "@skein/tensor-core";
-import type { Kernel } from "./kernel.ts";
+import { type DType, type KernelNode, type OperatorParams, type ReductionStep, reductionSteps } from "@skein/tensor-core";
+import { type Kernel, kernelOf } from "./kernel.ts";
 import { chainScratchBytes, chainSteps } from "./reduction-chain.ts";
 
 const suffixes: { readonly [dtype in DType]?: string } = { f32: "F32", i32: "I32", u32: "U32" };
 
-const stepsOf = (node: KernelNode): ReductionStep[] => reductionSteps(node.inputs[0]!.shape, node.params["dims"] as number[]);
+const stepsOf = (node: KernelNode<OperatorParams["reduce-max"]>): ReductionStep[] =>
+  reductionSteps(node.inputs[0]!.shape, node.params.dims);
 
 /** The kernel of `reduce-max` or `reduce-min`. */
-export const extremeKernel = (which: "max" | "min"): Kernel => ({
-  op: `reduce-${which}`,
-  scratchBytes: (node) => chainScratchBytes(node, stepsOf(node)),
-  bind: (node, wasm) => {
-    const { dtype } = node.inputs[0]!;
-    const suffix = suffixes[dtype];
-    const fold = wasm[suffix === undefined ? "extremeU8" : `${which}${suffix}`]!;
-    // Bytes only: which end, and what stands where nothing is folded.
-    const greatest = which === "max" ? 1 : 0;
-    const empty = which === "max" ? 0 : dtype === "bool" ? 1 : 255;
-    const chain = chainSteps(
-      node,
-      stepsOf(node),
-      (input, output, { outer, size, inner }) => void fold(input, output, outer, size, inner, greatest, empty),
-    );
-    return (inputs, outputs, scratch) => chain(inputs[0]!, outputs[0]!, scratch);
-  },
-});
+export const extremeKernel = (which: "max" | "min"): Kernel =>
+  kernelOf<"reduce-max" | "reduce-min">({
+    op: `reduce-${which}`,
+    scratchBytes: (node) => chainScratchBytes(node, stepsOf(node)),
+    bind: (node, wasm) => {
+      const { dtype } = node.inputs[0]!;
+      const suffix = suffixes[dtype];
+      const fold = wasm[suffix === undefined ? "extremeU8" : `${which}${suffix}`]!;
+      // Bytes only: which end, and what stands where nothing is folded.
+      const greatest = which === "max" ? 1 : 0;
+      const empty = which === "max" ? 0 : dtype === "bool" ? 1 : 255;
+      const chain = chainSteps(
+        node,
+        stepsOf(node),
+        (input, output, { outer, size, inner }) => void fold(input, output, outer, size, inner, greatest, empty),
+      );
+      return (inputs, outputs, scratch) => chain(inputs[0]!, outputs[0]!, scratch);
+    },
+  });

@@ -12,7 +12,7 @@ const node = (
   results: readonly number[],
   shape: readonly number[] = [100],
   views: readonly (readonly number[])[] = [],
-): KernelNode => ({
+): KernelNode<FusedParams> => ({
   op: "fused",
   inputs: Array.from({ length: numInputs }, () => ({ dtype: "f32", shape })),
   outputs: results.map(() => ({ dtype: "f32", shape })),
@@ -21,11 +21,11 @@ const node = (
     views: Array.from({ length: numInputs }, (_, i) => ({ strides: views[i] ?? [1] })),
     instructions,
     results,
-  } satisfies FusedParams as unknown as KernelNode["params"],
+  } satisfies FusedParams,
 });
 
 /** The micro-operations of a program, their slots, and which outputs are written in place; read from its words. */
-const decode = (source: KernelNode): { ops: string[]; slots: number[]; direct: boolean[] } => {
+const decode = (source: KernelNode<FusedParams>): { ops: string[]; slots: number[]; direct: boolean[] } => {
   const { words } = fusedProgram(source);
   const [, outputs, constants, micros] = words;
   const outputWords = words[9]! + constants!;

@@ -141,8 +141,8 @@ interface Lowered {
 }
 
 /** Registers: inputs, then constants, then results of micro-operations in order. */
-const lower = (node: KernelNode): Lowered => {
-  const { instructions, results, folds } = node.params as unknown as FusedParams;
+const lower = (node: KernelNode<FusedParams>): Lowered => {
+  const { instructions, results, folds } = node.params;
   const numInputs = node.inputs.length;
   const constants: number[] = [];
   const constantOf = new Map<number, number>();
@@ -213,8 +213,8 @@ const lower = (node: KernelNode): Lowered => {
   };
 };
 
-const isDense = (node: KernelNode, input: number): boolean => {
-  const { shape, views } = node.params as unknown as FusedParams;
+const isDense = (node: KernelNode<FusedParams>, input: number): boolean => {
+  const { shape, views } = node.params;
   const dense = rowMajorStrides(shape);
   return views[input]!.strides.every((stride, dim) => shape[dim] === 1 || stride === dense[dim]);
 };
@@ -230,8 +230,8 @@ interface Walk {
   readonly inputWords: (input: number, slot: number) => number[];
 }
 
-const planWalk = (node: KernelNode, folds: readonly FusedFold[]): Walk => {
-  const { shape, views } = node.params as unknown as FusedParams;
+const planWalk = (node: KernelNode<FusedParams>, folds: readonly FusedFold[]): Walk => {
+  const { shape, views } = node.params;
   const kinds = node.inputs.map((input) => kindOf(input.dtype));
   const count = elementCount(shape);
   const rank = shape.length;
@@ -273,9 +273,9 @@ const planWalk = (node: KernelNode, folds: readonly FusedFold[]): Walk => {
  * is folded); per micro-operation its opcode, result, three operands, and the slot of the result (-1 where it goes straight into an
  * output); per fold its number, the operand that it reads in memory or -1, else the slot, the operand that it writes, and its size.
  */
-export const fusedProgram = (node: KernelNode): FusedProgram => {
+export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
   const { micros, constants, results, folds: numbers, kinds, numRegisters } = lower(node);
-  const { instructions, results: planned, folds = [] } = node.params as unknown as FusedParams;
+  const { instructions, results: planned, folds = [] } = node.params;
   const foldOf = (output: number): FusedFold | undefined => folds[output] ?? undefined;
   const folded = folds.filter((fold) => fold !== null);
   const walk = planWalk(node, folded);

@@ -1,4 +1,4 @@
-import type { KernelNode, WasmMemory } from "@skein/tensor-core";
+import type { KernelNode, OperatorName, OperatorParams, Params, WasmMemory } from "@skein/tensor-core";
 
 /** Exports of one WebAssembly build: plain functions of numbers, addresses in bytes. */
 export type WasmExports = { readonly [name: string]: (...args: number[]) => number };
@@ -11,18 +11,22 @@ export type WasmExports = { readonly [name: string]: (...args: number[]) => numb
 export type KernelCall = (inputs: Int32Array, outputs: Int32Array, scratch: number, constants: number) => void;
 
 /** How one operator runs in the shared memory. Ours are one file per operator in `ops/`, named like the operator's file in tensor-core. Those of users are given to `createCpuBackend`. */
-export interface Kernel {
+export interface Kernel<P extends Params = Params> {
   readonly op: string;
   /** Why this node cannot run, as a sentence with the cure; absent when it can. */
-  readonly refuses?: (node: KernelNode) => string | undefined;
+  readonly refuses?: (node: KernelNode<P>) => string | undefined;
   /** Scratch memory of one call, bytes. */
-  readonly scratchBytes?: (node: KernelNode) => number;
+  readonly scratchBytes?: (node: KernelNode<P>) => number;
   /** Read-only data that the kernel wants in the shared memory; written once per node at compile time, kept while the executable lives. */
-  readonly constants?: (node: KernelNode) => Uint8Array;
+  readonly constants?: (node: KernelNode<P>) => Uint8Array;
   /**
    * Choose the export and fix its sizes; called once per node at compile time, and only when some output has elements.
    *
    * @param memory what addresses point into, shared by all ranks. A WebAssembly module of a user's imports it, and must keep its own data out of it.
    */
-  readonly bind: (node: KernelNode, wasm: WasmExports, memory: WasmMemory) => KernelCall;
+  readonly bind: (node: KernelNode<P>, wasm: WasmExports, memory: WasmMemory) => KernelCall;
 }
+
+/** A kernel for an operator of ours: its nodes have the parameters of that. */
+export const kernelOf = <Op extends OperatorName>(kernel: Kernel<OperatorParams[Op]> & { readonly op: Op }): Kernel =>
+  kernel as unknown as Kernel;

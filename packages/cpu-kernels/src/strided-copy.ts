@@ -1,5 +1,15 @@
-import { bytesPerElement, type DType, elementCount, NdArray, rowMajorStrides, type Shape, type KernelNode } from "@skein/tensor-core";
-import type { Kernel, WasmExports } from "./kernel.ts";
+import {
+  bytesPerElement,
+  type DType,
+  elementCount,
+  NdArray,
+  rowMajorStrides,
+  type OperatorName,
+  type OperatorParams,
+  type Shape,
+  type KernelNode,
+} from "@skein/tensor-core";
+import { type Kernel, kernelOf, type WasmExports } from "./kernel.ts";
 
 /** One dimension of a copy between two strided views; steps in bytes. */
 interface CopyDim {
@@ -85,14 +95,15 @@ export const bindCopy = (copy: StridedCopy, wasm: WasmExports): ((output: number
 };
 
 /** A kernel that is one strided copy from its only input to its only output. */
-export const copyKernel = (op: string, plan: (node: KernelNode) => StridedCopy): Kernel => ({
-  op,
-  constants: (node) => copyTable(plan(node)),
-  bind: (node, wasm) => {
-    const copy = bindCopy(plan(node), wasm);
-    return (inputs, outputs, _, constants) => copy(outputs[0]!, inputs[0]!, constants);
-  },
-});
+export const copyKernel = <Op extends OperatorName>(op: Op, plan: (node: KernelNode<OperatorParams[Op]>) => StridedCopy): Kernel =>
+  kernelOf<Op>({
+    op,
+    constants: (node) => copyTable(plan(node)),
+    bind: (node, wasm) => {
+      const copy = bindCopy(plan(node), wasm);
+      return (inputs, outputs, _, constants) => copy(outputs[0]!, inputs[0]!, constants);
+    },
+  });
 
 /** The four bytes, as a word, that repeat `value` in storage of `dtype`. */
 export const fillPattern = (value: number, dtype: DType): number => {

@@ -257,7 +257,7 @@ export class WebGpuExecutable implements Executable {
           if (work < bound) continue;
           recorder.submit();
           work = 0;
-        } else if (step.kind === "axis-index") {
+        } else if (step.kind === "position") {
           recorder.submit(); // the queue writes before what is recorded later, and after what was submitted
           gpu.queue.writeBuffer(this.buffer(step.output), step.output.offset, Int32Array.of(rankAlong(step.node, communicators)));
         } else if (step.kind === "start") {

@@ -1,4 +1,4 @@
-import type { KernelNode } from "@skein/tensor-core";
+import type { KernelNode, OperatorName, OperatorParams, Params } from "@skein/tensor-core";
 
 /** What a kernel may ask of the device while it is planned. Plain data: plans are made and inspected without a device. */
 export interface DeviceFacts {
@@ -91,18 +91,22 @@ export interface KernelPlan {
  * How one operator runs on WebGPU. Ours are one file per operator in `ops/`, named like the operator's file in tensor-core; WGSL in `kernels/<family>/`. Those of
  * users are given to `createWebGpuBackend`.
  */
-export interface Kernel {
+export interface Kernel<P extends Params = Params> {
   readonly op: string;
   /** Why this node cannot run on this device, as a sentence with the cure; absent when it can. */
-  readonly refuses?: (node: KernelNode, facts: DeviceFacts) => string | undefined;
+  readonly refuses?: (node: KernelNode<P>, facts: DeviceFacts) => string | undefined;
   /**
    * Choose variants and fix sizes; called once per node at compile time, and only when at least one output has elements.
    *
    * @param placed by input: whether it lies in output 0 already, where it belongs: as the part of a `concat` that it becomes, or
    * because the output took over its memory.
    */
-  readonly plan: (node: KernelNode, facts: DeviceFacts, choices: Choices, placed: readonly boolean[]) => KernelPlan;
+  readonly plan: (node: KernelNode<P>, facts: DeviceFacts, choices: Choices, placed: readonly boolean[]) => KernelPlan;
 }
+
+/** A kernel for an operator of ours: its nodes have the parameters of that. */
+export const kernelOf = <Op extends OperatorName>(kernel: Kernel<OperatorParams[Op]> & { readonly op: Op }): Kernel =>
+  kernel as unknown as Kernel;
 
 /** Decisions that were learned on this device. Absent entries leave a kernel to its own rule. */
 export interface Choices {

@@ -15,6 +15,7 @@ import {
   specOf,
   UnsupportedError,
   valueKey,
+  roleOf,
 } from "@skein/tensor-core";
 import type { Binding, BindingSource, Choices, DeviceFacts, KernelPlan, Pass } from "./kernel.ts";
 import { checkPlan } from "./check-plan.ts";
@@ -55,7 +56,7 @@ export type LoweredStep =
       readonly outputs: readonly Stretch[];
     }
   | { readonly kind: "done"; readonly node: Node; readonly start: number }
-  | { readonly kind: "axis-index"; readonly node: Node; readonly output: Stretch };
+  | { readonly kind: "position"; readonly node: Node; readonly output: Stretch };
 
 /** A graph as flat steps over numbered regions: slabs, then scratch, constants, copies, nothing; then inputs, then outputs. */
 export interface Lowered {
@@ -91,8 +92,6 @@ export const regionsOf = (numSlabs: number, numInputs: number, numOutputs: numbe
 /** Bytes of the region for operands without elements: a slot for each binding of a pass. */
 export const emptyBytes = (facts: DeviceFacts): number => facts.maxBindings * facts.bindingAlignment;
 
-const withoutKernel = ["input", "axis-index", "collective-start", "collective-done"];
-
 /** Every reason why an optimized graph cannot run on a device; none where it can. */
 export const reasonsAgainst = (graph: Graph, facts: DeviceFacts, kernels: KernelTable = ownKernels): string[] => {
   const reasons = graph.nodes.flatMap((node) => {
@@ -102,7 +101,7 @@ export const reasonsAgainst = (graph: Graph, facts: DeviceFacts, kernels: Kernel
       return [
         `${where}: its ${formatSpec(large)} has ${byteLength(large)} bytes, but a kernel of this device may bind ${facts.maxBindingBytes} (maxStorageBufferBindingSize); use a smaller batch or split the tensor`,
       ];
-    if (withoutKernel.includes(node.op)) return [];
+    if (roleOf(node) !== undefined) return [];
     const kernel = kernels[node.op];
     const reason = kernel === undefined ? lacksKernel(node.op, kernels) : kernel.refuses?.(kernelNodeOf(graph, node), facts);
     return reason === undefined ? [] : [`${where}: ${reason}`];
@@ -225,8 +224,9 @@ export const lower = (graph: Graph, plan: MemoryPlan, facts: DeviceFacts, choice
   };
 
   for (const node of graph.nodes) {
-    if (node.op === "input") continue;
-    if (node.op === "collective-start") {
+    const role = roleOf(node);
+    if (role === "argument") continue;
+    if (role === "start") {
       startOf.set(node.id, steps.length);
       steps.push({
         kind: "start",
@@ -235,10 +235,10 @@ export const lower = (graph: Graph, plan: MemoryPlan, facts: DeviceFacts, choice
         inputs: node.inputs.map((ref) => placeOf(ref.node, ref.output)),
         outputs: node.specs.map((_, output) => placeOf(node.id, output)),
       });
-    } else if (node.op === "collective-done") {
+    } else if (role === "done") {
       steps.push({ kind: "done", node, start: startOf.get(node.inputs[0]!.node)! });
-    } else if (node.op === "axis-index") {
-      steps.push({ kind: "axis-index", node, output: placeOf(node.id, 0) });
+    } else if (role === "position") {
+      steps.push({ kind: "position", node, output: placeOf(node.id, 0) });
     } else if (!plan.settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0)) {
       const kernelNode = kernelNodeOf(graph, node);
       const kernelPlan = kernels[node.op]!.plan(kernelNode, facts, choices, placedInputs(graph, plan, node));

@@ -56,8 +56,8 @@ export interface WebGpuBackend extends Backend {
 }
 
 /** In place only where reader and writer see the same WGSL type. */
-const inPlaceRule: InPlaceRule = (node, input, output, inputSpec) =>
-  standardInPlaceRule(node, input, output, inputSpec) && inputSpec.dtype === node.specs[output]!.dtype;
+const inPlaceRule: InPlaceRule = (node, input, output) =>
+  standardInPlaceRule(node, input, output) && node.inputs[input]!.dtype === node.outputs[output]!.dtype;
 
 const expand = (source: Graph, facts: DeviceFacts, kernels: KernelTable): Graph =>
   expandCompositions(source, ({ name }, node) => kernels[name] !== undefined && kernels[name].refuses?.(node, facts) === undefined);

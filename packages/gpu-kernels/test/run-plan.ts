@@ -1,4 +1,4 @@
-import { byteLength, type KernelNode, type NdArray, type TensorSpec } from "@skein/tensor-core";
+import { byteLength, type KernelNode, type NdArray, type TensorSpec, type Params } from "@skein/tensor-core";
 import type { Device } from "../src/device.ts";
 import type { BindingSource, KernelPlan } from "../src/kernel.ts";
 import { PipelineCache } from "../src/pipeline-cache.ts";
@@ -102,12 +102,12 @@ export const runPlan = async (
 };
 
 /** The node that a plan is made for. */
-export const nodeOf = (
+export const nodeOf = <P extends Params = Params>(
   op: string,
   inputs: readonly TensorSpec[],
   outputs: readonly TensorSpec[],
-  params: KernelNode["params"],
-): KernelNode => ({
+  params: P,
+): KernelNode<P> => ({
   op,
   inputs,
   outputs,

@@ -41,7 +41,9 @@ export { modelScope, type Phase, phaseOf } from "./graph/phase.ts";
 export { CollectiveSpans, nodeArgsOf, spanNameOf } from "./execution/node-spans.ts";
 export { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./execution/collective-plan.ts";
 export { ExclusiveRun } from "./execution/exclusive-run.ts";
-export { type KernelNode, kernelNodeOf } from "./execution/kernel-node.ts";
+export { type KernelNode, kernelNodeOf } from "./graph/kernel-node.ts";
+export type { OperatorName, OperatorParams } from "./ops/operator-params.ts";
+export { roleOf } from "./ops/role.ts";
 export { kernelTable, lacksKernel } from "./execution/kernel-table.ts";
 export { alongDim, type ReductionStep, reductionSteps } from "./execution/reduction-steps.ts";
 export { didYouMean } from "./did-you-mean.ts";
@@ -232,7 +234,7 @@ export {
 } from "./functions/indexing.ts";
 export { batchNorm, batchNormInference, type BatchNormResult, layerNorm, rmsNorm } from "./functions/normalisation.ts";
 export { crossEntropy, type CrossEntropyOptions, crossEntropyPerRow, logSoftmax, softmax } from "./functions/softmax.ts";
-export { invalidValue } from "./ops/indexing.ts";
+export { invalidValue } from "./ops/shared/indexing.ts";
 export { accumulateMomentum, type MomentumOptions, type MomentumState } from "./optim/accumulate-momentum.ts";
 export { clipByGlobalNorm, globalNorm } from "./optim/clip-by-global-norm.ts";
 export {
@@ -286,11 +288,11 @@ export {
 export { eliminateCommonSubexpressions } from "./passes/common-subexpressions.ts";
 export { eliminateDeadCode } from "./passes/dead-code.ts";
 export { expandCompositions } from "./passes/expand-compositions.ts";
-export { fuseElementwise, type FusionOptions } from "./passes/fuse-elementwise.ts";
-export { type InPlaceRule, standardInPlaceRule } from "./passes/in-place.ts";
+export { fuseElementwise, type FusionOptions } from "./passes/fusion/fuse-elementwise.ts";
+export { type InPlaceRule, standardInPlaceRule } from "./memory/in-place.ts";
 export { mixedPrecision, type MixedPrecisionOptions } from "./passes/mixed-precision.ts";
 export { widenHalf } from "./passes/widen-half.ts";
-export { type MemoryPlan, type MemoryPlanOptions, type Place, type PlanCopy, planMemory } from "./passes/memory-plan.ts";
+export { type MemoryPlan, type MemoryPlanOptions, type Place, type PlanCopy, planMemory } from "./memory/memory-plan.ts";
 export { optimize, type OptimizeOptions } from "./passes/optimize.ts";
 export { blockOnCollectives, scheduleCollectives } from "./passes/schedule-collectives.ts";
 export { simplify } from "./passes/simplify.ts";

@@ -17,7 +17,7 @@ import {
   specOf,
   validateGraph,
 } from "../src/index.ts";
-import { foldGreatestMagnitude } from "../src/passes/greatest-magnitude.ts";
+import { simplifyForFolds } from "../src/passes/simplify.ts";
 import { sinkSlices } from "../src/passes/sink-slices.ts";
 import { buildGraph, graphRecipe, inputsFor } from "./random-graph.ts";
 
@@ -34,7 +34,7 @@ const passes: { readonly [name: string]: (graph: Graph) => Graph } = {
   optimize: (graph) => optimize(graph),
 };
 
-// Values are multiples of small powers of two, so passes that keep the arithmetic keep every bit; -0 and 0 count as equal, see `arithmeticRules`.
+// Values are multiples of small powers of two, so passes that keep the arithmetic keep every bit; -0 and 0 count as equal, see `simplify`.
 const numbersOf = (graph: Graph): number[][] =>
   interpretWorld(graph, inputsFor(graph)).flatMap((rank) => rank.map(({ data }) => [...data].map((value) => (value === 0 ? 0 : value))));
 
@@ -77,7 +77,7 @@ const unmarked = ({ op, params }: Pick<Node, "op" | "params">): string[] => [
   ...(op === "fused" ? (params as unknown as FusedParams).instructions.flatMap(unmarked) : []),
 ];
 
-describe.each([...Object.entries(passes), ["foldGreatestMagnitude", foldGreatestMagnitude] as const])("%s", (_, pass) => {
+describe.each([...Object.entries(passes), ["simplifyForFolds", simplifyForFolds] as const])("%s", (_, pass) => {
   it("keeps params that it does not know", () => {
     fc.assert(
       fc.property(graphRecipe(), (recipe) => {

@@ -1,7 +1,7 @@
 import { attentionArguments, attentionScratch } from "../attention-sizes.ts";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 
-export const attentionBackwardKernel: Kernel = {
+export const attentionBackwardKernel: Kernel = kernelOf({
   op: "attention-backward",
   // Weights and their gradients; keys and values packed for the sums over the width, keys, queries and gradients for those over positions; δ.
   scratchBytes: (node) => attentionScratch(node, { squares: 2, panels: 5, words: node.inputs[0]!.shape[2]! }),
@@ -11,4 +11,4 @@ export const attentionBackwardKernel: Kernel = {
     return ([q, k, v, out, logSums, g], [dq, dk, dv], scratch) =>
       void attentionBackward(dq!, dk!, dv!, q!, k!, v!, out!, logSums!, g!, ...numbers, scratch);
   },
-};
+});

@@ -4,6 +4,6 @@ import { rowKernel } from "../row-kernel.ts";
 export const batchNormBackwardKernel: Kernel = rowKernel({
   op: "batch-norm-backward",
   name: "batchNormBackward",
-  numbers: ({ params }) => [params["epsilon"] as number],
+  numbers: ({ params }) => [params.epsilon],
   scratchWords: 3,
 });

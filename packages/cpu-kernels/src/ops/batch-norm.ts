@@ -4,6 +4,6 @@ import { rowKernel } from "../row-kernel.ts";
 export const batchNormKernel: Kernel = rowKernel({
   op: "batch-norm",
   name: "batchNorm",
-  numbers: ({ params }) => [params["epsilon"] as number],
+  numbers: ({ params }) => [params.epsilon],
   scratchWords: 2,
 });

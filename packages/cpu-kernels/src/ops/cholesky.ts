@@ -1,12 +1,12 @@
 import { elementCount, type KernelNode } from "@skein/tensor-core";
 import { TRIANGLE_BLOCK } from "../../assembly/decomposition-blocks.ts";
 import { productScratchBytes } from "../contraction-scratch.ts";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 
 const sizeOf = (node: KernelNode): number => node.inputs[0]!.shape.at(-1)!;
 
 /** Blocked factorisation; see `assembly/decomposition.ts`. */
-export const choleskyKernel: Kernel = {
+export const choleskyKernel: Kernel = kernelOf({
   op: "cholesky",
   // Negated rows of a block, the block's transpose, a product.
   scratchBytes: (node) => {
@@ -19,4 +19,4 @@ export const choleskyKernel: Kernel = {
     const run = wasm["cholesky"]!;
     return ([a], [y], scratch) => void run(a!, y!, batch, size, scratch);
   },
-};
+});

@@ -1,9 +1,9 @@
-import { rowMajorStrides, type KernelNode } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { rowMajorStrides, type KernelNode, type OperatorParams } from "@skein/tensor-core";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { bindCopy, copyTable, planCopy, type StridedCopy } from "../strided-copy.ts";
 
-const plans = ({ inputs, outputs: [y], params }: KernelNode): StridedCopy[] => {
-  const dim = params["dim"] as number;
+const plans = ({ inputs, outputs: [y], params }: KernelNode<OperatorParams["concat"]>): StridedCopy[] => {
+  const dim = params.dim;
   const strides = rowMajorStrides(y!.shape);
   let start = 0;
   return inputs.map((input) => {
@@ -14,7 +14,7 @@ const plans = ({ inputs, outputs: [y], params }: KernelNode): StridedCopy[] => {
 };
 
 /** One strided copy per input. */
-export const concatKernel: Kernel = {
+export const concatKernel: Kernel = kernelOf({
   op: "concat",
   constants: (node) => {
     const tables = plans(node).map(copyTable);
@@ -40,4 +40,4 @@ export const concatKernel: Kernel = {
       }
     };
   },
-};
+});

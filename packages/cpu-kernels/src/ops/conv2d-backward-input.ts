@@ -1,13 +1,13 @@
-import type { KernelNode } from "@skein/tensor-core";
+import type { KernelNode, OperatorParams } from "@skein/tensor-core";
 import { type ConvolutionSizes, inputGradientScratchBytes } from "../contraction-scratch.ts";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { convolutionSizes, refusesOtherThanF32, sizeArguments } from "./convolution.ts";
 
-const sizesOf = (node: KernelNode): ConvolutionSizes =>
+const sizesOf = (node: KernelNode<OperatorParams["conv2d-backward-input"]>): ConvolutionSizes =>
   convolutionSizes(node.outputs[0]!.shape, node.inputs[1]!.shape, node.inputs[0]!.shape, node.params);
 
 /** Indirect GEMM over the pixels of each stride phase; see `assembly/convolution.ts`. */
-export const conv2dBackwardInputKernel: Kernel = {
+export const conv2dBackwardInputKernel: Kernel = kernelOf({
   op: "conv2d-backward-input",
   refuses: refusesOtherThanF32,
   scratchBytes: (node) => inputGradientScratchBytes(sizesOf(node)),
@@ -18,4 +18,4 @@ export const conv2dBackwardInputKernel: Kernel = {
       run(first!, second!, output!, ...sizes, scratch);
     };
   },
-};
+});

@@ -1,11 +1,11 @@
-import type { Pair, Padding, Shape, KernelNode } from "@skein/tensor-core";
+import type { Shape, KernelNode, OperatorParams } from "@skein/tensor-core";
 import type { ConvolutionSizes } from "../contraction-scratch.ts";
 
 /** Read the sizes of a convolution off its three shapes, wherever the operator at hand has them. */
-export const convolutionSizes = (x: Shape, w: Shape, y: Shape, params: KernelNode["params"]): ConvolutionSizes => {
-  const [strideY, strideX] = params["stride"] as Pair;
-  const [[top], [left]] = params["padding"] as Padding;
-  const [dilationY, dilationX] = params["dilation"] as Pair;
+export const convolutionSizes = (x: Shape, w: Shape, y: Shape, params: OperatorParams["conv2d"]): ConvolutionSizes => {
+  const [strideY, strideX] = params.stride;
+  const [[top], [left]] = params.padding;
+  const [dilationY, dilationX] = params.dilation;
   return {
     batch: x[0]!,
     height: x[1]!,
@@ -22,7 +22,7 @@ export const convolutionSizes = (x: Shape, w: Shape, y: Shape, params: KernelNod
     left,
     dilationY,
     dilationX,
-    groups: params["groups"] as number,
+    groups: params.groups,
   };
 };
 

@@ -1,8 +1,8 @@
 import { fusedProgram } from "../fused-program.ts";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 
 /** Every elementwise operator: a small program, run tile by tile so that intermediates stay in the first-level cache. */
-export const fusedKernel: Kernel = {
+export const fusedKernel: Kernel = kernelOf({
   op: "fused",
   scratchBytes: (node) => fusedProgram(node).scratchBytes,
   constants: (node) => new Uint8Array(fusedProgram(node).words.buffer),
@@ -17,4 +17,4 @@ export const fusedKernel: Kernel = {
       fused(constants, scratch);
     };
   },
-};
+});

@@ -1,12 +1,12 @@
-import { elementCount, type KernelNode } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { elementCount, type KernelNode, type OperatorParams } from "@skein/tensor-core";
+import { type Kernel, kernelOf } from "../kernel.ts";
 
-const binsOf = ({ params }: KernelNode): number => params["bins"] as number;
+const binsOf = ({ params }: KernelNode<OperatorParams["histogram"]>): number => params.bins;
 
 /** Must cover what `assembly/histogram.ts` lays out: four counts for each bin, and for what lies outside. */
-const scratchBytesOf = (node: KernelNode): number => 16 * (binsOf(node) + 1);
+const scratchBytesOf = (node: KernelNode<OperatorParams["histogram"]>): number => 16 * (binsOf(node) + 1);
 
-export const histogramKernel: Kernel = {
+export const histogramKernel: Kernel = kernelOf({
   op: "histogram",
   scratchBytes: scratchBytesOf,
   bind: (node, wasm) => {
@@ -15,4 +15,4 @@ export const histogramKernel: Kernel = {
     const bins = binsOf(node);
     return (inputs, outputs, scratch) => void histogram(inputs[0]!, inputs[1]!, inputs[2]!, outputs[0]!, n, bins, scratch);
   },
-};
+});

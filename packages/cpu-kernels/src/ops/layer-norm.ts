@@ -4,5 +4,5 @@ import { rowKernel } from "../row-kernel.ts";
 export const layerNormKernel: Kernel = rowKernel({
   op: "layer-norm",
   name: "layerNorm",
-  numbers: ({ params }) => [params["epsilon"] as number],
+  numbers: ({ params }) => [params.epsilon],
 });

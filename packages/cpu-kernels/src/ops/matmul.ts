@@ -1,20 +1,20 @@
-import { elementCount, type KernelNode } from "@skein/tensor-core";
+import { elementCount, type KernelNode, type OperatorParams } from "@skein/tensor-core";
 import { productScratchBytes } from "../contraction-scratch.ts";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { refusesOtherThanF32 } from "./convolution.ts";
 
-const sizesOf = (node: KernelNode): { batch: number; rows: number; columns: number; inner: number } => {
+const sizesOf = (node: KernelNode<OperatorParams["matmul"]>): { batch: number; rows: number; columns: number; inner: number } => {
   const y = node.outputs[0]!.shape;
   return {
     batch: elementCount(y.slice(0, -2)),
     rows: y.at(-2)!,
     columns: y.at(-1)!,
-    inner: node.inputs[0]!.shape.at(node.params["transposeA"] === true ? -2 : -1)!,
+    inner: node.inputs[0]!.shape.at(node.params.transposeA ? -2 : -1)!,
   };
 };
 
 /** Packed, register-tiled product; see `assembly/gemm.ts`. */
-export const matmulKernel: Kernel = {
+export const matmulKernel: Kernel = kernelOf({
   op: "matmul",
   refuses: refusesOtherThanF32,
   scratchBytes: (node) => {
@@ -23,11 +23,11 @@ export const matmulKernel: Kernel = {
   },
   bind: (node, wasm) => {
     const { batch, rows, columns, inner } = sizesOf(node);
-    const transposeA = Number(node.params["transposeA"]);
-    const transposeB = Number(node.params["transposeB"]);
+    const transposeA = Number(node.params.transposeA);
+    const transposeB = Number(node.params.transposeB);
     const run = wasm["gemmBatched"]!;
     return ([a, b], [y], scratch) => {
       run(a!, b!, y!, batch, rows, columns, inner, transposeA, transposeB, scratch);
     };
   },
-};
+});

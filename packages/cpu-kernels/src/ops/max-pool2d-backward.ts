@@ -1,9 +1,9 @@
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { refusesOtherThanF32 } from "./convolution.ts";
 import { poolingArguments } from "./pooling.ts";
 
 /** Finds the first maximum again, so that no index is kept from the forward pass; see `assembly/pooling.ts`. */
-export const maxPool2dBackwardKernel: Kernel = {
+export const maxPool2dBackwardKernel: Kernel = kernelOf({
   op: "max-pool2d-backward",
   refuses: refusesOtherThanF32,
   bind: (node, wasm) => {
@@ -13,4 +13,4 @@ export const maxPool2dBackwardKernel: Kernel = {
       run(x!, g!, output!, ...sizes);
     };
   },
-};
+});

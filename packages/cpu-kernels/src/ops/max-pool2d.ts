@@ -1,9 +1,9 @@
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { refusesOtherThanF32 } from "./convolution.ts";
 import { poolingArguments } from "./pooling.ts";
 
 /** Largest value per window and channel; see `assembly/pooling.ts`. */
-export const maxPool2dKernel: Kernel = {
+export const maxPool2dKernel: Kernel = kernelOf({
   op: "max-pool2d",
   refuses: refusesOtherThanF32,
   bind: (node, wasm) => {
@@ -13,4 +13,4 @@ export const maxPool2dKernel: Kernel = {
       run(x!, output!, ...sizes);
     };
   },
-};
+});

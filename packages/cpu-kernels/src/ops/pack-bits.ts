@@ -1,7 +1,7 @@
 import { elementCount } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 
-export const packBitsKernel: Kernel = {
+export const packBitsKernel: Kernel = kernelOf({
   op: "pack-bits",
   bind: (node, wasm) => {
     const packBits = wasm["packBits"]!;
@@ -9,4 +9,4 @@ export const packBitsKernel: Kernel = {
     const rows = elementCount(shape.slice(0, -1));
     return (inputs, outputs) => void packBits(outputs[0]!, inputs[0]!, rows, shape.at(-1)!);
   },
-};
+});

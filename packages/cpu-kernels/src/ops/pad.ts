@@ -1,27 +1,27 @@
-import { byteLength, elementCount, rowMajorStrides, type KernelNode } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { byteLength, elementCount, rowMajorStrides, type KernelNode, type OperatorParams } from "@skein/tensor-core";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { bindCopy, copyTable, fillPattern, planCopy, type StridedCopy } from "../strided-copy.ts";
 
-const plan = ({ inputs: [x], outputs: [y], params }: KernelNode): StridedCopy => {
+const plan = ({ inputs: [x], outputs: [y], params }: KernelNode<OperatorParams["pad"]>): StridedCopy => {
   const own = rowMajorStrides(y!.shape);
-  const gaps = params["interior"] as number[];
-  const offset = (params["low"] as number[]).reduce((sum, low, dim) => sum + low * own[dim]!, 0);
+  const gaps = params.interior;
+  const offset = params.low.reduce((sum, low, dim) => sum + low * own[dim]!, 0);
   return planCopy(x!.shape, x!.dtype, { strides: own.map((stride, dim) => stride * (gaps[dim]! + 1)), offset }, {});
 };
 
 /** Fill the output, then copy the input into its place. */
-export const padKernel: Kernel = {
+export const padKernel: Kernel = kernelOf({
   op: "pad",
   constants: (node) => copyTable(plan(node)),
   bind: (node, wasm) => {
     const [x, y] = [node.inputs[0]!, node.outputs[0]!];
     const copy = bindCopy(plan(node), wasm);
     const fillBytes = wasm["fillBytes"]!;
-    const pattern = fillPattern(node.params["value"] as number, y.dtype);
+    const pattern = fillPattern(node.params.value, y.dtype);
     const bytes = elementCount(x.shape) === elementCount(y.shape) ? 0 : byteLength(y);
     return (inputs, outputs, _, constants) => {
       fillBytes(outputs[0]!, pattern, bytes);
       copy(outputs[0]!, inputs[0]!, constants);
     };
   },
-};
+});

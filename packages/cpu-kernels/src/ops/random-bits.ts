@@ -1,7 +1,7 @@
 import { elementCount } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 
-export const randomBitsKernel: Kernel = {
+export const randomBitsKernel: Kernel = kernelOf({
   op: "random-bits",
   scratchBytes: () => 8,
   bind: (node, wasm) => {
@@ -9,4 +9,4 @@ export const randomBitsKernel: Kernel = {
     const count = elementCount(node.outputs[0]!.shape);
     return (inputs, outputs, scratch) => void randomBits(inputs[0]!, outputs[0]!, count, scratch);
   },
-};
+});

@@ -1,12 +1,12 @@
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { rowsOf } from "../row-kernel.ts";
 
 /** Cosines and sines of all positions are computed once, in f64, when the graph is compiled: 4 · positions · width bytes. */
-export const rotaryKernel: Kernel = {
+export const rotaryKernel: Kernel = kernelOf({
   op: "rotary",
   constants: ({ inputs: [x], params }) => {
     const [positions, width] = x!.shape.slice(-2) as [number, number];
-    const { base, offset, sign } = params as { base: number; offset: number; sign: number };
+    const { base, offset, sign } = params;
     const half = width / 2;
     const table = new Float32Array(2 * positions * half);
     for (let position = 0; position < positions; position++) {
@@ -26,4 +26,4 @@ export const rotaryKernel: Kernel = {
     return (inputs, outputs, _, constants) =>
       void rotary(outputs[0]!, inputs[0]!, constants, constants + 4 * positions * half, rows, positions, half);
   },
-};
+});

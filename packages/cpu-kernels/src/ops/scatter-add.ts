@@ -1,14 +1,14 @@
 import { byteLength, elementCount } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 
 /** Copy the base unless the plan put the output in its place, then add row by row. */
-export const scatterAddKernel: Kernel = {
+export const scatterAddKernel: Kernel = kernelOf({
   op: "scatter-add",
   bind: ({ inputs: [base, indices], params }, wasm) => {
     const copyDense = wasm["copyDense"]!;
     const scatterAdd = wasm[base!.dtype === "f32" ? "scatterAddF32" : "scatterAddI32"]!;
     const { shape } = base!;
-    const dim = params["dim"] as number;
+    const dim = params.dim;
     const bytes = byteLength(base!);
     const outer = elementCount(shape.slice(0, dim));
     const inner = elementCount(shape.slice(dim + 1));
@@ -18,4 +18,4 @@ export const scatterAddKernel: Kernel = {
       scatterAdd(outputs[0]!, inputs[1]!, inputs[2]!, outer, shape[dim]!, inner, count);
     };
   },
-};
+});

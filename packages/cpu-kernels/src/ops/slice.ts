@@ -5,7 +5,7 @@ import { copyKernel, planCopy } from "../strided-copy.ts";
 /** A copy from a view that starts inside and may step over elements. */
 export const sliceKernel: Kernel = copyKernel("slice", ({ inputs: [x], outputs: [y], params }) => {
   const own = rowMajorStrides(x!.shape);
-  const steps = params["strides"] as number[];
-  const offset = (params["starts"] as number[]).reduce((sum, start, dim) => sum + start * own[dim]!, 0);
+  const steps = params.strides;
+  const offset = params.starts.reduce((sum, start, dim) => sum + start * own[dim]!, 0);
   return planCopy(y!.shape, y!.dtype, {}, { strides: own.map((stride, dim) => stride * steps[dim]!), offset });
 });

@@ -1,13 +1,13 @@
-import { type KernelNode, type ReductionStep, reductionSteps } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { type KernelNode, type ReductionStep, reductionSteps, type OperatorParams } from "@skein/tensor-core";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { chainScratchBytes, chainSteps } from "../reduction-chain.ts";
 
 /** Totals of column sums, see `assembly/sum.ts`. */
 const totalBytes = 12 * 1024;
 
-const stepsOf = (node: KernelNode): ReductionStep[] => reductionSteps(node.inputs[0]!.shape, node.params["dims"] as number[]);
+const stepsOf = (node: KernelNode<OperatorParams["sum"]>): ReductionStep[] => reductionSteps(node.inputs[0]!.shape, node.params.dims);
 
-export const sumKernel: Kernel = {
+export const sumKernel: Kernel = kernelOf({
   op: "sum",
   scratchBytes: (node) => totalBytes + chainScratchBytes(node, stepsOf(node)),
   bind: (node, wasm) => {
@@ -24,4 +24,4 @@ export const sumKernel: Kernel = {
       chain(inputs[0]!, outputs[0]!, scratch + totalBytes);
     };
   },
-};
+});

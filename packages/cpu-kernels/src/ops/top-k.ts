@@ -1,15 +1,15 @@
-import { elementCount, type KernelNode } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { elementCount, type KernelNode, type OperatorParams } from "@skein/tensor-core";
+import { type Kernel, kernelOf } from "../kernel.ts";
 
 /** Must cover what `assembly/top-k.ts` lays out: a list of 32 pairs, or a histogram and the larger of candidates and sort buffers. */
-const scratchBytesOf = ({ inputs, params }: KernelNode): number => {
+const scratchBytesOf = ({ inputs, params }: KernelNode<OperatorParams["top-k"]>): number => {
   const n = inputs[0]!.shape.at(-1)!;
-  const k = params["k"] as number;
+  const k = params.k;
   const thins = n >= 16384 && k <= Math.floor(n / 8);
   return 8192 + Math.max(thins ? 16 * Math.max(2 * k, 2048) : 0, 8 * k);
 };
 
-export const topKKernel: Kernel = {
+export const topKKernel: Kernel = kernelOf({
   op: "top-k",
   scratchBytes: scratchBytesOf,
   bind: (node, wasm) => {
@@ -17,8 +17,8 @@ export const topKKernel: Kernel = {
     const { shape } = node.inputs[0]!;
     const rows = elementCount(shape.slice(0, -1));
     const n = shape.at(-1)!;
-    const { k, sorted, by } = node.params as { k: number; sorted: boolean; by: string };
+    const { k, sorted, by } = node.params;
     const magnitude = by === "magnitude" ? 1 : 0;
     return (inputs, outputs, scratch) => void topK(inputs[0]!, outputs[0]!, outputs[1]!, rows, n, k, sorted ? 1 : 0, magnitude, scratch);
   },
-};
+});

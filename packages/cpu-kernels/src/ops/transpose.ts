@@ -5,5 +5,5 @@ import { copyKernel, planCopy } from "../strided-copy.ts";
 /** A copy from a view with permuted strides: rows where the last dimension stays, tiles of 4 × 4 where it does not. */
 export const transposeKernel: Kernel = copyKernel("transpose", ({ inputs: [x], outputs: [y], params }) => {
   const strides = rowMajorStrides(x!.shape);
-  return planCopy(y!.shape, y!.dtype, {}, { strides: (params["permutation"] as number[]).map((dim) => strides[dim]!) });
+  return planCopy(y!.shape, y!.dtype, {}, { strides: params.permutation.map((dim) => strides[dim]!) });
 });

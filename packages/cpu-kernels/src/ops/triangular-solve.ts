@@ -1,10 +1,10 @@
 import { elementCount } from "@skein/tensor-core";
 import { TRIANGLE_BLOCK } from "../../assembly/decomposition-blocks.ts";
 import { productScratchBytes } from "../contraction-scratch.ts";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 
 /** Blocked substitution; see `assembly/decomposition.ts`. */
-export const triangularSolveKernel: Kernel = {
+export const triangularSolveKernel: Kernel = kernelOf({
   op: "triangular-solve",
   // Negated rows of a block, a product.
   scratchBytes: ({ inputs: [, b] }) => {
@@ -14,8 +14,8 @@ export const triangularSolveKernel: Kernel = {
   bind: ({ inputs: [, b], params }, wasm) => {
     const [rows, columns] = b!.shape.slice(-2) as [number, number];
     const batch = elementCount(b!.shape.slice(0, -2));
-    const flags = [params["lower"], params["transpose"], params["unitDiagonal"]].map(Number);
+    const flags = [params.lower, params.transpose, params.unitDiagonal].map(Number);
     const run = wasm["triangularSolve"]!;
     return ([l, right], [x], scratch) => void run(l!, right!, x!, batch, rows, columns, ...flags, scratch);
   },
-};
+});

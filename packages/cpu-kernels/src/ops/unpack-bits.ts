@@ -1,7 +1,7 @@
 import { elementCount } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 
-export const unpackBitsKernel: Kernel = {
+export const unpackBitsKernel: Kernel = kernelOf({
   op: "unpack-bits",
   bind: (node, wasm) => {
     const unpackBits = wasm["unpackBits"]!;
@@ -9,4 +9,4 @@ export const unpackBitsKernel: Kernel = {
     const rows = elementCount(shape.slice(0, -1));
     return (inputs, outputs) => void unpackBits(outputs[0]!, inputs[0]!, rows, shape.at(-1)!);
   },
-};
+});

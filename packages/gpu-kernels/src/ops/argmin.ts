@@ -1,8 +1,8 @@
 import { alongDim } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { argExtremePlan } from "../kernels/reduce/arg-extreme.ts";
 
-export const argminKernel: Kernel = {
+export const argminKernel: Kernel = kernelOf({
   op: "argmin",
-  plan: ({ inputs: [x], params }, facts) => argExtremePlan("min", x!.dtype, alongDim(x!.shape, params["dim"] as number), facts),
-};
+  plan: ({ inputs: [x], params }, facts) => argExtremePlan("min", x!.dtype, alongDim(x!.shape, params.dim), facts),
+});

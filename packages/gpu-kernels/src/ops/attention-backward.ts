@@ -1,11 +1,11 @@
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { attentionNode } from "../kernels/attention/attention-node.ts";
 import { planAttentionBackward } from "../kernels/attention/plan.ts";
 import { attentionRefusal } from "../kernels/attention/refusal.ts";
 
 /** Gradients of attention tile by tile; see `kernels/attention/plan.ts`. */
-export const attentionBackwardKernel: Kernel = {
+export const attentionBackwardKernel: Kernel = kernelOf({
   op: "attention-backward",
   refuses: attentionRefusal,
   plan: (node, facts) => planAttentionBackward(attentionNode(node), facts),
-};
+});

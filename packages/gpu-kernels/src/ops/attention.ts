@@ -1,11 +1,11 @@
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { attentionNode } from "../kernels/attention/attention-node.ts";
 import { planAttention } from "../kernels/attention/plan.ts";
 import { attentionRefusal } from "../kernels/attention/refusal.ts";
 
 /** Attention tile by tile; see `kernels/attention/plan.ts`. */
-export const attentionKernel: Kernel = {
+export const attentionKernel: Kernel = kernelOf({
   op: "attention",
   refuses: attentionRefusal,
   plan: (node, facts) => planAttention(attentionNode(node), facts),
-};
+});

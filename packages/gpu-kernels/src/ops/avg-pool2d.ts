@@ -1,13 +1,11 @@
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { poolPass } from "../kernels/pooling/forward.ts";
 import { poolingGeometryOf } from "../kernels/pooling/geometry.ts";
 
 /** Mean of each window; see `kernels/pooling/forward.ts`. */
-export const avgPool2dKernel: Kernel = {
+export const avgPool2dKernel: Kernel = kernelOf({
   op: "avg-pool2d",
   plan: ({ inputs: [x], outputs: [y], params }, facts) => ({
-    passes: [
-      poolPass(poolingGeometryOf(x!.shape, y!.shape, params), params["countPadding"] === true ? "mean of window" : "mean of pixels", facts),
-    ],
+    passes: [poolPass(poolingGeometryOf(x!.shape, y!.shape, params), params.countPadding ? "mean of window" : "mean of pixels", facts)],
   }),
-};
+});

@@ -1,11 +1,11 @@
 import { elementCount } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { batchNormPlan } from "../kernels/batch-norm/forward.ts";
 
-export const batchNormKernel: Kernel = {
+export const batchNormKernel: Kernel = kernelOf({
   op: "batch-norm",
   plan: ({ inputs: [x], params }, facts) => {
     const width = x!.shape.at(-1)!;
-    return batchNormPlan({ rows: elementCount(x!.shape) / width, width, epsilon: params["epsilon"] as number }, facts);
+    return batchNormPlan({ rows: elementCount(x!.shape) / width, width, epsilon: params.epsilon }, facts);
   },
-};
+});

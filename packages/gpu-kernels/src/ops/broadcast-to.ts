@@ -1,9 +1,9 @@
 import { rowMajorStrides } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { viewCopyPass } from "../kernels/movement/view-copy.ts";
 
 /** A copy from a view that does not step along stretched dimensions. */
-export const broadcastToKernel: Kernel = {
+export const broadcastToKernel: Kernel = kernelOf({
   op: "broadcast-to",
   plan: ({ inputs: [x], outputs: [y] }) => {
     const lead = y!.shape.length - x!.shape.length;
@@ -11,4 +11,4 @@ export const broadcastToKernel: Kernel = {
     const dims = y!.shape.map((size, dim) => ({ size, stride: dim < lead || x!.shape[dim - lead] === 1 ? 0 : own[dim - lead]! }));
     return { passes: [viewCopyPass({ dims, offset: 0 }, y!.dtype, "broadcast-to")] };
   },
-};
+});

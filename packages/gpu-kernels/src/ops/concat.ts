@@ -1,12 +1,12 @@
 import { elementCount } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { concatPasses } from "../kernels/movement/concat.ts";
 
 /** The operands that the memory plan did not have computed where they belong, several in one pass. */
-export const concatKernel: Kernel = {
+export const concatKernel: Kernel = kernelOf({
   op: "concat",
   plan: ({ inputs, outputs: [y], params }, facts, _, placed) => {
-    const dim = params["dim"] as number;
+    const dim = params.dim;
     let end = 0;
     const columns = inputs.map(({ shape }, input) => {
       const begin = end;
@@ -17,4 +17,4 @@ export const concatKernel: Kernel = {
     const rows = elementCount(y!.shape.slice(0, dim));
     return { passes: concatPasses({ rows, rowWidth: end, columns }, y!.dtype, placed, facts.maxBindings - 1) };
   },
-};
+});

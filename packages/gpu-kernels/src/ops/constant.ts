@@ -1,7 +1,7 @@
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { fillPass } from "../kernels/generators/fill.ts";
 
-export const constantKernel: Kernel = {
+export const constantKernel: Kernel = kernelOf({
   op: "constant",
-  plan: ({ outputs, params }) => ({ passes: [fillPass(outputs[0]!, Number(params["value"]))] }),
-};
+  plan: ({ outputs, params }) => ({ passes: [fillPass(outputs[0]!, Number(params.value))] }),
+});

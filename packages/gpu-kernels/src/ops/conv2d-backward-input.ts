@@ -1,13 +1,13 @@
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { gatherPlan } from "../kernels/convolution/choose.ts";
 import { backwardGather } from "../kernels/convolution/gather.ts";
 import { geometryOf } from "../kernels/convolution/geometry.ts";
 import { refusesHalf } from "../kernels/convolution/refuses-half.ts";
 
 /** Each pixel sums over the taps that reach it; see `kernels/convolution/gather.ts`. */
-export const conv2dBackwardInputKernel: Kernel = {
+export const conv2dBackwardInputKernel: Kernel = kernelOf({
   op: "conv2d-backward-input",
   refuses: refusesHalf,
   plan: ({ inputs: [g, w], outputs: [x], params }, facts) =>
     gatherPlan(geometryOf(x!.shape, w!.shape, g!.shape, params), backwardGather, g!, x!, facts),
-};
+});

@@ -1,9 +1,9 @@
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { fillRows, nanBits, negativeInfinityBits } from "../kernels/rows/fill-rows.ts";
 import { rowPlan, rowsOf } from "../kernels/rows/row-plan.ts";
 import { crossEntropyProgram } from "../kernels/rows/softmax.ts";
 
-export const crossEntropyKernel: Kernel = {
+export const crossEntropyKernel: Kernel = kernelOf({
   op: "cross-entropy",
   plan: ({ inputs: [logits] }, facts) => {
     const { rows, columns } = rowsOf(logits!);
@@ -15,4 +15,4 @@ export const crossEntropyKernel: Kernel = {
     ];
     return { passes: [fillRows("cross-entropy", rows, values)] };
   },
-};
+});

@@ -1,7 +1,7 @@
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { foldInPass } from "../kernels/generators/threefry.ts";
 
-export const foldInKernel: Kernel = {
+export const foldInKernel: Kernel = kernelOf({
   op: "fold-in",
   plan: () => ({ passes: [foldInPass] }),
-};
+});

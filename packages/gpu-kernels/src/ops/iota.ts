@@ -1,7 +1,7 @@
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { iotaPass } from "../kernels/generators/iota.ts";
 
-export const iotaKernel: Kernel = {
+export const iotaKernel: Kernel = kernelOf({
   op: "iota",
-  plan: ({ outputs, params }) => ({ passes: [iotaPass(outputs[0]!.dtype, outputs[0]!.shape, params["dim"] as number)] }),
-};
+  plan: ({ outputs, params }) => ({ passes: [iotaPass(outputs[0]!.dtype, outputs[0]!.shape, params.dim)] }),
+});

@@ -1,10 +1,10 @@
 import { formatSpec } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { chooseVariant } from "../kernels/matmul/choose.ts";
 import { productOf } from "../kernels/matmul/product.ts";
 
 /** `y[..., m, n] = Σₖ a · b` by the variant that was learned for its sizes on this device, or by rule; see `kernels/matmul/`. */
-export const matmulKernel: Kernel = {
+export const matmulKernel: Kernel = kernelOf({
   op: "matmul",
   refuses: ({ inputs, outputs }, facts) => {
     const specs = [...inputs, ...outputs];
@@ -19,4 +19,4 @@ export const matmulKernel: Kernel = {
     const product = productOf(node);
     return chooseVariant(product, facts, choices).plan(product, facts);
   },
-};
+});

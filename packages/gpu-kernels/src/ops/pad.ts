@@ -1,13 +1,13 @@
 import { fillWord } from "../fill-word.ts";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { padPass } from "../kernels/movement/pad.ts";
 
 /** One pass over the output: the input where it lies, the value around it. */
-export const padKernel: Kernel = {
+export const padKernel: Kernel = kernelOf({
   op: "pad",
   plan: ({ inputs: [x], params }) => {
-    const { low, high, interior } = params as unknown as { readonly [side in "low" | "high" | "interior"]: readonly number[] };
+    const { low, high, interior } = params;
     const dims = x!.shape.map((size, dim) => ({ size, low: low[dim]!, high: high[dim]!, gap: interior[dim]! }));
-    return { passes: [padPass(dims, x!.dtype, fillWord(params["value"] as number, x!.dtype))] };
+    return { passes: [padPass(dims, x!.dtype, fillWord(params.value, x!.dtype))] };
   },
-};
+});

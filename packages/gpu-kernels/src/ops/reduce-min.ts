@@ -1,9 +1,9 @@
 import { elementCount, reductionSteps } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { extremePlan } from "../kernels/reduce/extreme.ts";
 
-export const reduceMinKernel: Kernel = {
+export const reduceMinKernel: Kernel = kernelOf({
   op: "reduce-min",
   plan: ({ inputs: [x], outputs: [y], params }, facts) =>
-    extremePlan("min", x!.dtype, reductionSteps(x!.shape, params["dims"] as number[]), elementCount(y!.shape), facts),
-};
+    extremePlan("min", x!.dtype, reductionSteps(x!.shape, params.dims), elementCount(y!.shape), facts),
+});

@@ -1,9 +1,9 @@
 import { elementCount } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { denseCopyPass } from "../kernels/movement/view-copy.ts";
 
 /** A dense copy, for the places where the memory plan cannot let both values share their bytes. */
-export const reshapeKernel: Kernel = {
+export const reshapeKernel: Kernel = kernelOf({
   op: "reshape",
   plan: ({ outputs: [y] }) => ({ passes: [denseCopyPass(elementCount(y!.shape), y!.dtype, "reshape")] }),
-};
+});

@@ -1,7 +1,7 @@
-import type { Kernel } from "../kernel.ts";
-import { rotaryPlan, type RotaryParams } from "../kernels/rotary/rotary.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
+import { rotaryPlan } from "../kernels/rotary/rotary.ts";
 
-export const rotaryKernel: Kernel = {
+export const rotaryKernel: Kernel = kernelOf({
   op: "rotary",
-  plan: ({ inputs, params }) => rotaryPlan(inputs[0]!, params as unknown as RotaryParams),
-};
+  plan: ({ inputs, params }) => rotaryPlan(inputs[0]!, params),
+});

@@ -1,18 +1,18 @@
 import { alongDim, elementCount } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { scatterAddFloats, scatterAddIntegersPass } from "../kernels/indexing/scatter-add.ts";
 import { denseCopyPass } from "../kernels/movement/view-copy.ts";
 
 /** Copy the base unless the plan put the output in its place, then add the rows in their order. */
-export const scatterAddKernel: Kernel = {
+export const scatterAddKernel: Kernel = kernelOf({
   op: "scatter-add",
   plan: ({ inputs: [base, indices, updates], params }, _facts, _choices, placed) => {
     const { dtype, shape } = base!;
-    const dim = params["dim"] as number;
+    const dim = params.dim;
     const sizes = { ...alongDim(shape, dim), count: elementCount(indices!.shape) };
     const copy = placed[0] === true ? [] : [denseCopyPass(elementCount(shape), dtype, "scatter-add base")];
     if (elementCount(updates!.shape) === 0) return { passes: copy };
     const add = dtype === "f32" ? scatterAddFloats(sizes) : { passes: [scatterAddIntegersPass(sizes)] };
     return { ...add, passes: [...copy, ...add.passes] };
   },
-};
+});

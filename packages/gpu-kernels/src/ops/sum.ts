@@ -1,9 +1,8 @@
 import { reductionSteps } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { sumPlan } from "../kernels/reduce/sum.ts";
 
-export const sumKernel: Kernel = {
+export const sumKernel: Kernel = kernelOf({
   op: "sum",
-  plan: ({ inputs: [x], params }, facts) =>
-    sumPlan(x!.dtype === "f32" ? "f32" : "u32", reductionSteps(x!.shape, params["dims"] as number[]), facts),
-};
+  plan: ({ inputs: [x], params }, facts) => sumPlan(x!.dtype === "f32" ? "f32" : "u32", reductionSteps(x!.shape, params.dims), facts),
+});

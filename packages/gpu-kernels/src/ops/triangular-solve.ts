@@ -1,9 +1,9 @@
 import { elementCount } from "@skein/tensor-core";
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { triangularSolvePlan } from "../kernels/decomposition/triangular-solve.ts";
 
 /** Blocked substitution; see `kernels/decomposition/triangular-solve.ts`. */
-export const triangularSolveKernel: Kernel = {
+export const triangularSolveKernel: Kernel = kernelOf({
   op: "triangular-solve",
   plan: ({ inputs: [, b], params }, facts) =>
     triangularSolvePlan(
@@ -11,10 +11,10 @@ export const triangularSolveKernel: Kernel = {
         batch: elementCount(b!.shape.slice(0, -2)),
         rows: b!.shape.at(-2)!,
         columns: b!.shape.at(-1)!,
-        lower: params["lower"] === true,
-        transpose: params["transpose"] === true,
-        unitDiagonal: params["unitDiagonal"] === true,
+        lower: params.lower,
+        transpose: params.transpose,
+        unitDiagonal: params.unitDiagonal,
       },
       facts,
     ),
-};
+});

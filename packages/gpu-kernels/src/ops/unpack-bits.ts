@@ -1,7 +1,7 @@
-import type { Kernel } from "../kernel.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
 import { unpackBitsPass } from "../kernels/bits/unpack-bits.ts";
 
-export const unpackBitsKernel: Kernel = {
+export const unpackBitsKernel: Kernel = kernelOf({
   op: "unpack-bits",
   plan: ({ outputs }) => ({ passes: [unpackBitsPass(outputs[0]!.shape)] }),
-};
+});

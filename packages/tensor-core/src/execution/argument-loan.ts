@@ -1,7 +1,7 @@
 import type { DeviceArray } from "../backend.ts";
 import { ArrayStateError, InvariantError } from "../errors.ts";
 import { type Graph, specOf } from "../graph/graph.ts";
-import type { MemoryPlan } from "../passes/memory-plan.ts";
+import type { MemoryPlan } from "../memory/memory-plan.ts";
 import type { ArrayLedger, OwnedArray } from "./array-ledger.ts";
 
 /** A compiled graph, as far as its arguments and results go. */

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ArrayStateError } from "../errors.ts";
 import type { Graph } from "../graph/graph.ts";
-import type { MemoryPlan } from "../passes/memory-plan.ts";
+import type { MemoryPlan } from "../memory/memory-plan.ts";
 import { ArgumentLoan, type Signature } from "./argument-loan.ts";
 import { ArrayLedger, type OwnedArray } from "./array-ledger.ts";
 

@@ -67,7 +67,7 @@ const groupOf = (axis: string, axisSize: number, communicators: Communicators): 
   return group;
 };
 
-/** Position of this rank along the axis of an `axis-index` node. */
+/** Position of this rank along the axis that a node of role `position` names. */
 export const rankAlong = ({ params }: Node, communicators: Communicators): number =>
   groupOf(String(params["axis"]), Number(params["axisSize"]), communicators)?.rank ?? 0;
 

@@ -3,7 +3,7 @@ import { describe } from "../describe.ts";
 import { ArgumentError } from "../errors.ts";
 import { axisSize, emit, emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import type { CollectiveParams } from "../ops/collective.ts";
+import type { CollectiveParams } from "../ops/shared/collective.ts";
 import { checkOptions } from "../options.ts";
 import { equal, full, multiply, where } from "./elementwise.ts";
 

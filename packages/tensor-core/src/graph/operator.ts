@@ -1,7 +1,10 @@
 import { didYouMean } from "../did-you-mean.ts";
 import { OperatorError } from "../errors.ts";
 import type { TensorSpec } from "../shape.ts";
+import type { DType } from "../dtype.ts";
 import type { Params } from "./graph.ts";
+import type { KernelNode } from "./kernel-node.ts";
+import type { RewriteRule } from "./rewrite-rule.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** Work of one node: floating-point operations, bytes read, bytes written. Data, so that the cost model can price it. */
@@ -26,6 +29,52 @@ export interface VjpContext<P extends Params> {
 }
 
 /**
+ * What an executor does itself with a node, for which no kernel runs: take an argument, tell the rank's position along a mesh axis, begin a collective,
+ * wait for one.
+ */
+export type Role = "argument" | "position" | "start" | "done";
+
+/** A reduction over the last dimensions that a kernel can do where it computes the operand. */
+export interface Fold<P extends Params = Params> {
+  /** Of the operand. */
+  readonly dtype: DType;
+  /** The first dimension that is reduced, with all behind it; `undefined` where others are. */
+  readonly from: (params: P, numDims: number) => number | undefined;
+}
+
+/**
+ * What passes, memory plans and executors ask of an operator; what is left out does not hold. They never ask for its name.
+ */
+export interface OperatorFacts<P extends Params = Params> {
+  readonly role?: Role;
+  /** Operands may be exchanged without changing a bit of the result. */
+  readonly commutative?: boolean;
+  /** Must happen even where nobody reads a result: another rank waits for it. */
+  readonly hasEffect?: (params: P) => boolean;
+  /** Result i may be the bytes of operand i from this offset on; `undefined` for a node that computes or moves them. */
+  readonly viewOffset?: (node: KernelNode<P>) => number | undefined;
+  /** Whether the result is its operands one after the other in memory, so that each may be computed in its place. */
+  readonly joinsOperands?: (node: KernelNode<P>) => boolean;
+  /** Whether any kernel can write result `output` over operand `input`, when nobody else needs that. */
+  readonly mayOverwrite?: (node: KernelNode<P>, input: number, output: number) => boolean;
+  /** When a node that reads its operands one after the other is done with operand `input`: the later, the more. */
+  readonly lastRead?: (params: P, input: number) => number;
+  /** The same elements in the same order. */
+  readonly keepsOrder?: boolean;
+  /** The operand's elements, each several times: a kernel may read them with stride 0 instead. */
+  readonly stretches?: boolean;
+  /** Some of the operand's elements, whatever they are: what is computed element by element may be computed of these alone. */
+  readonly selects?: boolean;
+  /** The one value of all elements, `-0`, `NaN` and infinities by their names. */
+  readonly constantValue?: (params: P) => number | string;
+  readonly fold?: Fold<P>;
+  /** Cheaper equals: `simplify` tries them in order. */
+  readonly rewrites?: readonly RewriteRule<P>[];
+  /** Those that are cheaper only where reductions are folds. */
+  readonly foldRewrites?: readonly RewriteRule<P>[];
+}
+
+/**
  * What the whole system knows of an operator. One file each, in `ops/`.
  *
  * - `infer`: shapes and dtypes of the outputs; throws `ShapeError` naming both shapes and the rule.
@@ -33,7 +82,7 @@ export interface VjpContext<P extends Params> {
  * - `cost`: from shapes alone.
  * - `reference`: f64, slow and right; returns the data of each output.
  */
-export interface Operator<P extends Params = Params> {
+export interface Operator<P extends Params = Params> extends OperatorFacts<P> {
   readonly name: string;
   readonly infer: (inputs: readonly TensorSpec[], params: P) => TensorSpec[];
   readonly vjp?: (context: VjpContext<P>) => (Tensor | undefined)[];

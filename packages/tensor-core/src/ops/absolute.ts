@@ -1,6 +1,6 @@
 import { multiply, sign } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise } from "./elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** `|x|`; the least i32 stays itself. The gradient at 0 is 0. */
 export const absoluteOperator: Operator = elementwise({

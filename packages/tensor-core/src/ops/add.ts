@@ -1,9 +1,12 @@
 import type { Operator } from "../graph/operator.ts";
-import { arithmetic, elementwise } from "./elementwise.ts";
+import { arithmetic, elementwise } from "./shared/elementwise.ts";
+import { neutral } from "./shared/neutral.ts";
 
 /** `a + b`; integers wrap. */
 export const addOperator: Operator = elementwise({
   name: "add",
+  commutative: true,
+  rewrites: [neutral("either", 0)],
   arity: 2,
   dtypes: arithmetic,
   scalar: ([a, b]) => a! + b!,

@@ -1,7 +1,7 @@
 import { reduceScatter } from "../functions/collective.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementCount } from "../shape.ts";
-import { collective, leadingRows } from "./collective.ts";
+import { collective, leadingRows } from "./shared/collective.ts";
 
 /** `[n, …] → [P·n, …]`: every rank gets the operands of all, in rank order. Adjoint: reduce-scatter. */
 export const allGatherOperator: Operator = collective({

@@ -2,15 +2,16 @@ import { ArgumentError } from "../errors.ts";
 import { allReduce } from "../functions/collective.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementCount } from "../shape.ts";
-import { collective, type CollectiveParams, reduceRanks, reducible } from "./collective.ts";
+import { collective, type CollectiveParams, reduceRanks, reducible } from "./shared/collective.ts";
 
-interface AllReduceParams extends CollectiveParams {
+export type AllReduceParams = CollectiveParams & {
   readonly reduction: string;
-}
+};
 
 /** Every rank gets the sum (or maximum, minimum) of all ranks' operands. The sum is its own adjoint. */
 export const allReduceOperator: Operator = collective<AllReduceParams>({
   name: "all-reduce",
+  mayOverwrite: () => true,
   dtypes: reducible,
   result: (input) => input,
   flops: (input, { axisSize }) => (elementCount(input.shape) * (axisSize - 1)) / axisSize,

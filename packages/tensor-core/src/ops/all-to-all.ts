@@ -1,7 +1,7 @@
 import { allToAll } from "../functions/collective.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementCount } from "../shape.ts";
-import { chunkRows, collective } from "./collective.ts";
+import { chunkRows, collective } from "./shared/collective.ts";
 
 /** Dimension 0 in P chunks: chunk r goes to rank r, and chunk r of the result came from rank r. Its own adjoint. */
 export const allToAllOperator: Operator = collective({

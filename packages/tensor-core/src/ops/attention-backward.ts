@@ -1,6 +1,6 @@
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength } from "../shape.ts";
-import { type AttentionParams, attentionSizes, scoresOf, visiblePairs } from "./attention-sizes.ts";
+import { type AttentionParams, attentionSizes, scoresOf, visiblePairs } from "./shared/attention-sizes.ts";
 
 /**
  * Gradients of `attention` for q, k and v from out and logsumexp: with P = exp(scale·q kᵀ − logsumexp) and δ = Σ g·out of each query,

@@ -2,8 +2,8 @@ import { ShapeError } from "../errors.ts";
 import { emit } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, formatShape, formatSpec, sameShape } from "../shape.ts";
-import { type AttentionParams, attentionSizes, scoresOf, visiblePairs } from "./attention-sizes.ts";
-import { logSumExp } from "./rows.ts";
+import { type AttentionParams, attentionSizes, scoresOf, visiblePairs } from "./shared/attention-sizes.ts";
+import { logSumExp } from "./shared/rows.ts";
 
 /**
  * `softmax(scale · q kᵀ) v` with an optional causal mask. Outputs the result and the logsumexp of each query's scores (f32, also where the operands are f16) for the backward pass,

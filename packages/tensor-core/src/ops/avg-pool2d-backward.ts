@@ -1,12 +1,12 @@
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { elementCount, type Shape } from "../shape.ts";
-import { forEachWindow, poolingCost, type PoolingParams } from "./pooling.ts";
+import { forEachWindow, poolingCost, type PoolingParams } from "./shared/pooling.ts";
+
+export type AvgPool2dBackwardParams = PoolingParams & { readonly countPadding: boolean; readonly shape: Shape };
 
 /** Gradient of `avg-pool2d`: input the cotangent, output of `shape`, the image's; each cotangent spreads evenly over its window. */
-export const avgPool2dBackwardOperator: Operator = defineOperator<
-  PoolingParams & { readonly countPadding: boolean; readonly shape: Shape }
->({
+export const avgPool2dBackwardOperator: Operator = defineOperator<AvgPool2dBackwardParams>({
   name: "avg-pool2d-backward",
   infer: (_, { shape }) => [{ dtype: "f32", shape }],
   vjp: ({ cotangents: [c], params: { shape: _, ...params } }) => [emitOne("avg-pool2d", [c!], params)],

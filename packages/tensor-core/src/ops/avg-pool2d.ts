@@ -1,10 +1,12 @@
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { elementCount } from "../shape.ts";
-import { forEachWindow, poolingCost, type PoolingParams, poolingShape } from "./pooling.ts";
+import { forEachWindow, poolingCost, type PoolingParams, poolingShape } from "./shared/pooling.ts";
+
+export type AvgPool2dParams = PoolingParams & { readonly countPadding: boolean };
 
 /** Mean of each window, channel by channel; `countPadding` divides by the whole window at the edges too. */
-export const avgPool2dOperator: Operator = defineOperator<PoolingParams & { readonly countPadding: boolean }>({
+export const avgPool2dOperator: Operator = defineOperator<AvgPool2dParams>({
   name: "avg-pool2d",
   infer: ([x], params) => [{ dtype: "f32", shape: poolingShape(x!, params, "avg-pool2d") }],
   vjp: ({ inputs: [x], cotangents: [g], params }) => [emitOne("avg-pool2d-backward", [g!], { ...params, shape: [...x!.shape] })],

@@ -1,11 +1,12 @@
 import { InvariantError } from "../errors.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength } from "../shape.ts";
-import type { CollectiveParams } from "./collective.ts";
+import type { CollectiveParams } from "./shared/collective.ts";
 
 /** This rank's position along a mesh axis, an i32 scalar. Moves no bytes. */
 export const axisIndexOperator: Operator = defineOperator<CollectiveParams>({
   name: "axis-index",
+  role: "position",
   infer: () => [{ dtype: "i32", shape: [] }],
   cost: (_, outputs) => ({ flops: 0, bytesRead: 0, bytesWritten: byteLength(outputs[0]!) }),
   reference: () => {

@@ -1,12 +1,14 @@
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
-import { rowsOf } from "./rows.ts";
+import { rowsOf } from "./shared/rows.ts";
+
+export type BatchNormBackwardParams = { readonly epsilon: number };
 
 /**
  * Gradients of `batch-norm`: with x̂ = (x − mean)·rstd, over each channel of N values `dβ = Σ g`, `dγ = Σ g·x̂`,
  * `dx = γ · rstd · (g − dβ/N − x̂ · dγ/N)`.
  */
-export const batchNormBackwardOperator: Operator = defineOperator<{ epsilon: number }>({
+export const batchNormBackwardOperator: Operator = defineOperator<BatchNormBackwardParams>({
   name: "batch-norm-backward",
   infer: ([x, gamma]) => [x!, gamma!, gamma!],
   cost: ([x, , , , g], outputs) => ({

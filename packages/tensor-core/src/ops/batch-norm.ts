@@ -1,13 +1,15 @@
 import { emit } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
-import { needPerColumn, needRows, rowsOf } from "./rows.ts";
+import { needPerColumn, needRows, rowsOf } from "./shared/rows.ts";
+
+export type BatchNormParams = { readonly epsilon: number };
 
 /**
  * `(x − mean) / √(variance + ε) · γ + β` over each column (channel, last dimension) with the statistics of the batch. Outputs y, mean and
  * variance (divided by the number of rows); no gradient flows through the statistics.
  */
-export const batchNormOperator: Operator = defineOperator<{ epsilon: number }>({
+export const batchNormOperator: Operator = defineOperator<BatchNormParams>({
   name: "batch-norm",
   infer: ([x, gamma, beta]) => {
     needRows("batch-norm", x!);

@@ -1,8 +1,10 @@
 import { bytesPerElement, type DType, hostArrayType } from "../dtype.ts";
 import { ShapeError } from "../errors.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
+import type { RewriteRule } from "../graph/rewrite-rule.ts";
 import { formatSpec } from "../shape.ts";
-import { elementwise } from "./elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
+import { castToOwn } from "./shared/movement-rules.ts";
 
 const words: readonly DType[] = ["f32", "i32", "u32"];
 
@@ -13,8 +15,18 @@ const reinterpret = (value: number, from: DType, to: DType): number => {
   return new hostArrayType[to](scratch)[0]!;
 };
 
-const rule: Operator = elementwise<{ dtype: DType }>({
+/** Only the dtype that bits are read as in the end matters. */
+const bitcastOfBitcast: RewriteRule = (node, { producer, derive }) => {
+  const inner = producer(node.inputs[0]!);
+  return inner.op === "bitcast" ? derive(node, inner.inputs) : undefined;
+};
+
+export type BitcastParams = { readonly dtype: DType };
+
+const rule: Operator = elementwise<BitcastParams>({
   name: "bitcast",
+  viewOffset: () => 0,
+  rewrites: [castToOwn, bitcastOfBitcast],
   arity: 1,
   dtypes: words,
   result: (_, { dtype }) => dtype,

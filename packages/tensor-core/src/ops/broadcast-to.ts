@@ -1,12 +1,27 @@
 import { ShapeError } from "../errors.ts";
 import { stretchedDims, sumTo } from "../functions/movement.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
-import { byteLength, formatShape, rowMajorStrides } from "../shape.ts";
-import { readStrided } from "./strided.ts";
+import type { RewriteRule } from "../graph/rewrite-rule.ts";
+import { byteLength, elementCount, formatShape, rowMajorStrides } from "../shape.ts";
+import { readStrided } from "./shared/strided.ts";
+import { ofConstant, sameSpecAsOperand } from "./shared/movement-rules.ts";
+
+/** Stretching no dimension only adds dimensions of size 1. */
+const broadcastAsReshape: RewriteRule = ({ inputs, specs }, { spec, emit }) =>
+  elementCount(spec(inputs[0]!).shape) === elementCount(specs[0]!.shape) ? emit("reshape", inputs, { shape: specs[0]!.shape }) : undefined;
+
+const broadcastOfBroadcast: RewriteRule = (node, { producer, derive }) => {
+  const inner = producer(node.inputs[0]!);
+  return inner.op === "broadcast-to" ? derive(node, inner.inputs) : undefined;
+};
+
+export type BroadcastToParams = { readonly shape: readonly number[] };
 
 /** Repeat `x` along new leading dimensions and along those of size 1, until it has `shape`. The gradient sums over what was stretched. */
-export const broadcastToOperator: Operator = defineOperator<{ shape: readonly number[] }>({
+export const broadcastToOperator: Operator = defineOperator<BroadcastToParams>({
   name: "broadcast-to",
+  stretches: true,
+  rewrites: [sameSpecAsOperand, ofConstant, broadcastAsReshape, broadcastOfBroadcast],
   infer: ([x], { shape }) => {
     const lead = shape.length - x!.shape.length;
     if (lead < 0 || x!.shape.some((size, dim) => size !== 1 && size !== shape[dim + lead])) {

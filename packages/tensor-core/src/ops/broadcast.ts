@@ -1,10 +1,10 @@
 import { reduceToRoot } from "../functions/collective.ts";
 import type { Operator } from "../graph/operator.ts";
-import { collective, type CollectiveParams } from "./collective.ts";
+import { collective, type CollectiveParams } from "./shared/collective.ts";
 
-interface BroadcastParams extends CollectiveParams {
+export type BroadcastParams = CollectiveParams & {
   readonly root: number;
-}
+};
 
 /** Every rank gets the operand of rank `root`. Adjoint: the sum of all cotangents at `root`, zero elsewhere. */
 export const broadcastOperator: Operator = collective<BroadcastParams>({

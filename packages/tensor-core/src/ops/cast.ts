@@ -1,7 +1,24 @@
 import { type DType, dtypes, integerRange, isFloat } from "../dtype.ts";
 import { cast } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise } from "./elementwise.ts";
+import type { RewriteRule } from "../graph/rewrite-rule.ts";
+import { elementwise } from "./shared/elementwise.ts";
+import { castToOwn } from "./shared/movement-rules.ts";
+
+// Every value of the left dtype is held exactly by those on the right, so going there and back changes nothing.
+const widenings: { readonly [narrow in DType]?: readonly DType[] } = {
+  f16: ["f32"],
+  bf16: ["f32"],
+  u8: ["i32", "u32", "f32"],
+  bool: ["u8", "i32", "u32", "f32", "f16", "bf16"],
+};
+
+const castOfCast: RewriteRule = ({ inputs, specs }, { producer, spec }) => {
+  const inner = producer(inputs[0]!);
+  if (inner.op !== "cast") return undefined;
+  const from = spec(inner.inputs[0]!).dtype;
+  return from === specs[0]!.dtype && widenings[from]?.includes(inner.specs[0]!.dtype) === true ? inner.inputs[0]! : undefined;
+};
 
 const fromFloat = (x: number, dtype: DType): number => {
   const range = integerRange[dtype];
@@ -9,12 +26,15 @@ const fromFloat = (x: number, dtype: DType): number => {
   return Number.isNaN(x) ? 0 : Math.min(Math.max(Math.trunc(x), range[0]), range[1]);
 };
 
+export type CastParams = { readonly dtype: DType };
+
 /**
  * The value in another dtype. Towards integers, floats lose their fraction and stop at the ends of the range (NaN becomes 0), integers
  * wrap; towards bool, anything but 0 is true; towards f16 and bf16, the nearest value, ties to even.
  */
-export const castOperator: Operator = elementwise<{ dtype: DType }>({
+export const castOperator: Operator = elementwise<CastParams>({
   name: "cast",
+  rewrites: [castToOwn, castOfCast],
   arity: 1,
   dtypes: dtypes,
   result: (_, { dtype }) => dtype,

@@ -1,7 +1,7 @@
 import { choleskyGradient } from "../functions/decomposition.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength } from "../shape.ts";
-import { needSquares, squaresOf } from "./matrices.ts";
+import { needSquares, squaresOf } from "./shared/matrices.ts";
 
 /**
  * Lower Cholesky factors of symmetric matrices: `a = l lᵀ`, l lower triangular with a positive diagonal. Only the lower triangle of `a` is

@@ -4,11 +4,13 @@ import { scatterAdd } from "../functions/indexing.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatSpec } from "../shape.ts";
 
+export type CompactParams = { readonly capacity: number };
+
 /**
  * The first `capacity` entries of x (f32 [n]) whose magnitude reaches that of `bound` (f32 []), in order of position: values, positions (i32), zeros behind them;
  * how many reach it (i32), those without room too; and the greatest magnitude of all. Zeros never reach it, NaN always does and is greatest; a bound that is NaN counts as infinite.
  */
-export const compactOperator: Operator = defineOperator<{ capacity: number }>({
+export const compactOperator: Operator = defineOperator<CompactParams>({
   name: "compact",
   infer: ([x, bound], { capacity }) => {
     if (x!.dtype !== "f32" || x!.shape.length !== 1)

@@ -1,12 +1,46 @@
 import { ShapeError } from "../errors.ts";
 import { split } from "../functions/movement.ts";
+import type { ValueRef } from "../graph/graph.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
-import { elementCount, formatSpec } from "../shape.ts";
-import { moveCost } from "./strided.ts";
+import type { RewriteRule } from "../graph/rewrite-rule.ts";
+import { elementCount, formatSpec, sameShape } from "../shape.ts";
+import { moveCost } from "./shared/strided.ts";
+import { listOf } from "./shared/movement-rules.ts";
+
+/** Drop empty operands; one operand alone is the result. */
+const concatOfFew: RewriteRule = (node, { spec, derive }) => {
+  const { inputs } = node;
+  const filled = inputs.filter((ref) => elementCount(spec(ref).shape) > 0);
+  if (filled.length === 1 && inputs.length > 0) return filled[0]!;
+  return filled.length === inputs.length || filled.length === 0 ? undefined : derive(node, filled);
+};
+
+/** `concat` of slices that lie one after another in one tensor, and fill it, is that tensor: an unpacked bucket packed again. */
+const concatOfSlices: RewriteRule = ({ inputs, params, specs }, { producer, spec }) => {
+  const dim = params["dim"] as number;
+  let whole: ValueRef | undefined;
+  let next = 0;
+  for (const ref of inputs) {
+    const { op, inputs: operands, params: cut } = producer(ref);
+    const source = operands[0];
+    if (op !== "slice" || source === undefined) return undefined;
+    whole ??= source;
+    if (whole.node !== source.node || whole.output !== source.output || listOf(cut["strides"]).some((stride) => stride !== 1))
+      return undefined;
+    const starts = listOf(cut["starts"]);
+    if (starts.some((start, i) => start !== (i === dim ? next : 0))) return undefined;
+    next = listOf(cut["ends"])[dim]!;
+  }
+  return whole !== undefined && sameShape(spec(whole).shape, specs[0]!.shape) ? whole : undefined;
+};
+
+export type ConcatParams = { readonly dim: number };
 
 /** Lay tensors one after another along `dim`; all other sizes and the dtype agree. */
-export const concatOperator: Operator = defineOperator<{ dim: number }>({
+export const concatOperator: Operator = defineOperator<ConcatParams>({
   name: "concat",
+  joinsOperands: ({ outputs: [result], params: { dim } }) => result!.shape.slice(0, dim).every((size) => size === 1),
+  rewrites: [concatOfFew, concatOfSlices],
   infer: (inputs, { dim }) => {
     const first = inputs[0];
     if (first === undefined) throw new ShapeError("concat", "no tensors were given; pass at least one");

@@ -2,9 +2,12 @@ import type { DType } from "../dtype.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, requireNumberOf } from "../shape.ts";
 
+export type ConstantParams = { readonly dtype: DType; readonly shape: readonly number[]; readonly value: number | string };
+
 /** A tensor of `shape` with `value` everywhere (`-0`, `NaN` and infinities by their names, see `encodeNumber`). Fusion folds it into its users. */
-export const constantOperator: Operator = defineOperator<{ dtype: DType; shape: readonly number[]; value: number | string }>({
+export const constantOperator: Operator = defineOperator<ConstantParams>({
   name: "constant",
+  constantValue: ({ value }) => value,
   infer: (_, { dtype, shape, value }) => {
     requireNumberOf("constant", Number(value), dtype);
     return [{ dtype, shape }];

@@ -1,14 +1,16 @@
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { elementCount, type Shape } from "../shape.ts";
-import { convolutionCost, type ConvolutionParams, forEachProduct, imagesDtype } from "./convolution.ts";
-import { asOperand } from "./product-dtype.ts";
+import { convolutionCost, type ConvolutionParams, forEachProduct, imagesDtype } from "./shared/convolution.ts";
+import { asOperand } from "./shared/product-dtype.ts";
+
+export type Conv2dBackwardInputParams = ConvolutionParams & { readonly shape: Shape };
 
 /**
  * Gradient of `conv2d` with respect to the image (a transposed convolution): inputs the cotangent [N, H', W', O] and the weight;
  * output of `shape`, the image's.
  */
-export const conv2dBackwardInputOperator: Operator = defineOperator<ConvolutionParams & { readonly shape: Shape }>({
+export const conv2dBackwardInputOperator: Operator = defineOperator<Conv2dBackwardInputParams>({
   name: "conv2d-backward-input",
   halfOperands: [0, 1],
   choosesResult: true,

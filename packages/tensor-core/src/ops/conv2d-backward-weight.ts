@@ -1,11 +1,13 @@
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { elementCount, type Shape } from "../shape.ts";
-import { convolutionCost, type ConvolutionParams, forEachProduct, imagesDtype } from "./convolution.ts";
-import { asOperand } from "./product-dtype.ts";
+import { convolutionCost, type ConvolutionParams, forEachProduct, imagesDtype } from "./shared/convolution.ts";
+import { asOperand } from "./shared/product-dtype.ts";
+
+export type Conv2dBackwardWeightParams = ConvolutionParams & { readonly shape: Shape };
 
 /** Gradient of `conv2d` with respect to the weight: inputs the image and the cotangent [N, H', W', O]; output of `shape`, the weight's. */
-export const conv2dBackwardWeightOperator: Operator = defineOperator<ConvolutionParams & { readonly shape: Shape }>({
+export const conv2dBackwardWeightOperator: Operator = defineOperator<Conv2dBackwardWeightParams>({
   name: "conv2d-backward-weight",
   halfOperands: [0, 1],
   choosesResult: true,

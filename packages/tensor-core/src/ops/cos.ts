@@ -1,6 +1,6 @@
 import { multiply, negate, sin } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./elementwise.ts";
+import { elementwise, floating } from "./shared/elementwise.ts";
 
 /** `cos x`, x in radians. */
 export const cosOperator: Operator = elementwise({

@@ -2,7 +2,7 @@ import { ShapeError } from "../errors.ts";
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatSpec } from "../shape.ts";
-import { exponentialSums } from "./rows.ts";
+import { exponentialSums } from "./shared/rows.ts";
 
 /**
  * Losses `logsumexp(logits) − logits[label]` of each row. For the backward pass also the row's maximum m and `Σ exp(logits − m)`, through which no

@@ -2,11 +2,13 @@ import { ShapeError } from "../errors.ts";
 import { cumsum } from "../functions/reduce.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
-import { linesAlong } from "./along-dim.ts";
-import { arithmetic } from "./elementwise.ts";
+import { linesAlong } from "./shared/along-dim.ts";
+import { arithmetic } from "./shared/elementwise.ts";
+
+export type CumsumParams = { readonly dim: number; readonly reverse: boolean };
 
 /** Running sum along `dim`, each position included; from the end with `reverse`, which is its own gradient's direction. */
-export const cumsumOperator: Operator = defineOperator<{ dim: number; reverse: boolean }>({
+export const cumsumOperator: Operator = defineOperator<CumsumParams>({
   name: "cumsum",
   infer: ([x]) => {
     if (!arithmetic.includes(x!.dtype))

@@ -1,6 +1,6 @@
 import { multiply } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./elementwise.ts";
+import { elementwise, floating } from "./shared/elementwise.ts";
 
 /** `e^x`. */
 export const expOperator: Operator = elementwise({

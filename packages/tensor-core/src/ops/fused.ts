@@ -1,8 +1,11 @@
-import { type DType, roundToStorage } from "../dtype.ts";
+import { bytesPerElement, type DType, roundToStorage } from "../dtype.ts";
 import { InvariantError } from "../errors.ts";
 import type { Params } from "../graph/graph.ts";
+import type { KernelNode } from "../graph/kernel-node.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, rowMajorStrides, type TensorSpec } from "../shape.ts";
+
+export const fusedName = "fused";
 
 /** One elementwise operator inside a `fused` node. `constant` takes no arguments. */
 export type FusedInstruction = { readonly op: string; readonly args: readonly number[]; readonly dtype: DType; readonly params: Params };
@@ -57,6 +60,32 @@ const foldedSpec = (dtype: DType, count: number, { op, size }: FusedFold): Tenso
   return op === "pack-bits" ? { dtype: "u32", shape: [rows, Math.ceil(size / 32)] } : { dtype, shape: [rows] };
 };
 
+/** The last instruction that reads an input. */
+const lastInstruction = ({ instructions }: FusedParams, input: number): number =>
+  instructions.findLastIndex(({ args }) => args.includes(input));
+
+const isFolded = ({ results, folds = [] }: FusedParams, input: number): boolean =>
+  folds.some((fold, i) => fold !== null && results[i] === input);
+
+/**
+ * A result over an input of the same size that is read densely, and for the last time before the result is written: so a kernel may read operands where
+ * they lie and write results at once.
+ */
+const mayOverwrite = ({ inputs, outputs, params }: KernelNode<FusedParams>, input: number, output: number): boolean => {
+  const { shape, views, folds, results } = params;
+  const [from, to] = [inputs[input]!, outputs[output]!];
+  const dense = rowMajorStrides(shape);
+  return (
+    (folds?.[output] ?? null) === null &&
+    bytesPerElement[from.dtype] === bytesPerElement[to.dtype] &&
+    elementCount(from.shape) === elementCount(to.shape) &&
+    views[input]!.strides.every((stride, dim) => shape[dim] === 1 || stride === dense[dim]) &&
+    // Folds come after all instructions.
+    !isFolded(params, input) &&
+    lastInstruction(params, input) <= results[output]! - views.length
+  );
+};
+
 /**
  * Many elementwise operators in one pass over memory. Made by the fusion pass after differentiation; backends have one kernel for all.
  *
@@ -71,7 +100,9 @@ export const fusedOperator = (rows: readonly Operator[]): Operator => {
     return row;
   };
   return defineOperator<FusedParams>({
-    name: "fused",
+    name: fusedName,
+    mayOverwrite,
+    lastRead: lastInstruction,
     infer: (inputs, { shape, instructions, results, folds }) => {
       const dtypes = [...inputs.map((input) => input.dtype), ...instructions.map((instruction) => instruction.dtype)];
       return results.map((register, i) => {

@@ -3,14 +3,16 @@ import { invertPermutation, permuteRows, scatterAdd } from "../functions/indexin
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
-import { indexedShape, indexedSizes, invalidValue } from "./indexing.ts";
+import { indexedShape, indexedSizes, invalidValue } from "./shared/indexing.ts";
+
+export type GatherParams = { readonly dim: number; readonly outside: "invalid" | "zero"; readonly permutation?: boolean };
 
 /**
  * Rows of `x` along `dim`, picked by `indices` (i32). Outside the dimension: NaN, or the value that `gather` in `functions/indexing.ts`
  * states for the dtype; zero when `outside` is "zero". The gradient is added up row by row; with `permutation`, the promise that each row is
  * picked once, it is picked by the inverse.
  */
-export const gatherOperator: Operator = defineOperator<{ dim: number; outside: "invalid" | "zero"; permutation?: boolean }>({
+export const gatherOperator: Operator = defineOperator<GatherParams>({
   name: "gather",
   infer: ([x, indices], { dim }) => [{ dtype: x!.dtype, shape: indexedShape("gather", x!, indices!, dim) }],
   vjp: ({ inputs: [x, indices], cotangents: [g], params: { dim, permutation } }) => {

@@ -1,16 +1,18 @@
 import { add, erf, exp, multiply, subtract, tanh } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import { erfOf } from "../special.ts";
-import { elementwise, floating } from "./elementwise.ts";
+import { elementwise, floating } from "./shared/elementwise.ts";
 
 const slope = Math.sqrt(2 / Math.PI);
 const cubic = 0.044715;
+
+export type GeluParams = { readonly approximate: boolean };
 
 /**
  * Gaussian error linear unit, `x · Φ(x)` with Φ the normal distribution function; with `approximate`, `x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³)))`.
  * Source: Hendrycks and Gimpel, arXiv:1606.08415.
  */
-export const geluOperator: Operator = elementwise<{ approximate: boolean }>({
+export const geluOperator: Operator = elementwise<GeluParams>({
   name: "gelu",
   arity: 1,
   dtypes: floating,

@@ -1,5 +1,5 @@
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, ordered } from "./elementwise.ts";
+import { elementwise, ordered } from "./shared/elementwise.ts";
 
 /** `a > b` as bool; a comparison with NaN is false. */
 export const greaterOperator: Operator = elementwise({

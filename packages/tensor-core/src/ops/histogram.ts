@@ -12,12 +12,14 @@ const flush = (x: number): number => (Math.abs(x) < smallest ? 0 : x);
 /** Widths from here on have a subnormal bin scale. */
 const widest = 2 ** 126;
 
+export type HistogramParams = { readonly bins: number };
+
 /**
  * Counts of f32 values by bins of equal width over [low, high], every step rounded to f32 so that all backends agree to the last count:
  * with `width = high − low` and `scale = bins / width`, the bin of x is `min(⌊(x − low) · scale⌋, bins − 1)`, and the last bin where
  * `scale` is infinite. Numbers and differences nearer to 0 than 2⁻¹²⁶ count as 0.
  */
-export const histogramOperator: Operator = defineOperator<{ bins: number }>({
+export const histogramOperator: Operator = defineOperator<HistogramParams>({
   name: "histogram",
   infer: ([x, low, high], { bins }) => {
     if (x!.dtype !== "f32") throw new ShapeError("histogram", `dtype ${x!.dtype} is not supported, it takes f32; cast the operand first`);

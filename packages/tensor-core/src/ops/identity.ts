@@ -1,8 +1,11 @@
 import { defineOperator, type Operator } from "../graph/operator.ts";
+import { passThrough } from "./shared/movement-rules.ts";
 
 /** The value itself. Marks the primals of a differentiated function; a pass removes it. */
 export const identityOperator: Operator = defineOperator({
   name: "identity",
+  viewOffset: () => 0,
+  rewrites: [passThrough],
   infer: ([input]) => [input!],
   cost: () => ({ flops: 0, bytesRead: 0, bytesWritten: 0 }),
   reference: ([input]) => [input!.data.slice()],

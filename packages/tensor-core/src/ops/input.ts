@@ -1,9 +1,12 @@
 import { InvariantError } from "../errors.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 
+export type InputParams = { readonly index: number };
+
 /** An argument of the graph. `trace` writes these nodes with their specs; nothing else may. */
-export const inputOperator: Operator = defineOperator<{ index: number }>({
+export const inputOperator: Operator = defineOperator<InputParams>({
   name: "input",
+  role: "argument",
   infer: () => {
     throw new InvariantError("input nodes are made by trace, not emitted");
   },

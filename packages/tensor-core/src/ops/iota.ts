@@ -2,10 +2,12 @@ import type { DType } from "../dtype.ts";
 import { ShapeError } from "../errors.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
-import { arithmetic } from "./elementwise.ts";
+import { arithmetic } from "./shared/elementwise.ts";
+
+export type IotaParams = { readonly dtype: DType; readonly shape: readonly number[]; readonly dim: number };
 
 /** Counts 0, 1, 2, … along `dim`, the same in all other dimensions. */
-export const iotaOperator: Operator = defineOperator<{ dtype: DType; shape: readonly number[]; dim: number }>({
+export const iotaOperator: Operator = defineOperator<IotaParams>({
   name: "iota",
   infer: (_, { dtype, shape }) => {
     if (!arithmetic.includes(dtype))

@@ -1,5 +1,5 @@
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./elementwise.ts";
+import { elementwise, floating } from "./shared/elementwise.ts";
 
 /** Whether x is neither infinite nor NaN, as bool. */
 export const isFiniteOperator: Operator = elementwise({

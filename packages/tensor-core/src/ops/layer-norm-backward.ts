@@ -1,6 +1,6 @@
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
-import { mapRows, rowsOf } from "./rows.ts";
+import { mapRows, rowsOf } from "./shared/rows.ts";
 
 /**
  * Gradients of `layer-norm`: with x̂ = (x − mean)·rstd and h = g·γ, over each row of D entries

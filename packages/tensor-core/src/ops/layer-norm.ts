@@ -1,13 +1,15 @@
 import { emit } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
-import { mapRows, needPerColumn, needRows, rowsOf } from "./rows.ts";
+import { mapRows, needPerColumn, needRows, rowsOf } from "./shared/rows.ts";
+
+export type LayerNormParams = { readonly epsilon: number };
 
 /**
  * `(x − mean) · rstd · γ + β` over each row, rstd = 1/√(variance + ε). Outputs y, and mean and rstd of each row for the backward pass; no
  * gradient flows through those two.
  */
-export const layerNormOperator: Operator = defineOperator<{ epsilon: number }>({
+export const layerNormOperator: Operator = defineOperator<LayerNormParams>({
   name: "layer-norm",
   infer: ([x, gamma, beta]) => {
     needRows("layer-norm", x!);

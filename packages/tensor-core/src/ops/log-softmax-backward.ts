@@ -2,7 +2,7 @@ import { exp, multiply, negate, subtract } from "../functions/elementwise.ts";
 import { sum } from "../functions/reduce.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
-import { mapRows, needRows } from "./rows.ts";
+import { mapRows, needRows } from "./shared/rows.ts";
 
 /** Gradient of `log-softmax` from its result y: `g − exp(y) · Σ g` over each row. */
 export const logSoftmaxBackwardOperator: Operator = defineOperator({

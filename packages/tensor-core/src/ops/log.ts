@@ -1,6 +1,6 @@
 import { divide } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./elementwise.ts";
+import { elementwise, floating } from "./shared/elementwise.ts";
 
 /** Natural logarithm; -Infinity at 0, NaN below. */
 export const logOperator: Operator = elementwise({

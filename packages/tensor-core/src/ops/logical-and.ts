@@ -1,9 +1,10 @@
 import type { Operator } from "../graph/operator.ts";
-import { elementwise } from "./elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** `a and b` on bools. */
 export const logicalAndOperator: Operator = elementwise({
   name: "logical-and",
+  commutative: true,
   arity: 2,
   dtypes: ["bool"],
   scalar: ([a, b]) => a! & b!,

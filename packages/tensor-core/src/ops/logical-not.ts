@@ -1,5 +1,5 @@
 import type { Operator } from "../graph/operator.ts";
-import { elementwise } from "./elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** `not a` on bools. */
 export const logicalNotOperator: Operator = elementwise({

@@ -1,9 +1,10 @@
 import type { Operator } from "../graph/operator.ts";
-import { elementwise } from "./elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** `a or b` on bools. */
 export const logicalOrOperator: Operator = elementwise({
   name: "logical-or",
+  commutative: true,
   arity: 2,
   dtypes: ["bool"],
   scalar: ([a, b]) => a! | b!,

@@ -1,9 +1,10 @@
 import type { Operator } from "../graph/operator.ts";
-import { elementwise } from "./elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** `a xor b` on bools. */
 export const logicalXorOperator: Operator = elementwise({
   name: "logical-xor",
+  commutative: true,
   arity: 2,
   dtypes: ["bool"],
   scalar: ([a, b]) => a! ^ b!,

@@ -1,10 +1,13 @@
 import { InvariantError, ShapeError } from "../errors.ts";
 import { matmul } from "../functions/linear.ts";
+import type { ValueRef } from "../graph/graph.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
+import type { RewriteContext, RewriteRule } from "../graph/rewrite-rule.ts";
 import { byteLength, elementCount, formatShape, sameShape, type TensorSpec } from "../shape.ts";
-import { asOperand, productDtype, type ProductParams } from "./product-dtype.ts";
+import { asOperand, productDtype, type ProductParams } from "./shared/product-dtype.ts";
+import { listOf } from "./shared/movement-rules.ts";
 
-type MatmulParams = ProductParams & { readonly transposeA: boolean; readonly transposeB: boolean };
+export type MatmulParams = ProductParams & { readonly transposeA: boolean; readonly transposeB: boolean };
 
 /** Sizes of one product and how many there are. */
 const sizes = (a: TensorSpec, b: TensorSpec, { transposeA, transposeB }: MatmulParams) => {
@@ -19,9 +22,33 @@ const sizes = (a: TensorSpec, b: TensorSpec, { transposeA, transposeB }: MatmulP
   };
 };
 
+const swapsLastTwo = (ref: ValueRef, { producer }: RewriteContext): ValueRef | undefined => {
+  const { op, inputs, params } = producer(ref);
+  if (op !== "transpose") return undefined;
+  const order = listOf(params["permutation"]);
+  const last = order.length - 1;
+  return order.every((dim, i) => dim === (i === last ? last - 1 : i === last - 1 ? last : i)) ? inputs[0]! : undefined;
+};
+
+/** A product reads a transposed operand as it lies. */
+const productOfTransposed: RewriteRule<MatmulParams> = (node, context) => {
+  const {
+    inputs: [a, b],
+    params: { transposeA, transposeB },
+  } = node;
+  const plainA = swapsLastTwo(a!, context);
+  const plainB = swapsLastTwo(b!, context);
+  if (plainA === undefined && plainB === undefined) return undefined;
+  return context.derive(node, [plainA ?? a!, plainB ?? b!], {
+    transposeA: transposeA !== (plainA !== undefined),
+    transposeB: transposeB !== (plainB !== undefined),
+  });
+};
+
 /** `y[..., m, n] = Σₖ a[..., m, k] · b[..., k, n]` over equal leading dimensions; either operand may lie transposed. */
 export const matmulOperator: Operator = defineOperator<MatmulParams>({
   name: "matmul",
+  rewrites: [productOfTransposed],
   halfOperands: [0, 1],
   choosesResult: true,
   infer: ([a, b], params) => {

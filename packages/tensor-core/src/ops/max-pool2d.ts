@@ -1,7 +1,7 @@
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { elementCount } from "../shape.ts";
-import { firstMaximum, forEachWindow, poolingCost, type PoolingParams, poolingShape } from "./pooling.ts";
+import { firstMaximum, forEachWindow, poolingCost, type PoolingParams, poolingShape } from "./shared/pooling.ts";
 
 /** Largest value of each window, channel by channel. */
 export const maxPool2dOperator: Operator = defineOperator<PoolingParams>({

@@ -1,10 +1,13 @@
 import { multiply } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { arithmetic, elementwise } from "./elementwise.ts";
+import { arithmetic, elementwise } from "./shared/elementwise.ts";
+import { neutral } from "./shared/neutral.ts";
 
 /** `a · b`; integers wrap. */
 export const multiplyOperator: Operator = elementwise({
   name: "multiply",
+  commutative: true,
+  rewrites: [neutral("either", 1)],
   arity: 2,
   dtypes: arithmetic,
   scalar: ([a, b], _, dtype) => (dtype === "f32" ? a! * b! : dtype === "i32" ? Math.imul(a!, b!) : Math.imul(a!, b!) >>> 0),

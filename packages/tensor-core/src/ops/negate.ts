@@ -1,10 +1,17 @@
 import { negate } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { arithmetic, elementwise } from "./elementwise.ts";
+import type { RewriteRule } from "../graph/rewrite-rule.ts";
+import { arithmetic, elementwise } from "./shared/elementwise.ts";
+
+const negateOfNegate: RewriteRule = ({ inputs }, { producer }) => {
+  const inner = producer(inputs[0]!);
+  return inner.op === "negate" ? inner.inputs[0]! : undefined;
+};
 
 /** `-x`; integers wrap. */
 export const negateOperator: Operator = elementwise({
   name: "negate",
+  rewrites: [negateOfNegate],
   arity: 1,
   dtypes: arithmetic,
   scalar: ([x]) => -x!,

@@ -2,8 +2,10 @@ import { ShapeError } from "../errors.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatSpec } from "../shape.ts";
 
+export type NonzeroParams = { readonly capacity: number };
+
 /** Positions (i32) of the first `capacity` trues of a vector of bools, ascending, 0 behind them; and how many there are (i32). */
-export const nonzeroOperator: Operator = defineOperator<{ capacity: number }>({
+export const nonzeroOperator: Operator = defineOperator<NonzeroParams>({
   name: "nonzero",
   infer: ([mask], { capacity }) => {
     if (mask!.dtype !== "bool" || mask!.shape.length !== 1)

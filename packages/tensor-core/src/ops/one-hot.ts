@@ -3,8 +3,10 @@ import { ShapeError } from "../errors.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
 
+export type OneHotParams = { readonly depth: number; readonly dtype: DType };
+
 /** 1 where the last position equals the index (i32), else 0; indices out of range give zeros only. */
-export const oneHotOperator: Operator = defineOperator<{ depth: number; dtype: DType }>({
+export const oneHotOperator: Operator = defineOperator<OneHotParams>({
   name: "one-hot",
   infer: ([indices], { depth, dtype }) => {
     if (indices!.dtype !== "i32") throw new ShapeError("oneHot", `indices must be i32, got ${indices!.dtype}; cast them first`);

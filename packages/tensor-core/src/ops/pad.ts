@@ -1,10 +1,28 @@
 import { ShapeError } from "../errors.ts";
 import { slice } from "../functions/movement.ts";
+import type { ValueRef } from "../graph/graph.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
-import { byteLength, formatShape, requireNumberOf, rowMajorStrides } from "../shape.ts";
-import { walkStrided } from "./strided.ts";
+import type { RewriteRule } from "../graph/rewrite-rule.ts";
+import { byteLength, elementCount, formatShape, requireNumberOf, rowMajorStrides, sameShape } from "../shape.ts";
+import { walkStrided } from "./shared/strided.ts";
+import { listOf } from "./shared/movement-rules.ts";
 
-type PadParams = { low: readonly number[]; high: readonly number[]; interior: readonly number[]; value: number };
+const padOfNothing: RewriteRule = ({ inputs, specs }, { spec }) =>
+  elementCount(specs[0]!.shape) > 0 && sameShape(spec(inputs[0]!).shape, specs[0]!.shape) ? inputs[0]! : undefined;
+
+/** A pad whose result is one run of memory is a `concat` with constants: the memory plan then has the operand computed where it belongs. */
+const padAsConcat: RewriteRule = ({ inputs, params }, { spec, emit, constant }) => {
+  const { dtype, shape } = spec(inputs[0]!);
+  const [low, high] = [listOf(params["low"]), listOf(params["high"])];
+  const [dim, ...others] = shape.flatMap((_, own) => (low[own]! + high[own]! > 0 ? [own] : []));
+  if (dim === undefined || others.length > 0 || listOf(params["interior"]).some((gap) => gap > 0)) return undefined;
+  if (elementCount(shape) === 0 || shape.slice(0, dim).some((size) => size !== 1)) return undefined;
+  const entries = (size: number): ValueRef[] =>
+    size === 0 ? [] : [constant({ dtype, shape: shape.map((own, i) => (i === dim ? size : own)) }, params["value"] as number)];
+  return emit("concat", [...entries(low[dim]!), inputs[0]!, ...entries(high[dim]!)], { dim });
+};
+
+export type PadParams = { low: readonly number[]; high: readonly number[]; interior: readonly number[]; value: number };
 
 /**
  * Put `low[d]` entries of `value` before dimension d, `high[d]` after it, and `interior[d]` between each two neighbours.
@@ -12,6 +30,7 @@ type PadParams = { low: readonly number[]; high: readonly number[]; interior: re
  */
 export const padOperator: Operator = defineOperator<PadParams>({
   name: "pad",
+  rewrites: [padOfNothing, padAsConcat],
   infer: ([x], { low, high, interior, value }) => {
     const { shape } = x!;
     requireNumberOf("pad", Number(value), x!.dtype);

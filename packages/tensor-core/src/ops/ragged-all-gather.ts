@@ -3,7 +3,7 @@ import { cast } from "../functions/elementwise.ts";
 import { reshape } from "../functions/movement.ts";
 import { sum } from "../functions/reduce.ts";
 import type { Operator } from "../graph/operator.ts";
-import { raggedCollective } from "./ragged-collective.ts";
+import { raggedCollective } from "./shared/ragged-collective.ts";
 
 /**
  * `[C, …], i32 → [P·C, …], i32[P]`: every rank gets the first `rows` rows of all. Adjoint: the sum over ranks of the cotangents of

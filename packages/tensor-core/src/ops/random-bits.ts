@@ -3,8 +3,10 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatSpec } from "../shape.ts";
 import { threefryWord } from "../random.ts";
 
+export type RandomBitsParams = { readonly shape: readonly number[] };
+
 /** Random u32 of `shape`: flat element i is word `i mod 2` of Threefry2x32-20 under the key (u32[2]) at counter `(⌊i/2⌋, 0)`. */
-export const randomBitsOperator: Operator = defineOperator<{ shape: readonly number[] }>({
+export const randomBitsOperator: Operator = defineOperator<RandomBitsParams>({
   name: "random-bits",
   infer: ([key], { shape }) => {
     if (key!.dtype !== "u32" || key!.shape.length !== 1 || key!.shape[0] !== 2) {

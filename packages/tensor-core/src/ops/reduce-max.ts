@@ -1,11 +1,12 @@
 import type { Operator } from "../graph/operator.ts";
-import { ordered } from "./elementwise.ts";
-import { least, shareAmongTies } from "./extremum.ts";
-import { reduction } from "./reduction.ts";
+import { ordered } from "./shared/elementwise.ts";
+import { least, shareAmongTies } from "./shared/extremum.ts";
+import { reduction, trailingFold } from "./shared/reduction.ts";
 
 /** Greatest value over `dims`; NaN if any is NaN; the least value of the dtype where there is none. */
 export const reduceMaxOperator: Operator = reduction({
   name: "reduce-max",
+  fold: trailingFold,
   dtypes: ordered,
   empty: least,
   combine: (a, b) => Math.max(a, b),

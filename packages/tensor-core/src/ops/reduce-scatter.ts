@@ -2,11 +2,11 @@ import { ArgumentError } from "../errors.ts";
 import { allGather } from "../functions/collective.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementCount } from "../shape.ts";
-import { chunkRows, collective, type CollectiveParams, reduceRanks, reducible } from "./collective.ts";
+import { chunkRows, collective, type CollectiveParams, reduceRanks, reducible } from "./shared/collective.ts";
 
-interface ReduceScatterParams extends CollectiveParams {
+export type ReduceScatterParams = CollectiveParams & {
   readonly reduction: string;
-}
+};
 
 /** `[P·n, …] → [n, …]`: rank r gets chunk r of the reduction over all ranks. Adjoint: all-gather. */
 export const reduceScatterOperator: Operator = collective<ReduceScatterParams>({

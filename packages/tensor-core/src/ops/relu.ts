@@ -1,6 +1,6 @@
 import { greater, where } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./elementwise.ts";
+import { elementwise, floating } from "./shared/elementwise.ts";
 
 /** `max(x, 0)`; NaN stays NaN. The gradient at 0 is 0. */
 export const reluOperator: Operator = elementwise({

@@ -1,12 +1,25 @@
 import { ShapeError } from "../errors.ts";
 import { reshape } from "../functions/movement.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
+import type { RewriteRule } from "../graph/rewrite-rule.ts";
 import { elementCount, formatShape } from "../shape.ts";
-import { moveCost } from "./strided.ts";
+import { ofConstant, sameSpecAsOperand } from "./shared/movement-rules.ts";
+import { moveCost } from "./shared/strided.ts";
+
+/** `reshape(reshape(x))` reads x. */
+const reshapeOfReshape: RewriteRule = (node, { producer, derive }) => {
+  const inner = producer(node.inputs[0]!);
+  return inner.op === "reshape" ? derive(node, inner.inputs) : undefined;
+};
+
+export type ReshapeParams = { readonly shape: readonly number[] };
 
 /** The same elements in the same row-major order under another shape. */
-export const reshapeOperator: Operator = defineOperator<{ shape: readonly number[] }>({
+export const reshapeOperator: Operator = defineOperator<ReshapeParams>({
   name: "reshape",
+  keepsOrder: true,
+  viewOffset: () => 0,
+  rewrites: [sameSpecAsOperand, ofConstant, reshapeOfReshape],
   infer: ([x], { shape }) => {
     if (elementCount(shape) !== elementCount(x!.shape) || shape.some((size) => !Number.isInteger(size) || size < 0)) {
       throw new ShapeError(

@@ -1,10 +1,12 @@
 import { emit } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
-import { mapRows, needPerColumn, needRows, rowsOf } from "./rows.ts";
+import { mapRows, needPerColumn, needRows, rowsOf } from "./shared/rows.ts";
+
+export type RmsNormParams = { readonly epsilon: number };
 
 /** `x · rstd · γ` over each row, rstd = 1/√(mean x² + ε). Outputs y, and rstd of each row for the backward pass, through which no gradient flows. */
-export const rmsNormOperator: Operator = defineOperator<{ epsilon: number }>({
+export const rmsNormOperator: Operator = defineOperator<RmsNormParams>({
   name: "rms-norm",
   infer: ([x, gamma]) => {
     needRows("rms-norm", x!);

@@ -2,10 +2,12 @@ import { ShapeError } from "../errors.ts";
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatSpec } from "../shape.ts";
-import { mapRows } from "./rows.ts";
+import { mapRows } from "./shared/rows.ts";
+
+export type RotaryParams = { readonly base: number; readonly offset: number; readonly sign: 1 | -1 };
 
 /** Turn the pair (i, i + D/2) of the row at position t by `sign · (t + offset) · base^(−2i/D)`. A rotation, so the gradient turns back. */
-export const rotaryOperator: Operator = defineOperator<{ base: number; offset: number; sign: 1 | -1 }>({
+export const rotaryOperator: Operator = defineOperator<RotaryParams>({
   name: "rotary",
   infer: ([x]) => {
     if (x!.dtype !== "f32" || x!.shape.length < 2 || x!.shape.at(-1)! % 2 !== 0) {

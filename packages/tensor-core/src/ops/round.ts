@@ -1,5 +1,5 @@
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./elementwise.ts";
+import { elementwise, floating } from "./shared/elementwise.ts";
 
 const roundTiesToEven = (x: number): number => {
   const floor = Math.floor(x);

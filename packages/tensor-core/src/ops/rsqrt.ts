@@ -1,6 +1,6 @@
 import { multiply } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./elementwise.ts";
+import { elementwise, floating } from "./shared/elementwise.ts";
 
 /** `1 / √x`; Infinity at 0, NaN below. */
 export const rsqrtOperator: Operator = elementwise({

@@ -2,12 +2,15 @@ import { ShapeError } from "../errors.ts";
 import { gather } from "../functions/indexing.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatSpec, sameShape } from "../shape.ts";
-import { arithmetic } from "./elementwise.ts";
-import { indexedShape, indexedSizes } from "./indexing.ts";
+import { arithmetic } from "./shared/elementwise.ts";
+import { indexedShape, indexedSizes } from "./shared/indexing.ts";
+
+export type ScatterAddParams = { readonly dim: number };
 
 /** `base` with rows of `updates` added along `dim` at `indices` (i32), in the order of `indices`; those outside the dimension are left out. */
-export const scatterAddOperator: Operator = defineOperator<{ dim: number }>({
+export const scatterAddOperator: Operator = defineOperator<ScatterAddParams>({
   name: "scatter-add",
+  mayOverwrite: (_, input) => input === 0,
   infer: ([base, indices, updates], { dim }) => {
     const shape = indexedShape("scatter-add", base!, indices!, dim);
     if (!arithmetic.includes(base!.dtype))

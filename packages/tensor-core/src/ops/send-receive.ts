@@ -1,15 +1,17 @@
 import { sendReceive } from "../functions/collective.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementCount } from "../shape.ts";
-import { collective, type CollectiveParams } from "./collective.ts";
+import { collective, type CollectiveParams } from "./shared/collective.ts";
 
-interface SendReceiveParams extends CollectiveParams {
+export type SendReceiveParams = CollectiveParams & {
   readonly pairs: readonly (readonly [from: number, to: number])[];
-}
+};
 
 /** Point to point: for each pair, rank `to` gets the operand of rank `from`; a rank that nobody sends to gets zeros. Adjoint: the pairs reversed. */
 export const sendReceiveOperator: Operator = collective<SendReceiveParams>({
   name: "send-receive",
+  // One end of it may well have no use for the result.
+  hasEffect: () => true,
   result: (input) => input,
   world: (ranks, { pairs }, output) =>
     ranks.map((_, rank) => {

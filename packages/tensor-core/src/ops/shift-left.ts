@@ -1,5 +1,5 @@
 import type { Operator } from "../graph/operator.ts";
-import { elementwise } from "./elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** `a · 2^b`, dropping the bits that leave; `b` counts modulo 32. */
 export const shiftLeftOperator: Operator = elementwise({

@@ -1,5 +1,5 @@
 import type { Operator } from "../graph/operator.ts";
-import { elementwise } from "./elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** `⌊a / 2^b⌋`: arithmetic for i32, logical for u32; `b` counts modulo 32. */
 export const shiftRightOperator: Operator = elementwise({

@@ -1,6 +1,6 @@
 import { multiply, subtract } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./elementwise.ts";
+import { elementwise, floating } from "./shared/elementwise.ts";
 
 /** `1 / (1 + e^-x)`. */
 export const sigmoidOperator: Operator = elementwise({

@@ -1,5 +1,5 @@
 import type { Operator } from "../graph/operator.ts";
-import { elementwise } from "./elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** -1, 0 or 1; NaN stays NaN. No gradient flows. */
 export const signOperator: Operator = elementwise({

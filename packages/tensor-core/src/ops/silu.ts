@@ -1,6 +1,6 @@
 import { add, multiply, sigmoid, subtract } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./elementwise.ts";
+import { elementwise, floating } from "./shared/elementwise.ts";
 
 /** `x · sigmoid(x)`, also called swish. */
 export const siluOperator: Operator = elementwise({

@@ -1,6 +1,6 @@
 import { cos, multiply } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./elementwise.ts";
+import { elementwise, floating } from "./shared/elementwise.ts";
 
 /** `sin x`, x in radians. */
 export const sinOperator: Operator = elementwise({

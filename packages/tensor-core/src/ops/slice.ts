@@ -1,14 +1,79 @@
 import { ShapeError } from "../errors.ts";
 import { padInterior } from "../functions/movement.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
-import { formatShape, rowMajorStrides } from "../shape.ts";
-import { moveCost, readStrided } from "./strided.ts";
+import type { RewriteRule } from "../graph/rewrite-rule.ts";
+import { bytesPerElement } from "../dtype.ts";
+import type { KernelNode } from "../graph/kernel-node.ts";
+import { elementCount, formatShape, rowMajorStrides } from "../shape.ts";
+import { moveCost, readStrided } from "./shared/strided.ts";
+import { listOf, ofConstant, sameSpecAsOperand } from "./shared/movement-rules.ts";
 
-type SliceParams = { starts: readonly number[]; ends: readonly number[]; strides: readonly number[] };
+const sliceOfSlice: RewriteRule = (node, { producer, derive }) => {
+  const { inputs, params } = node;
+  const inner = producer(inputs[0]!);
+  if (inner.op !== "slice") return undefined;
+  const [starts, ends, strides] = [listOf(params["starts"]), listOf(params["ends"]), listOf(params["strides"])];
+  const [offset, step] = [listOf(inner.params["starts"]), listOf(inner.params["strides"])];
+  return derive(node, inner.inputs, {
+    starts: starts.map((start, dim) => offset[dim]! + start * step[dim]!),
+    // The last index that is kept, plus one: `end` itself may lie beyond the operand of the inner slice.
+    ends: ends.map((end, dim) => offset[dim]! + (end > starts[dim]! ? (end - 1) * step[dim]! + 1 : starts[dim]! * step[dim]!)),
+    strides: strides.map((stride, dim) => stride * step[dim]!),
+  });
+};
+
+/** Cutting only along dimensions that were stretched is stretching less. */
+const sliceOfBroadcast: RewriteRule = ({ inputs, params, specs }, { producer, spec, derive }) => {
+  const inner = producer(inputs[0]!);
+  if (inner.op !== "broadcast-to") return undefined;
+  const { shape } = specs[0]!;
+  const operand = spec(inner.inputs[0]!).shape;
+  const lead = shape.length - operand.length;
+  const whole = operand.every((size, dim) => size === 1 || (size === shape[dim + lead] && listOf(params["strides"])[dim + lead] === 1));
+  return whole && elementCount(shape) > 0 ? derive(inner, inner.inputs, { shape: [...shape] }) : undefined;
+};
+
+/** A slice that lies inside one operand of a `concat` reads that operand: a bucket is unpacked without having been packed. */
+const sliceOfConcat: RewriteRule = (node, { producer, spec, derive }) => {
+  const { inputs, params } = node;
+  const inner = producer(inputs[0]!);
+  if (inner.op !== "concat") return undefined;
+  const dim = inner.params["dim"] as number;
+  const [starts, ends] = [listOf(params["starts"]), listOf(params["ends"])];
+  let begin = 0;
+  for (const operand of inner.inputs) {
+    const size = spec(operand).shape[dim]!;
+    if (size > 0 && starts[dim]! >= begin && ends[dim]! <= begin + size && ends[dim]! > starts[dim]!) {
+      const shift = (list: readonly number[]): number[] => list.map((index, i) => (i === dim ? index - begin : index));
+      return derive(node, [operand], { starts: shift(starts), ends: shift(ends) });
+    }
+    begin += size;
+  }
+  return undefined;
+};
+
+export type SliceParams = { starts: readonly number[]; ends: readonly number[]; strides: readonly number[] };
+
+/** Offset in elements of a slice whose result is one run of memory, else `undefined`. */
+const contiguousOffset = ({ inputs: [x], outputs: [y], params: { starts, strides } }: KernelNode<SliceParams>): number | undefined => {
+  const [{ shape: operand }, { shape: result }] = [x!, y!];
+  if (elementCount(result) === 0) return 0;
+  const cut = result.findIndex((size) => size > 1);
+  // Before the first dimension longer than 1 any index may be chosen; that dimension may be cut; all behind it must be whole.
+  if (cut !== -1 && (strides[cut] !== 1 || result.some((size, dim) => dim > cut && size !== operand[dim]))) return undefined;
+  const steps = rowMajorStrides(operand);
+  return starts.reduce((offset, start, dim) => offset + start * steps[dim]!, 0);
+};
 
 /** Every `strides[d]`-th index from `starts[d]` up to, not including, `ends[d]`. The gradient puts zeros around and between. */
 export const sliceOperator: Operator = defineOperator<SliceParams>({
   name: "slice",
+  selects: true,
+  viewOffset: (node) => {
+    const offset = contiguousOffset(node);
+    return offset === undefined ? undefined : offset * bytesPerElement[node.inputs[0]!.dtype];
+  },
+  rewrites: [sameSpecAsOperand, ofConstant, sliceOfSlice, sliceOfBroadcast, sliceOfConcat],
   infer: ([x], { starts, ends, strides }) => {
     const { shape } = x!;
     if ([starts, ends, strides].some((list) => list.length !== shape.length)) {

@@ -3,7 +3,7 @@ import { sum } from "../functions/reduce.ts";
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
-import { mapRows, needRows } from "./rows.ts";
+import { mapRows, needRows } from "./shared/rows.ts";
 
 /** Gradient of `softmax` from its result y: `y · (g − Σ g·y)` over each row. */
 export const softmaxBackwardOperator: Operator = defineOperator({

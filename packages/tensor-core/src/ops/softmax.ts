@@ -1,7 +1,7 @@
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
-import { exponentialSums, mapRows, needRows } from "./rows.ts";
+import { exponentialSums, mapRows, needRows } from "./shared/rows.ts";
 
 /** `exp(x − max x) / Σ exp(x − max x)` over each row (last dimension). */
 export const softmaxOperator: Operator = defineOperator({

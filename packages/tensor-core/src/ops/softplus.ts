@@ -1,6 +1,6 @@
 import { multiply, sigmoid } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./elementwise.ts";
+import { elementwise, floating } from "./shared/elementwise.ts";
 
 /** `log(1 + e^x)`, a smooth relu. */
 export const softplusOperator: Operator = elementwise({

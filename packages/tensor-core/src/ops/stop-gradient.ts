@@ -1,11 +1,14 @@
 import { dtypes } from "../dtype.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise } from "./elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
+import { passThrough } from "./shared/movement-rules.ts";
 
 /** The value itself; no gradient flows back. */
 export const stopGradientOperator: Operator = {
   ...elementwise({
     name: "stop-gradient",
+    viewOffset: () => 0,
+    rewrites: [passThrough],
     arity: 1,
     dtypes: dtypes,
     scalar: ([x]) => x!,

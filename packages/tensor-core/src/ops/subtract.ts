@@ -1,10 +1,25 @@
 import { negate } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { arithmetic, elementwise } from "./elementwise.ts";
+import type { RewriteRule } from "../graph/rewrite-rule.ts";
+import { arithmetic, elementwise } from "./shared/elementwise.ts";
+import { neutral } from "./shared/neutral.ts";
+
+/**
+ * `x − scatter(v)` onto zeros is `x` with `−v` added at those positions: what a sparse encoder keeps costs as much as what it sends. Only
+ * where no position comes twice, as those of `top-k`; else the sums would round otherwise.
+ */
+const subtractScattered: RewriteRule = ({ inputs: [a, b] }, { producer, constantValue, spec, derive, emit }) => {
+  const scatter = producer(b!);
+  if (scatter.op !== "scatter-add" || spec(b!).shape.length !== 1 || !Object.is(constantValue(scatter.inputs[0]!), 0)) return undefined;
+  const [, indices, updates] = scatter.inputs;
+  if (producer(indices!).op !== "top-k" || spec(indices!).shape.length !== 1) return undefined;
+  return derive(scatter, [a!, indices!, emit("negate", [updates!])]);
+};
 
 /** `a - b`; integers wrap. */
 export const subtractOperator: Operator = elementwise({
   name: "subtract",
+  rewrites: [neutral("right", 0), subtractScattered],
   arity: 2,
   dtypes: arithmetic,
   scalar: ([a, b]) => a! - b!,

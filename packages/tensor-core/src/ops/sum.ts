@@ -1,10 +1,27 @@
+import { roundToStorage } from "../dtype.ts";
 import type { Operator } from "../graph/operator.ts";
-import { arithmetic } from "./elementwise.ts";
-import { reduction, stretchBack } from "./reduction.ts";
+import type { RewriteRule } from "../graph/rewrite-rule.ts";
+import { elementCount } from "../shape.ts";
+import { arithmetic } from "./shared/elementwise.ts";
+import { reduction, type ReductionParams, stretchBack, trailingFold } from "./shared/reduction.ts";
+
+/** A sum of equal numbers; only of constants, where the product is the better rounding of the two. */
+const sumOfConstant: RewriteRule<ReductionParams> = ({ inputs, specs }, { constantValue, constant, spec }) => {
+  const value = constantValue(inputs[0]!);
+  const total = elementCount(spec(inputs[0]!).shape);
+  const kept = elementCount(specs[0]!.shape);
+  if (value === undefined || kept === 0) return undefined;
+  const terms = total / kept;
+  // Beyond 2^53 the f64 product has lost the low bits that a wrapping integer sum keeps.
+  if (specs[0]!.dtype !== "f32" && !Number.isSafeInteger(value * terms)) return undefined;
+  return constant(specs[0]!, terms === 0 ? 0 : roundToStorage(value * terms, specs[0]!.dtype));
+};
 
 /** Sum over `dims`; integers wrap, nothing sums to 0. */
 export const sumOperator: Operator = reduction({
   name: "sum",
+  fold: trailingFold,
+  rewrites: [sumOfConstant],
   dtypes: arithmetic,
   empty: () => 0,
   combine: (a, b) => a + b,

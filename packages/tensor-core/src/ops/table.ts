@@ -135,7 +135,6 @@ const rows: readonly Operator[] = [
   castOperator,
   ceilOperator,
   choleskyOperator,
-  collectiveDoneOperator,
   compactOperator,
   concatOperator,
   constantOperator,
@@ -223,7 +222,9 @@ const rows: readonly Operator[] = [
   whereOperator,
 ];
 
+const start = collectiveStartOperator(rows);
+
 /** Every operator of Skein by name. A new operator is one file and one row. */
 export const operators: OperatorTable = Object.fromEntries(
-  [...rows, collectiveStartOperator(rows), fusedOperator(rows)].map((operator) => [operator.name, operator]),
+  [...rows, start, collectiveDoneOperator(start), fusedOperator(rows)].map((operator) => [operator.name, operator]),
 );

@@ -1,6 +1,6 @@
 import { multiply, subtract } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./elementwise.ts";
+import { elementwise, floating } from "./shared/elementwise.ts";
 
 /** `tanh x`. */
 export const tanhOperator: Operator = elementwise({

@@ -4,10 +4,10 @@ import { add, iota, multiply, zeros } from "../functions/elementwise.ts";
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatShape } from "../shape.ts";
-import { linesAlong } from "./along-dim.ts";
+import { linesAlong } from "./shared/along-dim.ts";
 
 /** `by`: rank by "value" or "magnitude". `sorted`: greatest first; otherwise in order of position. */
-type TopKParams = { readonly k: number; readonly sorted: boolean; readonly by: "value" | "magnitude" };
+export type TopKParams = { readonly k: number; readonly sorted: boolean; readonly by: "value" | "magnitude" };
 
 /** The `k` greatest entries along the last dimension and their positions (i32); lower positions first among equals, NaN greatest. */
 export const topKOperator: Operator = defineOperator<TopKParams>({

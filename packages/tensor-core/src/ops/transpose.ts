@@ -1,12 +1,32 @@
 import { ShapeError } from "../errors.ts";
 import { transpose } from "../functions/movement.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
-import { formatShape, rowMajorStrides } from "../shape.ts";
-import { moveCost, readStrided } from "./strided.ts";
+import type { RewriteRule } from "../graph/rewrite-rule.ts";
+import { formatShape, rowMajorStrides, sameShape } from "../shape.ts";
+import { moveCost, readStrided } from "./shared/strided.ts";
+import { listOf, ofConstant } from "./shared/movement-rules.ts";
+
+/** A permutation that keeps the order of all dimensions longer than 1 moves nothing: [1, n] → [n, 1]. */
+const transposeAsReshape: RewriteRule = ({ inputs, params, specs }, { spec, emit }) => {
+  const { shape } = spec(inputs[0]!);
+  const order = listOf(params["permutation"]).filter((dim) => shape[dim] !== 1);
+  if (order.some((dim, i) => i > 0 && dim < order[i - 1]!)) return undefined;
+  return sameShape(shape, specs[0]!.shape) ? inputs[0]! : emit("reshape", inputs, { shape: specs[0]!.shape });
+};
+
+const transposeOfTranspose: RewriteRule = (node, { producer, derive }) => {
+  const inner = producer(node.inputs[0]!);
+  if (inner.op !== "transpose") return undefined;
+  const first = listOf(inner.params["permutation"]);
+  return derive(node, inner.inputs, { permutation: listOf(node.params["permutation"]).map((dim) => first[dim]!) });
+};
+
+export type TransposeParams = { readonly permutation: readonly number[] };
 
 /** Reorder dimensions: dimension `d` of the result is dimension `permutation[d]` of `x`. */
-export const transposeOperator: Operator = defineOperator<{ permutation: readonly number[] }>({
+export const transposeOperator: Operator = defineOperator<TransposeParams>({
   name: "transpose",
+  rewrites: [ofConstant, transposeAsReshape, transposeOfTranspose],
   infer: ([x], { permutation }) => {
     const rank = x!.shape.length;
     if (permutation.length !== rank || x!.shape.some((_, dim) => !permutation.includes(dim))) {

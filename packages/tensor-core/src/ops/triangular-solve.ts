@@ -2,9 +2,9 @@ import { InvariantError, ShapeError } from "../errors.ts";
 import { solveGradients } from "../functions/decomposition.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, formatShape, formatSpec, sameShape } from "../shape.ts";
-import { needSquares, squaresOf } from "./matrices.ts";
+import { needSquares, squaresOf } from "./shared/matrices.ts";
 
-type TriangularSolveParams = { readonly lower: boolean; readonly transpose: boolean; readonly unitDiagonal: boolean };
+export type TriangularSolveParams = { readonly lower: boolean; readonly transpose: boolean; readonly unitDiagonal: boolean };
 
 /**
  * `x` with `op(l) x = b` for triangular l [..., n, n] and b [..., n, m] over equal leading dimensions; op(l) is l or lᵀ. Only the triangle

@@ -2,8 +2,10 @@ import { ShapeError } from "../errors.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatSpec } from "../shape.ts";
 
+export type UnpackBitsParams = { readonly count: number };
+
 /** The first `count` bits of each row of words (u32) as bools: element i is bit `i mod 32` of word `⌊i/32⌋`. */
-export const unpackBitsOperator: Operator = defineOperator<{ count: number }>({
+export const unpackBitsOperator: Operator = defineOperator<UnpackBitsParams>({
   name: "unpack-bits",
   infer: ([words], { count }) => {
     if (!Number.isInteger(count) || count < 0)

@@ -1,12 +1,20 @@
 import { where } from "../functions/elementwise.ts";
 import { ShapeError } from "../errors.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
+import type { RewriteRule } from "../graph/rewrite-rule.ts";
 import { byteLength, elementCount, formatSpec, sameShape } from "../shape.ts";
-import { ordered } from "./elementwise.ts";
+import { ordered } from "./shared/elementwise.ts";
+
+const whereDecided: RewriteRule = ({ inputs: [condition, a, b] }, { constantValue }) => {
+  if (a!.node === b!.node && a!.output === b!.output) return a!;
+  const holds = constantValue(condition!);
+  return holds === undefined ? undefined : holds !== 0 ? a! : b!;
+};
 
 /** `a` where the bool `condition` holds, else `b`. Elementwise, though its operands differ in dtype. */
 export const whereOperator: Operator = defineOperator({
   name: "where",
+  rewrites: [whereDecided],
   infer: ([condition, a, b]) => {
     if (condition!.dtype !== "bool")
       throw new ShapeError(

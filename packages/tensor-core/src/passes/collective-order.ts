@@ -3,6 +3,7 @@ import { nodeCost } from "../graph/cost.ts";
 import { type Graph, type Node, specOf } from "../graph/graph.ts";
 import { paramKey } from "../graph/param-key.ts";
 import { findOperator } from "../ops/lookup.ts";
+import { roleOf } from "../ops/role.ts";
 import { operators } from "../ops/table.ts";
 import { byteLength } from "../shape.ts";
 
@@ -32,8 +33,8 @@ export interface RankCollectives {
   readonly collectives: readonly GraphCollective[];
 }
 
-/** A node that begins a collective, or is one that no pass has split yet. `axis-index` moves nothing. */
-export const isCollective = (node: Node): boolean => operators[node.op]?.collective !== undefined && node.op !== "axis-index";
+/** A node that begins a collective, or is one that no pass has split yet. To tell a rank its position moves nothing. */
+export const isCollective = (node: Node): boolean => operators[node.op]?.collective !== undefined && roleOf(node) !== "position";
 
 const workOf = (graph: Graph, node: Node): number => {
   if (findOperator(graph, node.op) === undefined) return 0;

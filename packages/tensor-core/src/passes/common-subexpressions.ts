@@ -1,33 +1,18 @@
 import { type Graph, GraphBuilder, type Node, type ValueRef, valueKey } from "../graph/graph.ts";
 import { paramKey } from "../graph/param-key.ts";
+import { roleOf } from "../ops/role.ts";
 import { operators } from "../ops/table.ts";
 import { formatSpec } from "../shape.ts";
-
-// Operands may be exchanged without changing a bit of the result.
-const commutative: ReadonlySet<string> = new Set([
-  "add",
-  "equal",
-  "logical-and",
-  "logical-or",
-  "logical-xor",
-  "maximum",
-  "minimum",
-  "multiply",
-  "not-equal",
-]);
+import { isCollective } from "./collective-order.ts";
 
 const keyOf = (node: Node, inputs: readonly ValueRef[]): string => {
   const operands = inputs.map(valueKey);
-  if (commutative.has(node.op)) operands.sort();
+  if (operators[node.op]?.commutative === true) operands.sort();
   return `${node.op}(${operands.join(",")})${paramKey(node.params)}${node.specs.map(formatSpec).join()}`;
 };
 
-/** Nodes that must stay apart: arguments, and collectives, which all ranks count. `axis-index` moves no bytes and may merge. */
-const mayMerge = (node: Node): boolean =>
-  node.op !== "input" &&
-  node.op !== "collective-start" &&
-  node.op !== "collective-done" &&
-  (operators[node.op]?.collective === undefined || node.op === "axis-index");
+/** Nodes that must stay apart: arguments, and collectives, which all ranks count. */
+const mayMerge = (node: Node): boolean => !isCollective(node) && roleOf(node) !== "argument" && roleOf(node) !== "done";
 
 /**
  * Compute equal things once: nodes with the same operator, operands, parameters and specs become one, the first.

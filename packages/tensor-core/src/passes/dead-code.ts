@@ -1,11 +1,7 @@
 import { type Graph, GraphBuilder, type Node, type ValueRef } from "../graph/graph.ts";
+import { operators } from "../ops/table.ts";
 
-// What a peer waits for must happen even when nobody here reads the result.
-const effects: ReadonlySet<string> = new Set(["barrier", "send-receive"]);
-
-const hasEffect = (node: Node): boolean =>
-  effects.has(node.op) ||
-  ((node.op === "collective-start" || node.op === "collective-done") && effects.has(String(node.params["collective"])));
+const hasEffect = ({ op, params }: Node): boolean => operators[op]?.hasEffect?.(params) ?? false;
 
 /**
  * Which nodes outputs, inputs and effects depend on, by id.
@@ -28,7 +24,7 @@ export const liveNodes = (graph: Graph, reads: readonly (readonly ValueRef[])[] 
  *
  * A collective whose outputs nobody reads is dropped too: what all ranks trace alike, all drop alike. Ranks of which only some read it are
  * refused when they compile (`canonicalOrder`).
- * `send-receive` and `barrier` stay, because one end of them may well have no use for the result.
+ * What another rank waits for stays.
  *
  * Cost: O(nodes + edges).
  */

@@ -1,12 +1,15 @@
 import { OperatorError } from "../errors.ts";
-import { type KernelNode, kernelNodeOf } from "../execution/kernel-node.ts";
+import { type KernelNode, kernelNodeOf } from "../graph/kernel-node.ts";
 import { checkComposition, traceComposition } from "../graph/composition.ts";
 import { addDefinitions, definitionsOf } from "../graph/definitions.ts";
 import { composing } from "../graph/emit.ts";
 import type { Graph, Node, ValueRef } from "../graph/graph.ts";
 import { isUsersOperator, type Operator } from "../graph/operator.ts";
 import { operatorOf, withMeshOf } from "../ops/lookup.ts";
+import { roleOf } from "../ops/role.ts";
 import { isCollective } from "./collective-order.ts";
+
+const isArgument = (node: Node): boolean => roleOf(node) === "argument";
 
 const joinScopes = (outer: string, inner: string): string => (outer === "" || inner === "" ? outer + inner : `${outer}/${inner}`);
 
@@ -46,7 +49,7 @@ export const expandCompositions = (graph: Graph, runs: (operator: Operator, node
     const values: (readonly ValueRef[])[] = [];
     const resolve = (ref: ValueRef): ValueRef => values[ref.node]![ref.output]!;
     for (const node of part.nodes) {
-      const argument = node.op === "input" ? operands[part.inputs.indexOf(node.id)] : undefined;
+      const argument = isArgument(node) ? operands[part.inputs.indexOf(node.id)] : undefined;
       values.push(argument === undefined ? placeNode(part, node, node.inputs.map(resolve), scope) : [argument]);
     }
     return part.outputs.map(resolve);
@@ -68,9 +71,9 @@ export const expandCompositions = (graph: Graph, runs: (operator: Operator, node
 
   return withMeshOf(graph, () => {
     const outputs = place(graph, [], "");
-    const inputs = nodes.filter(({ op }) => op === "input");
+    const inputs = nodes.filter(isArgument);
     // In argument order: an input says which argument it is by its place in the list, not among the nodes.
-    const order = new Map(graph.nodes.filter(({ op }) => op === "input").map(({ id }, i) => [id, inputs[i]!.id]));
+    const order = new Map(graph.nodes.filter(isArgument).map(({ id }, i) => [id, inputs[i]!.id]));
     return addDefinitions(
       { nodes, inputs: graph.inputs.map((id) => order.get(id)!), outputs },
       { operators: definitionsOf(met).operators, mesh },

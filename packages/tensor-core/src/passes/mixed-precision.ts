@@ -1,4 +1,5 @@
 import { type Graph, GraphBuilder, type Node, specOf, type ValueRef } from "../graph/graph.ts";
+import { castOperator } from "../ops/cast.ts";
 import { operators } from "../ops/table.ts";
 import { eliminateDeadCode } from "./dead-code.ts";
 import { simplify } from "./simplify.ts";
@@ -20,7 +21,7 @@ const feedsProducts = (graph: Graph): boolean[] => {
 /** Append a cast of `ref`. */
 export const appendCast = (builder: GraphBuilder, ref: ValueRef, dtype: "f16" | "f32", scope: string): ValueRef => {
   const { shape } = builder.nodes[ref.node]!.specs[ref.output]!;
-  return { node: builder.add({ op: "cast", inputs: [ref], params: { dtype }, specs: [{ dtype, shape }], scope }), output: 0 };
+  return { node: builder.add({ op: castOperator.name, inputs: [ref], params: { dtype }, specs: [{ dtype, shape }], scope }), output: 0 };
 };
 
 /** Copy a node with operands `positions` cast to `dtype`, and bring its results back to the dtypes that they had. */

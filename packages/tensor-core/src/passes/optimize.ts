@@ -1,10 +1,9 @@
 import type { Graph } from "../graph/graph.ts";
 import { eliminateCommonSubexpressions } from "./common-subexpressions.ts";
 import { eliminateDeadCode } from "./dead-code.ts";
-import { fuseElementwise, type FusionOptions } from "./fuse-elementwise.ts";
-import { foldGreatestMagnitude } from "./greatest-magnitude.ts";
+import { fuseElementwise, type FusionOptions } from "./fusion/fuse-elementwise.ts";
 import { scheduleCollectives } from "./schedule-collectives.ts";
-import { simplify } from "./simplify.ts";
+import { simplify, simplifyForFolds } from "./simplify.ts";
 import { sinkSlices } from "./sink-slices.ts";
 
 export interface OptimizeOptions {
@@ -39,7 +38,7 @@ export const optimize = (graph: Graph, { fuse = true, schedule = true }: Optimiz
     current = eliminateDeadCode(eliminateCommonSubexpressions(simplify(sinkSlices(current))));
     if (sameStructure(before, current)) break;
   }
-  if (typeof fuse === "object" && fuse.maxTile !== undefined) current = foldGreatestMagnitude(current);
+  if (typeof fuse === "object" && fuse.maxTile !== undefined) current = simplifyForFolds(current);
   if (fuse !== false) current = fuseElementwise(current, fuse === true ? {} : fuse);
   return schedule === false ? current : scheduleCollectives(current, schedule === true ? undefined : schedule);
 };

@@ -1,30 +1,10 @@
 import { InvariantError } from "../errors.ts";
 import { encodeNumber, type Graph, keepDefinitions, type Node, type Params, type ValueRef, valueKey } from "../graph/graph.ts";
 import { operators } from "../ops/table.ts";
-import { formatSpec, sameSpec, type TensorSpec } from "../shape.ts";
-
-/** What a rewrite rule sees: the graph built so far, and a way to add to it. */
-export interface RewriteContext {
-  /** The node that computes a value. */
-  readonly producer: (ref: ValueRef) => Node;
-  readonly spec: (ref: ValueRef) => TensorSpec;
-  /**
-   * Add a node like `from` over other operands, itself rewritten by the rules: the same operator with all of its params, but for those in `changes`.
-   */
-  readonly derive: (from: Pick<Node, "op" | "params">, inputs: readonly ValueRef[], changes?: Params) => ValueRef;
-  /**
-   * Add a node with one output, itself rewritten by the rules. Not of the operator that is replaced: that is for `derive`, so that no rule can drop
-   * a param that it does not know.
-   */
-  readonly emit: (op: string, inputs: readonly ValueRef[], params?: Params) => ValueRef;
-  /** A constant of the given spec. */
-  readonly constant: (spec: TensorSpec, value: number) => ValueRef;
-  /** The value of a constant, `undefined` for anything else. */
-  readonly constantValue: (ref: ValueRef) => number | undefined;
-}
-
-/** Replace a node with one output by an equal value of the same dtype and shape, or return `undefined` to leave it. */
-export type RewriteRule = (node: Node, context: RewriteContext) => ValueRef | undefined;
+import type { RewriteContext, RewriteRule } from "../graph/rewrite-rule.ts";
+import { constantOperator } from "../ops/constant.ts";
+import { roleOf } from "../ops/role.ts";
+import { formatSpec, sameSpec } from "../shape.ts";
 
 /** Rules by operator name; `*` rules are tried on every operator, after its own. */
 export type RewriteRules = { readonly [op: string]: readonly RewriteRule[] };
@@ -80,17 +60,18 @@ export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
     spec: (ref) => nodes[ref.node]!.specs[ref.output]!,
     derive: ({ op, params }, inputs, changes = {}) => add(op, inputs, { ...params, ...changes }),
     emit,
-    constant: (spec, value) => add("constant", [], { dtype: spec.dtype, shape: [...spec.shape], value: encodeNumber(value) }),
+    constant: (spec, value) => add(constantOperator.name, [], { dtype: spec.dtype, shape: [...spec.shape], value: encodeNumber(value) }),
     constantValue: (ref) => {
       const { op, params } = nodes[ref.node]!;
-      return op === "constant" ? Number(params["value"]) : undefined;
+      const value = operators[op]?.constantValue?.(params);
+      return value === undefined ? undefined : Number(value);
     },
   };
 
   for (const node of graph.nodes) {
     scope = node.scope;
     const resolved = { op: node.op, inputs: node.inputs.map(resolve), params: node.params, specs: node.specs, scope };
-    const replacement = node.op === "input" ? undefined : applyRules(resolved);
+    const replacement = roleOf(node) === "argument" ? undefined : applyRules(resolved);
     const now = replacement ?? append(resolved);
     node.specs.forEach((_, output) => moved.set(valueKey({ node: node.id, output }), { node: now.node, output: now.output + output }));
   }

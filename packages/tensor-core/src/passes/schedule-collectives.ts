@@ -1,5 +1,8 @@
 import { ArgumentError } from "../errors.ts";
 import { type Graph, GraphBuilder, type Node } from "../graph/graph.ts";
+import { collectiveDoneName } from "../ops/collective-done.ts";
+import { collectiveStartName } from "../ops/collective-start.ts";
+import { roleOf } from "../ops/role.ts";
 import { ancestorsOf, canonicalOrder, collectivesOf, isCollective } from "./collective-order.ts";
 
 interface Collective {
@@ -56,7 +59,7 @@ const orderNodes = (graph: Graph, collectives: readonly Collective[]): number[] 
   };
 
   for (const id of graph.inputs) emit(id);
-  for (const node of graph.nodes) if (node.inputs.length === 0 && !needed.has(node.id) && node.op !== "input") ready.push(node.id);
+  for (const node of graph.nodes) if (node.inputs.length === 0 && !needed.has(node.id) && roleOf(node) !== "argument") ready.push(node.id);
   for (const collective of collectives) {
     for (const id of collective.ancestors.toSorted(byNeed)) {
       if (emitted.has(id)) continue;
@@ -73,7 +76,7 @@ const orderNodes = (graph: Graph, collectives: readonly Collective[]): number[] 
 /**
  * Split every collective into `collective-start`, directly after what it needs, and `collective-done`, directly before the first node
  * that reads a result, and move independent computation between them (see `orderNodes`). With one bucket per
- * tensor this is wait-free backpropagation. `axis-index` moves no bytes and stays as it is.
+ * tensor this is wait-free backpropagation.
  *
  * @param order positions of the graph's collectives in the order in which they are to start. Default: the canonical order of ranks
  * that all have this graph. Where graphs differ, `canonicalOrder` of all of them gives each rank its own.
@@ -90,7 +93,7 @@ export const scheduleCollectives = (graph: Graph, order?: readonly number[]): Gr
   return splitCollectives(graph, orderNodes(graph, starts));
 };
 
-const isUnsplit = (node: Node): boolean => isCollective(node) && node.op !== "collective-start";
+const isUnsplit = (node: Node): boolean => isCollective(node) && roleOf(node) !== "start";
 
 const checkOrder = (collectives: readonly Collective[], positions: readonly number[]): void => {
   const place = new Map(positions.map((position, at) => [collectives[position]?.id, at]));
@@ -128,7 +131,7 @@ const splitCollectives = (graph: Graph, order: readonly number[], atOnce = false
     running.delete(node.id);
     const results = node.specs.map((_, output) => ({ node: start, output }));
     const done = builder.add({
-      op: "collective-done",
+      op: collectiveDoneName,
       inputs: results,
       params: builder.nodes[start]!.params,
       specs: node.specs,
@@ -144,7 +147,7 @@ const splitCollectives = (graph: Graph, order: readonly number[], atOnce = false
       running.set(
         id,
         builder.add({
-          op: "collective-start",
+          op: collectiveStartName,
           inputs,
           params: { ...node.params, collective: node.op, position: positions.get(id)!, ...(atOnce && { standing: true }) },
           specs: node.specs,

@@ -1,17 +1,63 @@
-import type { Graph } from "../graph/graph.ts";
+import { roundToStorage } from "../dtype.ts";
+import type { Graph, Node, ValueRef } from "../graph/graph.ts";
+import type { RewriteContext, RewriteRule } from "../graph/rewrite-rule.ts";
+import { broadcastToOperator } from "../ops/broadcast-to.ts";
+import { operators } from "../ops/table.ts";
+import { sameShape } from "../shape.ts";
 import { type RewriteRules, rewriteGraph } from "./rewrite.ts";
-import { arithmeticRules } from "./simplify-arithmetic.ts";
-import { movementRules } from "./simplify-movement.ts";
 
-const rules: RewriteRules = { ...movementRules, ...arithmeticRules };
+/** An elementwise operator on constants is a constant, computed in f64. */
+const foldConstants: RewriteRule = ({ op, inputs, params, specs }, { constantValue, constant, spec }) => {
+  const scalar = operators[op]?.scalar;
+  if (scalar === undefined || inputs.length === 0) return undefined;
+  const values = inputs.map(constantValue);
+  if (values.some((value) => value === undefined)) return undefined;
+  // A constant is rounded when it is loaded, so the function must see what it would have loaded.
+  const loaded = values.map((value, i) => roundToStorage(value!, spec(inputs[i]!).dtype));
+  return constant(specs[0]!, roundToStorage(scalar(loaded, params, spec(inputs[0]!).dtype), specs[0]!.dtype));
+};
+
+const stretchedOperand = (ref: ValueRef, { producer }: RewriteContext): Node | undefined => {
+  const node = producer(ref);
+  return operators[node.op]?.stretches === true ? node : undefined;
+};
+
+/** Compute before stretching: `f(broadcast(x), c)` is `broadcast(f(x, c))`, on as many elements as x has. */
+const computeThenStretch: RewriteRule = (node, context) => {
+  const { op, inputs, specs } = node;
+  if (operators[op]?.scalar === undefined) return undefined;
+  const stretched = inputs.map((ref) => stretchedOperand(ref, context));
+  const source = stretched.find((operand) => operand !== undefined)?.inputs[0];
+  if (source === undefined) return undefined;
+  const { shape } = context.spec(source);
+  const small: ValueRef[] = [];
+  for (const [i, ref] of inputs.entries()) {
+    const own = stretched[i]?.inputs[0];
+    const value = context.constantValue(ref);
+    if (own !== undefined && sameShape(context.spec(own).shape, shape)) small.push(own);
+    else if (value !== undefined) small.push(context.constant({ dtype: context.spec(ref).dtype, shape }, value));
+    else return undefined;
+  }
+  return context.emit(broadcastToOperator.name, [context.derive(node, small)], { shape: specs[0]!.shape });
+};
+
+const rulesOf = (key: "rewrites" | "foldRewrites"): RewriteRules =>
+  Object.fromEntries(Object.values(operators).flatMap(({ name, [key]: rules }) => (rules === undefined ? [] : [[name, rules]])));
+
+const rules: RewriteRules = { ...rulesOf("rewrites"), "*": [foldConstants, computeThenStretch] };
+const foldRules: RewriteRules = rulesOf("foldRewrites");
 
 /**
  * Replace nodes by cheaper equal ones: identities vanish, movements of movements collapse, transposed operands of a product
  * become its flags, constants are folded, and elementwise operators run before their operands are stretched.
  *
- * The rules stand in `simplify-movement.ts` (all exact) and `simplify-arithmetic.ts` (its comment names the two roundings that
- * differ). Nodes left without users remain; `eliminateDeadCode` takes them.
+ * The rules of an operator stand in its file. All give the same bits, but for two: `x + 0` keeps the sign of a zero that the addition would have made
+ * positive (and `0 − 0` of scattered zeros may lose it), and folded f32 constants are rounded once instead of at each operator. Nodes left without users
+ * remain; `eliminateDeadCode` takes them.
  *
  * Cost: O(nodes + edges).
  */
 export const simplify = (graph: Graph): Graph => rewriteGraph(graph, rules);
+
+/** Replace nodes by equal ones that are cheaper where reductions are folds of fused nodes. */
+export const simplifyForFolds = (graph: Graph): Graph => rewriteGraph(graph, foldRules);

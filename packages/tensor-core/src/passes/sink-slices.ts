@@ -3,9 +3,12 @@ import { type Graph, GraphBuilder, type Node, type Params, type ValueRef, valueK
 import { operators } from "../ops/table.ts";
 import { elementCount } from "../shape.ts";
 
+const isSelection = ({ op }: Node): boolean => operators[op]?.selects === true;
+const isConstant = ({ op }: Node): boolean => operators[op]?.constantValue !== undefined;
+
 /** The one operand that is no constant, if there is exactly one. */
 const onlyVariable = (graph: Graph, node: Node): ValueRef | undefined => {
-  const variables = new Map(node.inputs.filter((ref) => graph.nodes[ref.node]!.op !== "constant").map((ref) => [valueKey(ref), ref]));
+  const variables = new Map(node.inputs.filter((ref) => !isConstant(graph.nodes[ref.node]!)).map((ref) => [valueKey(ref), ref]));
   return variables.size === 1 ? [...variables.values()][0] : undefined;
 };
 
@@ -22,7 +25,7 @@ export const sinkSlices = (graph: Graph): Graph => {
   const variables = new Map<number, ValueRef>();
   for (const node of graph.nodes) {
     if (operators[node.op]?.scalar === undefined || returned.has(node.id) || users[node.id]!.length === 0) continue;
-    const size = users[node.id]!.reduce((sum, user) => sum + (user.op === "slice" ? elementCount(user.specs[0]!.shape) : Infinity), 0);
+    const size = users[node.id]!.reduce((sum, user) => sum + (isSelection(user) ? elementCount(user.specs[0]!.shape) : Infinity), 0);
     const variable = onlyVariable(graph, node);
     if (variable !== undefined && size <= elementCount(node.specs[0]!.shape)) variables.set(node.id, variable);
   }
@@ -31,7 +34,7 @@ export const sinkSlices = (graph: Graph): Graph => {
   const builder = new GraphBuilder();
   for (const node of graph.nodes) {
     if (variables.has(node.id)) continue;
-    const computed = node.op === "slice" ? graph.nodes[node.inputs[0]!.node]! : undefined;
+    const computed = isSelection(node) ? graph.nodes[node.inputs[0]!.node]! : undefined;
     const source = computed === undefined ? undefined : variables.get(computed.id);
     if (computed === undefined || source === undefined) {
       builder.copy(node);
@@ -42,10 +45,10 @@ export const sinkSlices = (graph: Graph): Graph => {
       node: builder.add({ op, inputs, params, specs: [{ dtype, shape }], scope: from.scope }),
       output: 0,
     });
-    const part = add(node, "slice", [builder.resolve(source)], node.params, graph.nodes[source.node]!.specs[source.output]!.dtype);
+    const part = add(node, node.op, [builder.resolve(source)], node.params, graph.nodes[source.node]!.specs[source.output]!.dtype);
     const inputs = computed.inputs.map((ref) => {
       const operand = graph.nodes[ref.node]!;
-      return operand.op === "constant" ? add(operand, "constant", [], { ...operand.params, shape }, operand.specs[0]!.dtype) : part;
+      return isConstant(operand) ? add(operand, operand.op, [], { ...operand.params, shape }, operand.specs[0]!.dtype) : part;
     });
     builder.map({ node: node.id, output: 0 }, add(computed, computed.op, inputs, computed.params, computed.specs[0]!.dtype));
   }

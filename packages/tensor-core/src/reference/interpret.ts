@@ -1,3 +1,4 @@
+import { roleOf } from "../ops/role.ts";
 import { roundToStorage } from "../dtype.ts";
 import { OperatorError } from "../errors.ts";
 import type { Graph, Node } from "../graph/graph.ts";
@@ -116,7 +117,7 @@ export const interpretRanks = (
       const { axes: groups } = ranks[rank]!;
       const index = graphs[rank]!.inputs.indexOf(node.id);
       if (index >= 0) keep(rank, node, [inputs[rank]![index]!.data]);
-      else if (node.op === "axis-index") keep(rank, node, [Float64Array.of(groups[String(node.params["axis"])]!.indexOf(rank))]);
+      else if (roleOf(node) === "position") keep(rank, node, [Float64Array.of(groups[String(node.params["axis"])]!.indexOf(rank))]);
       else keep(rank, node, referenceOf(operatorOf(graphs[rank]!, node.op), node, read(rank, node)));
     }
   };

@@ -1,4 +1,4 @@
-import { bytesPerElement, type DType, type KernelNode } from "@skein/tensor-core";
+import { bytesPerElement, type DType, type KernelNode, type OperatorParams } from "@skein/tensor-core";
 import type { Binding, BindingSource } from "../../kernel.ts";
 import { loadVectors, sharesWords, storeVectors, vectorBindingType } from "./vectors.ts";
 
@@ -15,15 +15,15 @@ export interface AttentionNode {
   readonly dtype: DType;
 }
 
-export const attentionNode = ({ inputs, params }: KernelNode): AttentionNode => {
+export const attentionNode = ({ inputs, params }: KernelNode<OperatorParams["attention"]>): AttentionNode => {
   const [batch, heads, queries, width] = inputs[0]!.shape as [number, number, number, number];
   return {
     lines: batch * heads,
     queries,
     keys: inputs[1]!.shape[2]!,
     width,
-    causal: params["causal"] === true,
-    scale: params["scale"] as number,
+    causal: params.causal,
+    scale: params.scale,
     dtype: inputs[0]!.dtype,
   };
 };

@@ -1,4 +1,4 @@
-import { type DType, NdArray, operators, type Params, type ReferenceArray, type Shape, type TensorSpec } from "@skein/tensor-core";
+import { type DType, NdArray, operators, type OperatorParams, type ReferenceArray, type Shape, type TensorSpec } from "@skein/tensor-core";
 import { normal } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
@@ -34,7 +34,7 @@ interface Case {
   readonly x: Shape;
   readonly w: Shape;
   readonly y: Shape;
-  readonly params: Params;
+  readonly params: OperatorParams["conv2d"];
   readonly geometry: Geometry;
 }
 
@@ -42,7 +42,7 @@ const caseOf = ({ x, w, stride = 1, padding = 0, dilation = 1, groups = 1 }: Lay
   const along = (dim: 1 | 2): number => Math.floor((x[dim]! + 2 * padding - (w[dim - 1]! - 1) * dilation - 1) / stride) + 1;
   const y = [x[0]!, along(1), along(2), w[3]!];
   const side = [padding, padding] as const;
-  const params: Params = { stride: [stride, stride], padding: [side, side], dilation: [dilation, dilation], groups } as never;
+  const params: OperatorParams["conv2d"] = { stride: [stride, stride], padding: [side, side], dilation: [dilation, dilation], groups };
   return { x, w, y, params, geometry: geometryOf(x, w, y, params) };
 };
 
@@ -110,7 +110,7 @@ const referenceOf = (
   op: string,
   inputs: readonly NdArray[],
   shape: Shape,
-  params: Params,
+  params: OperatorParams["conv2d"],
 ): { values: Float64Array; magnitudes: Float64Array } => {
   const run = (arrays: readonly ReferenceArray[]): Float64Array =>
     operators[op]!.reference(arrays, { ...params, shape } as never, [f32(shape)])[0] as Float64Array;

@@ -1,4 +1,4 @@
-import type { Pair, Params } from "@skein/tensor-core";
+import type { OperatorParams } from "@skein/tensor-core";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Axis, backwardGather, forwardGather } from "./gather.ts";
@@ -11,7 +11,7 @@ const geometries = fc
   .map(({ image, kernel, stride, dilation, before, after }) => {
     const along = (dim: 0 | 1): number =>
       Math.floor((image[dim] + before[dim] + after[dim] - (kernel[dim] - 1) * dilation[dim] - 1) / stride[dim]) + 1;
-    const padding: readonly Pair[] = [
+    const padding: OperatorParams["conv2d"]["padding"] = [
       [before[0], after[0]],
       [before[1], after[1]],
     ];
@@ -19,7 +19,7 @@ const geometries = fc
       x: [1, ...image, 1],
       w: [...kernel, 1, 1],
       y: [1, along(0), along(1), 1],
-      params: { stride, dilation, padding, groups: 1 } as unknown as Params,
+      params: { stride, dilation, padding, groups: 1 } satisfies OperatorParams["conv2d"],
     };
   })
   .filter(({ y }) => y[1]! > 0 && y[2]! > 0);

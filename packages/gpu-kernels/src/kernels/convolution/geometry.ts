@@ -1,4 +1,4 @@
-import type { KernelNode, Padding, Pair, Shape } from "@skein/tensor-core";
+import type { Pair, Shape, OperatorParams } from "@skein/tensor-core";
 
 /** Sizes of a convolution; pairs are rows and columns. */
 export interface Geometry {
@@ -17,8 +17,8 @@ export interface Geometry {
 }
 
 /** Read the sizes off the shapes of image, weight and result, wherever the operator at hand has them. */
-export const geometryOf = (x: Shape, w: Shape, y: Shape, params: KernelNode["params"]): Geometry => {
-  const [[top], [left]] = params["padding"] as Padding;
+export const geometryOf = (x: Shape, w: Shape, y: Shape, params: OperatorParams["conv2d"]): Geometry => {
+  const [[top], [left]] = params.padding;
   return {
     batch: x[0]!,
     image: [x[1]!, x[2]!],
@@ -26,10 +26,10 @@ export const geometryOf = (x: Shape, w: Shape, y: Shape, params: KernelNode["par
     kernel: [w[0]!, w[1]!],
     positions: [y[1]!, y[2]!],
     outChannels: w[3]!,
-    stride: params["stride"] as Pair,
+    stride: params.stride,
     before: [top, left],
-    dilation: params["dilation"] as Pair,
-    groups: params["groups"] as number,
+    dilation: params.dilation,
+    groups: params.groups,
   };
 };
 

@@ -4,6 +4,7 @@ import {
   encodeNumber,
   evaluate,
   type FusedParams,
+  type KernelNode,
   kernelNodeOf,
   multiply,
   NdArray,
@@ -33,7 +34,7 @@ const sumOf = (shape: Shape, views: FusedParams["views"], operands: readonly Ten
       views,
       instructions: [{ op: "add", args: [0, 1], dtype: "f32", params: {} }],
       results: [2],
-    } as unknown as Parameters<typeof nodeOf>[3]),
+    } satisfies FusedParams),
   );
 
 const f32 = (...shape: number[]): TensorSpec => ({ dtype: "f32", shape });
@@ -80,7 +81,9 @@ describe("the shader of a program", () => {
       inputs as never,
     );
     const nodes = optimize(graph, { fuse: { maxOperands: 8 } });
-    const passes = nodes.nodes.filter(({ op }) => op === "fused").map((node) => fusedPass(kernelNodeOf(nodes, node)));
+    const passes = nodes.nodes
+      .filter(({ op }) => op === "fused")
+      .map((node) => fusedPass(kernelNodeOf(nodes, node) as unknown as KernelNode<FusedParams>));
     expect(passes.length).toBeGreaterThan(3);
     for (const { bindings, workgroupSize } of passes) {
       expect(bindings.length).toBeLessThanOrEqual(8);
@@ -101,7 +104,7 @@ describe("the shader of a program", () => {
           params: { value: encodeNumber(value) },
         })),
         results: [0],
-      } as unknown as Parameters<typeof nodeOf>[3]),
+      } satisfies FusedParams),
     );
     expect(code).not.toMatch(/NaN|Infinity|vec4<f32>\(-?0\.?0?\)/);
     expect([...code.matchAll(/sizes\.never/g)].length).toBeGreaterThanOrEqual(3);
@@ -170,7 +173,7 @@ describe.skipIf(!hasAdapter)("programs on WebGPU", () => {
       views: strideList([1]),
       instructions: [{ op: "cast", args: [0], dtype: "bool", params: { dtype: "bool" } }],
       results: [1],
-    } as unknown as Parameters<typeof nodeOf>[3];
+    } satisfies FusedParams;
     const pass = fusedPass(nodeOf("fused", [x!], [y!], params));
     expect(pass.groups).toBeGreaterThan(65_535);
     const [result] = await runPlan(backend.device, { passes: [pass] }, [new NdArray("u8", [count], bytes)], [y!]);

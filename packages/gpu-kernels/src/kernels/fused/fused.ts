@@ -15,8 +15,8 @@ const workgroupSize = 128;
  *
  * Bytes: every operand and result once. Source of the layout of a program: `FusedParams`.
  */
-export const fusedPass = (node: KernelNode): Pass => {
-  const { shape, views, instructions, results } = node.params as unknown as FusedParams;
+export const fusedPass = (node: KernelNode<FusedParams>): Pass => {
+  const { shape, views, instructions, results } = node.params;
   const vectors = Math.ceil(elementCount(shape) / 4);
   const bindings: Binding[] = [];
   const body: string[] = [];

@@ -1,4 +1,4 @@
-import { elementCount, type KernelNode } from "@skein/tensor-core";
+import { elementCount, type KernelNode, type OperatorParams } from "@skein/tensor-core";
 import type { DeviceFacts, KernelPlan, MatmulRequest, Pass } from "../../kernel.ts";
 
 /** One product `y[batch, m, n] = Σₖ a · b` with everything that a variant may specialise on; sums are kept in f32 always. */
@@ -15,17 +15,17 @@ export interface MatmulVariant {
   readonly plan: (product: Product, facts: DeviceFacts) => KernelPlan;
 }
 
-export const productOf = ({ inputs, outputs, params }: KernelNode): Product => {
+export const productOf = ({ inputs, outputs, params }: KernelNode<OperatorParams["matmul"]>): Product => {
   const [{ dtype, shape }] = inputs as [(typeof inputs)[number]];
   const { shape: result, dtype: resultDtype } = outputs[0]!;
-  const transposeA = params["transposeA"] === true;
+  const transposeA = params.transposeA;
   return {
     batch: elementCount(result.slice(0, -2)),
     rows: result.at(-2)!,
     columns: result.at(-1)!,
     inner: shape.at(transposeA ? -2 : -1)!,
     transposeA,
-    transposeB: params["transposeB"] === true,
+    transposeB: params.transposeB,
     dtype: dtype as "f32" | "f16",
     resultDtype: resultDtype as "f32" | "f16",
   };

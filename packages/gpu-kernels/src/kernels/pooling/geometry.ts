@@ -1,4 +1,4 @@
-import type { KernelNode, Padding, Pair, Shape } from "@skein/tensor-core";
+import type { Pair, Shape, OperatorParams } from "@skein/tensor-core";
 
 /** Sizes of a pooling; pairs are rows and columns. */
 export interface PoolingGeometry {
@@ -13,11 +13,11 @@ export interface PoolingGeometry {
 }
 
 /** Read the sizes off the shapes of the image and of the pooled image. */
-export const poolingGeometryOf = (x: Shape, y: Shape, params: KernelNode["params"]): PoolingGeometry => {
-  const [[top], [left]] = params["padding"] as Padding;
-  const window = params["window"] as Pair;
+export const poolingGeometryOf = (x: Shape, y: Shape, params: OperatorParams["max-pool2d"]): PoolingGeometry => {
+  const [[top], [left]] = params.padding;
+  const window = params.window;
   // A window that does not move may as well move by its own size: then none overlap.
-  const strideOf = (dim: 0 | 1): number => Math.max((params["stride"] as Pair)[dim], y[1 + dim] === 1 ? window[dim] : 1);
+  const strideOf = (dim: 0 | 1): number => Math.max(params.stride[dim], y[1 + dim] === 1 ? window[dim] : 1);
   return {
     batch: x[0]!,
     image: [x[1]!, x[2]!],

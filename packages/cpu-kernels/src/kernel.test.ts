@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { type Kernel, kernelOf } from "./kernel.ts";
+
+const bind = (): (() => void) => () => {};
+
+test("a kernel names an operator that there is, and reads the parameters that it has", () => {
+  const kernels: readonly Kernel[] = [
+    kernelOf({ op: "top-k", refuses: ({ params }) => params.by, bind }),
+    // @ts-expect-error: there is no such operator
+    kernelOf({ op: "topk", bind }),
+    // @ts-expect-error: it has no such parameter
+    kernelOf({ op: "top-k", refuses: ({ params }) => params.order, bind }),
+  ];
+  // The compiler is what tests here; at run time a kernel is what was given.
+  expect(kernels.map(({ op }) => op)).toEqual(["top-k", "topk", "top-k"]);
+});

@@ -1,0 +1,70 @@
+import type { Graph } from "../graph/graph.ts";
+import { operators } from "../ops/table.ts";
+import { type InPlaceRule, mayTakeOver } from "./in-place.ts";
+import type { Block, Blocks, StoredValue } from "./memory-blocks.ts";
+
+/** How well a donated input suits an output: the later the better, computed over it in place best of all; `undefined` if not at all. */
+const suitability = (graph: Graph, blocks: Blocks, rule: InPlaceRule, donated: Block, output: Block): number | undefined => {
+  if (donated.bytes !== output.bytes || donated.values.some((value) => value.kept)) return undefined;
+  let latest = -1;
+  for (const value of donated.values) {
+    for (const read of value.reads) {
+      latest = Math.max(latest, read.until);
+      if (read.until < output.begin) continue;
+      // Still read by the node that first writes the output: only if the kernel can compute it in place.
+      const node = graph.nodes[output.begin]!;
+      const opener = output.values.find(
+        (other) => other.node === node.id && other.offset === 0 && other.bytes === output.bytes && blocks.values[node.id]!.includes(other),
+      );
+      const isWhole = value.offset === 0 && value.bytes === donated.bytes;
+      if (read.by !== node.id || opener === undefined || !isWhole) return undefined;
+      if (!mayTakeOver(graph, blocks, rule, node, read.input, opener.output)) return undefined;
+      latest += ((operators[node.op]?.lastRead?.(node.params, read.input) ?? -1) + 1) / 1e6;
+    }
+  }
+  return latest;
+};
+
+/**
+ * Give graph outputs the memory of donated inputs: as many as possible (a maximum matching), and by preference each the input
+ * that it is computed from. Sets `donated` of the outputs' blocks.
+ *
+ * @param outputs blocks that become graph outputs.
+ * @param donated per donated input that is not itself returned, its value.
+ * @returns the inputs taken.
+ */
+export const matchDonations = (
+  graph: Graph,
+  blocks: Blocks,
+  rule: InPlaceRule,
+  outputs: readonly Block[],
+  donated: ReadonlyMap<number, StoredValue>,
+): Set<number> => {
+  const bySize = Map.groupBy(donated, ([, value]) => value.block.bytes);
+  const candidates = new Map<Block, number[]>();
+  for (const output of outputs) {
+    const scored = (bySize.get(output.bytes) ?? []).flatMap(([index, value]) => {
+      const score = output.bytes === 0 ? undefined : suitability(graph, blocks, rule, value.block, output);
+      return score === undefined ? [] : [{ index, score }];
+    });
+    candidates.set(
+      output,
+      scored.sort((a, b) => b.score - a.score || a.index - b.index).map(({ index }) => index),
+    );
+  }
+  const taker = new Map<number, Block>();
+  const assign = (output: Block, tried: Set<number>): boolean => {
+    for (const index of candidates.get(output)!) {
+      if (tried.has(index)) continue;
+      tried.add(index);
+      const holder = taker.get(index);
+      if (holder !== undefined && !assign(holder, tried)) continue;
+      taker.set(index, output);
+      return true;
+    }
+    return false;
+  };
+  for (const output of outputs) assign(output, new Set());
+  for (const [index, output] of taker) output.donated = index;
+  return new Set(taker.keys());
+};

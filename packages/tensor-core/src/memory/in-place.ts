@@ -1,0 +1,72 @@
+import type { Graph, Node } from "../graph/graph.ts";
+import { type KernelNode, kernelNodeOf } from "../graph/kernel-node.ts";
+import { operators } from "../ops/table.ts";
+import { addTo, type Block, type Blocks, type StoredValue } from "./memory-blocks.ts";
+
+/** Whether the kernel of a node may write output `output` over its input `input`, when nobody else needs that input. */
+export type InPlaceRule = (node: KernelNode, input: number, output: number) => boolean;
+
+/** What any kernel can do: as its operator says. */
+export const standardInPlaceRule: InPlaceRule = (node, input, output) => operators[node.op]?.mayOverwrite?.(node, input, output) ?? false;
+
+const overlaps = (a: StoredValue, begin: number, bytes: number): boolean => a.offset < begin + bytes && begin < a.offset + a.bytes;
+
+/**
+ * Whether output `output` of `node` may take the memory of input `input`: the kernel can, and nobody else needs those bytes
+ * then or later.
+ */
+export const mayTakeOver = (graph: Graph, { values }: Blocks, rule: InPlaceRule, node: Node, input: number, output: number): boolean => {
+  const ref = node.inputs[input]!;
+  const source = values[ref.node]![ref.output]!;
+  if (source.bytes !== values[node.id]![output]!.bytes || source.bytes === 0) return false;
+  if (!rule(kernelNodeOf(graph, node), input, output)) return false;
+  return source.block.values.every((other) => {
+    if (!overlaps(other, source.offset, source.bytes)) return true;
+    if (other.node >= node.id || other.kept) return false;
+    return other.reads.every((read) => (read.by === node.id ? read.input === input : read.until < node.id));
+  });
+};
+
+/** Let `result` and all that shares its block lie in the memory of `source` from now on. */
+const moveInto = (source: StoredValue, result: StoredValue): void => {
+  const [from, to] = [result.block, source.block];
+  const shift = source.offset - result.offset; // fixed before the first move, which changes result.offset
+  for (const value of from.values) addTo(to, value, value.offset + shift);
+  to.end = Math.max(to.end, from.end);
+  if (from.output !== undefined) to.output = from.output;
+};
+
+/** Whether the memory of `source` may become that of `result`'s block, as far as ownership goes. */
+const fits = (source: StoredValue, result: StoredValue, writable: ReadonlySet<number>): boolean => {
+  const [from, to]: [Block, Block] = [result.block, source.block];
+  const isWhole = source.offset === 0 && to.bytes === source.bytes;
+  if (from === to || (to.input !== undefined && !writable.has(to.input))) return false;
+  if (from.output !== undefined) return isWhole && to.input === undefined && to.output === undefined && to.donated === undefined;
+  // A part of a block keeps the whole block alive, so it may serve only as long as that lives anyway.
+  return isWhole || from.end <= to.end;
+};
+
+/**
+ * Compute in place wherever an operand dies: the result joins the operand's block.
+ *
+ * @param writable donated inputs whose memory no output has taken.
+ */
+export const placeInPlace = (graph: Graph, blocks: Blocks, rule: InPlaceRule, writable: ReadonlySet<number>): void => {
+  for (const node of graph.nodes) {
+    const { role, joinsOperands } = operators[node.op] ?? {};
+    // What joins its operands has them computed in it.
+    if (blocks.settled.has(node.id) || role === "argument" || joinsOperands !== undefined) continue;
+    for (const [output, result] of blocks.values[node.id]!.entries()) {
+      // Only a block that this very node opens may move; one that takes over a donated input has its place.
+      const opens =
+        result.block.begin === node.id && result.offset === 0 && result.bytes === result.block.bytes && result.block.input === undefined;
+      if (!opens || result.block.donated !== undefined) continue;
+      const input = node.inputs.findIndex(
+        (ref, i) => fits(blocks.values[ref.node]![ref.output]!, result, writable) && mayTakeOver(graph, blocks, rule, node, i, output),
+      );
+      if (input === -1) continue;
+      const ref = node.inputs[input]!;
+      moveInto(blocks.values[ref.node]![ref.output]!, result);
+    }
+  }
+};

@@ -1,0 +1,100 @@
+import type { DType } from "../../dtype.ts";
+import { ArgumentError, InvariantError, ShapeError } from "../../errors.ts";
+import type { Params } from "../../graph/graph.ts";
+import {
+  type Cost,
+  defineOperator,
+  type Operator,
+  type OperatorFacts,
+  type ReferenceArray,
+  type VjpContext,
+} from "../../graph/operator.ts";
+import type { Tensor } from "../../graph/tensor.ts";
+import { byteLength, formatSpec, type TensorSpec } from "../../shape.ts";
+
+/** What every collective node says: along which mesh axis, and how many ranks lie there. */
+export type CollectiveParams = Params & {
+  readonly axis: string;
+  readonly axisSize: number;
+  /** See `CollectiveRequest`. */
+  readonly priority?: number;
+};
+
+export interface CollectiveRule<P extends CollectiveParams> extends OperatorFacts<P> {
+  readonly name: string;
+  /** Which dtypes the operand may have; any by default. */
+  readonly dtypes?: readonly DType[];
+  readonly result: (input: TensorSpec, params: P) => TensorSpec;
+  /** Additions or comparisons that one rank does for a bandwidth-optimal algorithm. */
+  readonly flops?: (input: TensorSpec, params: P) => number;
+  /** Data of every rank in, data of every rank out; `ranks` has `axisSize` entries. */
+  readonly world: (ranks: readonly ReferenceArray[], params: P, output: TensorSpec) => Float64Array[];
+  readonly vjp?: (context: VjpContext<P>) => (Tensor | undefined)[];
+}
+
+/** dtypes that can be reduced. 16-bit floats are added in f32 and rounded once per addition. */
+export const reducible: readonly DType[] = ["f32", "f16", "bf16", "i32", "u32"];
+
+/** An operator with one operand, computed by all ranks of a mesh axis together. */
+export const collective = <P extends CollectiveParams>({ dtypes, result, flops, world: ofAll, ...rule }: CollectiveRule<P>): Operator => {
+  const world = (ranks: readonly (readonly ReferenceArray[])[], params: P, outputs: readonly TensorSpec[]): Float64Array[][] => {
+    checkRanks(rule.name, ranks.length, params);
+    const inputs = ranks.map(([input]) => input!);
+    return ofAll(inputs, params, outputs[0]!).map((data) => [data]);
+  };
+  return defineOperator<P>({
+    ...rule,
+    infer: (inputs, params) => {
+      if (inputs.length !== 1) throw new InvariantError(`${rule.name} takes 1 operand, got ${inputs.length}`);
+      const input = inputs[0]!;
+      if (dtypes !== undefined && !dtypes.includes(input.dtype)) {
+        throw new ShapeError(rule.name, `dtype ${input.dtype} cannot be reduced, it takes ${dtypes.join(", ")}; cast the operand first`);
+      }
+      return [result(input, params)];
+    },
+    cost: ([input], [output], params): Cost => ({
+      flops: flops?.(input!, params) ?? 0,
+      bytesRead: byteLength(input!),
+      bytesWritten: byteLength(output!),
+    }),
+    reference: (inputs, params, outputs) => world([inputs], params, outputs)[0]!,
+    collective: world,
+  });
+};
+
+/** Refuse to run a graph in a world of another size than it was traced for. */
+export const checkRanks = (op: string, numRanks: number, { axis, axisSize }: CollectiveParams): void => {
+  if (numRanks === axisSize) return;
+  throw new ArgumentError(
+    `${op}: the function was traced for ${axisSize} ranks on axis "${axis}" and is run by ${numRanks}; trace it with mesh { ${axis}: ${numRanks} }`,
+  );
+};
+
+/** The chunk length when dimension 0 is split into one chunk per rank. */
+export const chunkRows = (op: string, input: TensorSpec, params: CollectiveParams): number => {
+  const rows = leadingRows(op, input);
+  if (rows % params.axisSize !== 0) {
+    throw new ShapeError(
+      op,
+      `dimension 0 of ${formatSpec(input)} is not a multiple of the ${params.axisSize} ranks on axis "${params.axis}"; pad it to ${Math.ceil(rows / params.axisSize) * params.axisSize}`,
+    );
+  }
+  return rows / params.axisSize;
+};
+
+/** Size of dimension 0, which the ranks share out or fill. */
+export const leadingRows = (op: string, input: TensorSpec): number => {
+  const rows = input.shape[0];
+  if (rows === undefined) throw new ShapeError(op, `${formatSpec(input)} has no dimension 0 to split between ranks; reshape it to [1]`);
+  return rows;
+};
+
+const combine: { readonly [reduction: string]: (a: number, b: number) => number } = { sum: (a, b) => a + b, max: Math.max, min: Math.min };
+
+/** Combine elements `begin` to `end` of all ranks, in rank order. */
+export const reduceRanks = (ranks: readonly ReferenceArray[], reduction: string, begin: number, end: number): Float64Array => {
+  const apply = combine[reduction];
+  if (apply === undefined) throw new InvariantError(`unknown reduction "${reduction}"; it is one of ${Object.keys(combine).join(", ")}`);
+  const [first, ...rest] = ranks.map((rank) => rank.data.subarray(begin, end));
+  return first!.map((value, i) => rest.reduce((sum, data) => apply(sum, data[i]!), value));
+};

@@ -1,0 +1,69 @@
+import { InvariantError, ShapeError } from "../../errors.ts";
+import type { Params } from "../../graph/graph.ts";
+import { defineOperator, type Operator, type OperatorFacts, type VjpContext } from "../../graph/operator.ts";
+import type { Tensor } from "../../graph/tensor.ts";
+import type { DType } from "../../dtype.ts";
+import { byteLength, elementCount, formatSpec, sameShape, type TensorSpec } from "../../shape.ts";
+
+export interface ElementwiseRule<P extends Params> extends OperatorFacts<P> {
+  readonly name: string;
+  readonly arity: number;
+  /** Which dtypes every operand may have. */
+  readonly dtypes: readonly DType[];
+  /** dtype of the result; the operands' own by default. */
+  readonly result?: (inputs: readonly TensorSpec[], params: P) => DType;
+  /** Flops per element as priced by the cost model. */
+  readonly flops?: number;
+  readonly scalar: (values: readonly number[], params: P, dtype: DType) => number;
+  readonly vjp?: (context: VjpContext<P>) => (Tensor | undefined)[];
+}
+
+/**
+ * An operator that computes each element of its result from the same element of its operands. All operands have one
+ * shape and dtype (`functions/` inserts `broadcast-to` nodes first), so fusion needs no index rules.
+ */
+export const elementwise = <P extends Params = Params>({
+  arity,
+  dtypes,
+  result: resultType,
+  flops = 1,
+  ...rule
+}: ElementwiseRule<P>): Operator =>
+  defineOperator<P>({
+    ...rule,
+    infer: (inputs, params) => {
+      if (inputs.length !== arity) throw new InvariantError(`${rule.name} takes ${arity} operands, got ${inputs.length}`);
+      const first = inputs[0]!;
+      for (const input of inputs) {
+        if (!dtypes.includes(input.dtype)) {
+          throw new ShapeError(rule.name, `dtype ${input.dtype} is not supported, it takes ${dtypes.join(", ")}; cast the operand first`);
+        }
+        if (input.dtype !== first.dtype || !sameShape(input.shape, first.shape)) {
+          throw new ShapeError(
+            rule.name,
+            `operands ${formatSpec(first)} and ${formatSpec(input)} differ; cast one of them so that the dtypes agree`,
+          );
+        }
+      }
+      return [{ dtype: resultType?.(inputs, params) ?? first.dtype, shape: first.shape }];
+    },
+    cost: (inputs, outputs) => ({
+      flops: flops * elementCount(outputs[0]!.shape),
+      bytesRead: inputs.reduce((sum, input) => sum + byteLength(input), 0),
+      bytesWritten: byteLength(outputs[0]!),
+    }),
+    reference: (inputs, params, outputs) => {
+      const result = new Float64Array(elementCount(outputs[0]!.shape));
+      const values = new Array<number>(inputs.length);
+      for (let i = 0; i < result.length; i++) {
+        for (let operand = 0; operand < inputs.length; operand++) values[operand] = inputs[operand]!.data[i]!;
+        result[i] = rule.scalar(values, params, inputs[0]!.spec.dtype);
+      }
+      return [result];
+    },
+  });
+
+/** Operand dtypes of arithmetic. f16 and bf16 are storage: cast them first. */
+export const arithmetic: readonly DType[] = ["f32", "i32", "u32"];
+export const floating: readonly DType[] = ["f32"];
+export const ordered: readonly DType[] = ["f32", "i32", "u32", "u8", "bool"];

@@ -1,0 +1,37 @@
+import type { DType } from "../../dtype.ts";
+import { ShapeError } from "../../errors.ts";
+import { elementCount, formatSpec, type Shape, type TensorSpec } from "../../shape.ts";
+
+/** Sizes of an indexed dimension: `outer` blocks of `size` rows of `inner` elements each, of which `count` are picked per block. */
+export interface IndexedSizes {
+  readonly outer: number;
+  readonly size: number;
+  readonly inner: number;
+  readonly count: number;
+}
+
+export const indexedSizes = (shape: Shape, indices: Shape, dim: number): IndexedSizes => ({
+  outer: elementCount(shape.slice(0, dim)),
+  size: shape[dim]!,
+  inner: elementCount(shape.slice(dim + 1)),
+  count: elementCount(indices),
+});
+
+/** `shape` with dimension `dim` replaced by those of the indices. */
+export const indexedShape = (op: string, x: TensorSpec, indices: TensorSpec, dim: number): number[] => {
+  if (indices.dtype !== "i32") throw new ShapeError(op, `indices are ${formatSpec(indices)}, they must be i32; cast them`);
+  if (dim < 0 || dim >= x.shape.length)
+    throw new ShapeError(op, `${formatSpec(x)} has no dimension ${dim} to index; it needs rank 1 or more`);
+  return [...x.shape.slice(0, dim), ...indices.shape, ...x.shape.slice(dim + 1)];
+};
+
+/** What stands where there was nothing to take: loud in every dtype that can be loud. */
+export const invalidValue: Readonly<Record<DType, number>> = {
+  f32: NaN,
+  f16: NaN,
+  bf16: NaN,
+  i32: -(2 ** 31),
+  u32: 2 ** 32 - 1,
+  u8: 255,
+  bool: 1,
+};

@@ -1,0 +1,71 @@
+import { InvariantError, ShapeError } from "../../errors.ts";
+import { defineOperator, type Operator, type ReferenceArray, type VjpContext } from "../../graph/operator.ts";
+import type { Tensor } from "../../graph/tensor.ts";
+import { checkRowCounts } from "../../ragged-rows.ts";
+import { byteLength, elementCount, formatSpec, sameShape, type TensorSpec } from "../../shape.ts";
+import { checkRanks, chunkRows, type CollectiveParams, leadingRows } from "./collective.ts";
+
+export interface RaggedRule {
+  readonly name: string;
+  /** Whether the operand has a chunk, and `rows` a count, for each rank, or one chunk that goes to all of them. */
+  readonly chunkPerRank: boolean;
+  readonly vjp: (context: VjpContext<CollectiveParams>) => (Tensor | undefined)[];
+}
+
+/**
+ * An operator whose chunks have room for `capacity` rows, of which only as many travel as a second operand says when the graph runs.
+ * Results: the chunks of all ranks in rank order, zeros after the rows that came, and how many rows came from each.
+ */
+export const raggedCollective = ({ name, chunkPerRank, vjp }: RaggedRule): Operator => {
+  const capacityOf = (x: TensorSpec, params: CollectiveParams): number =>
+    chunkPerRank ? chunkRows(name, x, params) : leadingRows(name, x);
+
+  const world = (
+    ranks: readonly (readonly ReferenceArray[])[],
+    params: CollectiveParams,
+    outputs: readonly TensorSpec[],
+  ): Float64Array[][] => {
+    checkRanks(name, ranks.length, params);
+    const operand = ranks[0]![0]!.spec;
+    const capacity = capacityOf(operand, params);
+    const width = elementCount(operand.shape.slice(1));
+    ranks.forEach(([, rows], rank) => checkRowCounts(name, rank, [...rows!.data], capacity));
+    return ranks.map((_, to) => {
+      const chunk = chunkPerRank ? to : 0;
+      const begin = chunk * capacity * width;
+      const data = new Float64Array(elementCount(outputs[0]!.shape));
+      const received = Float64Array.from(ranks, ([, rows]) => rows!.data[chunk]!);
+      ranks.forEach(([x], from) => data.set(x!.data.subarray(begin, begin + received[from]! * width), from * capacity * width));
+      return [data, received];
+    });
+  };
+
+  return defineOperator<CollectiveParams>({
+    name,
+    infer: (inputs, params) => {
+      if (inputs.length !== 2) throw new InvariantError(`${name} takes 2 operands, got ${inputs.length}`);
+      const [x, rows] = inputs as [TensorSpec, TensorSpec];
+      const capacity = capacityOf(x, params);
+      const wanted = { dtype: "i32", shape: chunkPerRank ? [params.axisSize] : [] } as const;
+      if (rows.dtype !== wanted.dtype || !sameShape(rows.shape, wanted.shape)) {
+        throw new ShapeError(
+          name,
+          `rows is ${formatSpec(rows)}, but ${params.axisSize} ranks on axis "${params.axis}" need ${formatSpec(wanted)}: ${chunkPerRank ? "a count for each peer" : "one count"}`,
+        );
+      }
+      return [
+        { dtype: x.dtype, shape: [capacity * params.axisSize, ...x.shape.slice(1)] },
+        { dtype: "i32", shape: [params.axisSize] },
+      ];
+    },
+    vjp,
+    // Shapes say how much there may be, not how much there is: an upper bound.
+    cost: (inputs, outputs) => ({
+      flops: 0,
+      bytesRead: inputs.reduce((sum, spec) => sum + byteLength(spec), 0),
+      bytesWritten: outputs.reduce((sum, spec) => sum + byteLength(spec), 0),
+    }),
+    reference: (inputs, params, outputs) => world([inputs], params, outputs)[0]!,
+    collective: world,
+  });
+};

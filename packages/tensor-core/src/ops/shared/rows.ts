@@ -1,0 +1,52 @@
+import { ShapeError } from "../../errors.ts";
+import { elementCount, formatSpec, sameShape, type TensorSpec } from "../../shape.ts";
+
+/** How many rows a tensor has, and how long one is: a row runs along the last dimension. */
+export const rowsOf = (spec: TensorSpec): { rows: number; width: number } => ({
+  rows: elementCount(spec.shape.slice(0, -1)),
+  width: spec.shape.at(-1)!,
+});
+
+/** An f32 tensor with rows, or an error. */
+export const needRows = (op: string, x: TensorSpec): void => {
+  if (x.dtype !== "f32" || x.shape.length === 0)
+    throw new ShapeError(op, `${formatSpec(x)} was given, it takes f32 of rank 1 or more; cast or reshape it`);
+};
+
+/** An f32 vector with one entry per column of `x`, or an error. */
+export const needPerColumn = (op: string, what: string, vector: TensorSpec, x: TensorSpec): void => {
+  if (vector.dtype !== "f32" || !sameShape(vector.shape, x.shape.slice(-1))) {
+    throw new ShapeError(
+      op,
+      `${what} is ${formatSpec(vector)}, but rows of ${formatSpec(x)} need f32[${x.shape.at(-1)}]: one entry per column`,
+    );
+  }
+};
+
+/** Largest of a row; −∞ for an empty one. */
+export const rowMax = (row: Float64Array): number =>
+  row.reduce((max, value) => (Number.isNaN(value) || value > max ? value : max), -Infinity);
+
+/**
+ * The largest entry of a row and `Σ exp(row − max)`, so that nothing overflows; −∞ and 0 for an empty row. A row without a softmax (it holds NaN
+ * or +∞, or nothing but −∞) has NaN for both.
+ */
+export const exponentialSums = (row: Float64Array): { max: number; total: number } => {
+  const max = rowMax(row);
+  const total = row.reduce((sum, value) => sum + Math.exp(value - max), 0);
+  return Number.isNaN(total) ? { max: NaN, total } : { max, total };
+};
+
+/** `log Σ exp(row)`. */
+export const logSumExp = (row: Float64Array): number => {
+  const { max, total } = exponentialSums(row);
+  return max + Math.log(total);
+};
+
+/** Apply `fn` to each row and write what it returns in its place. */
+export const mapRows = (spec: TensorSpec, fn: (row: number, start: number, end: number) => ArrayLike<number>): Float64Array => {
+  const { rows, width } = rowsOf(spec);
+  const result = new Float64Array(rows * width);
+  for (let row = 0; row < rows; row++) result.set(Array.from(fn(row, row * width, (row + 1) * width)), row * width);
+  return result;
+};

@@ -1,0 +1,177 @@
+import { type Graph, GraphBuilder, type Node, specOf, valueKey } from "../../graph/graph.ts";
+import { foldTile } from "../../ops/fused.ts";
+import { roleOf } from "../../ops/role.ts";
+import { operators } from "../../ops/table.ts";
+import { isCollective } from "../collective-order.ts";
+import { ContractedGraph } from "./contracted-graph.ts";
+import { liveNodes } from "../dead-code.ts";
+import { emitView, emitFused, emitReduction, foldLoadsOf, type Loads, loadsOf, sourceOfView } from "./fused-program.ts";
+import { elementCount } from "../../shape.ts";
+import { type Extents, refine } from "./iteration-space.ts";
+
+export interface FusionOptions {
+  /**
+   * Registers of one fused node: its inputs and instructions. Default 64: a kernel keeps a block of values per register, and more of them
+   * than that fall out of the first-level cache.
+   */
+  readonly maxRegisters?: number;
+  /** Inputs and results of one fused node. Default 24, enough for Adam with decay and clipping; WebGPU binds fewer buffers. */
+  readonly maxOperands?: number;
+  /**
+   * Elements of a result that a kernel has at hand at a time, for kernels that can reduce them there: see `FusedParams.folds`. Default: none, and
+   * reductions stay nodes of their own.
+   */
+  readonly maxTile?: number;
+}
+
+/** A fused node in the making. */
+interface Group {
+  readonly extents: Extents;
+  /** Most collectives on a path from the inputs to here. */
+  readonly depth: number;
+}
+
+const isElementwise = (node: Node): boolean => operators[node.op]?.scalar !== undefined;
+
+/** Whether a node's result is there only once other ranks have done their part. */
+const isExchange = (node: Node): boolean => roleOf(node) === "done" || (isCollective(node) && roleOf(node) !== "start");
+
+const lengthOf = ({ extents }: Group): number => extents.at(-1) ?? 1;
+
+/** Per value, the nodes that read all of it in order, where there are several. */
+const readersOf = (graph: Graph, loads: readonly (Loads | undefined)[], live: readonly boolean[]): number[][] => {
+  const readers = new Map<string, number[]>();
+  for (const node of graph.nodes) {
+    const own = loads[node.id];
+    if (own === undefined || !live[node.id]!) continue;
+    for (const load of own.list) {
+      if (load.kind === "number" || elementCount(specOf(graph, load.ref).shape) !== own.extents.at(-1)) continue;
+      const key = valueKey(load.ref);
+      const known = readers.get(key);
+      if (known === undefined) readers.set(key, [node.id]);
+      else if (known.at(-1) !== node.id) known.push(node.id);
+    }
+  }
+  return [...readers.values()].filter(({ length }) => length > 1);
+};
+
+/**
+ * The same edges, and one from each collective to the next of the trace. To fuse across collectives could make one wait for another that is
+ * traced later; on a rank with another graph it might be the other way round, and no order would suit both.
+ */
+const inOrderOfTrace = (graph: Graph, live: readonly boolean[], successors: readonly (readonly number[])[]): number[][] => {
+  const ordered = successors.map((next) => [...next]);
+  const chain = graph.nodes.filter((node) => live[node.id]! && (isCollective(node) || roleOf(node) === "done"));
+  for (const [i, { id }] of chain.slice(1).entries()) ordered[chain[i]!.id]!.push(id);
+  return ordered;
+};
+
+/**
+ * Turn every elementwise node into (a part of) a `fused` node: one kernel and one pass over memory for a whole group. Only what can
+ * be a view stays alone as it is.
+ *
+ * Neighbours join when they walk over equally many elements in one order (reshapes between them do not matter), when no path
+ * through other nodes leads from one to the other, and when the joined program stays small. Constants become instructions;
+ * `broadcast-to` operands are read in place with stride 0. Values that others need become results. The update of one parameter by SGD
+ * or Adam is one node.
+ *
+ * With `maxTile`, a reduction over the last dimensions (`sum`, `reduce-max` and `reduce-min` of f32, `pack-bits`) joins what computes its
+ * operand, which is then not written unless others read it. Reductions of one value join each other too, and read it once. Nothing
+ * inside a fused node reads what it has reduced.
+ *
+ * A group never joins what waits for more collectives than it does, unless all of its results go there: an encoded
+ * gradient must not wait for a gradient that was sent earlier.
+ *
+ * Dead nodes are dropped. The `shape` of a fused node has its contiguous dimensions merged, and at least one dimension.
+ */
+export const fuseElementwise = (graph: Graph, { maxRegisters = 64, maxOperands = 24, maxTile }: FusionOptions = {}): Graph => {
+  const loads = graph.nodes.map((node): Loads | undefined => {
+    if (isElementwise(node)) return loadsOf(graph, node);
+    return maxTile === undefined ? undefined : foldLoadsOf(graph, node);
+  });
+  const reads = graph.nodes.map((node, id) => loads[id]?.list.flatMap((load) => (load.kind === "value" ? [load.ref] : [])) ?? node.inputs);
+  const live = liveNodes(graph, reads);
+  const successors: number[][] = graph.nodes.map(() => []);
+  const depths: number[] = [];
+  for (const node of graph.nodes) {
+    const sources = reads[node.id]!.map((ref) => ref.node);
+    depths.push(Math.max(0, ...sources.map((id) => depths[id]! + (isExchange(graph.nodes[id]!) ? 1 : 0))));
+    if (live[node.id]!) for (const id of sources) successors[id]!.push(node.id);
+  }
+  const isOutput = new Set(graph.outputs.map((ref) => ref.node));
+  const contracted = new ContractedGraph(inOrderOfTrace(graph, live, successors));
+  const groups = new Map<number, Group>();
+
+  const resultsOf = (members: ReadonlySet<number>): number[] =>
+    [...members].filter((id) => isOutput.has(id) || successors[id]!.some((next) => !members.has(next)));
+  const foldsOf = (members: readonly number[]): number[] => members.filter((id) => loads[id]!.fold !== undefined);
+  /** Whether no member reads what another one reduces, and all folds can share a walk in tiles. */
+  const canFold = (members: readonly number[]): boolean => {
+    const folds = foldsOf(members);
+    if (folds.length === 0) return true;
+    const inside = new Set(members);
+    return (
+      folds.every((id) => successors[id]!.every((next) => !inside.has(next))) &&
+      foldTile(
+        folds.map((id) => loads[id]!.fold!),
+        maxTile!,
+      ) !== undefined
+    );
+  };
+  const isSmall = (members: ReadonlySet<number>): boolean => {
+    const inputs = new Set<string>();
+    const constants = new Set<string>();
+    for (const id of members) {
+      for (const load of loads[id]!.list) {
+        if (load.kind === "number") constants.add(`${load.value} ${load.dtype}`);
+        else if (!members.has(load.ref.node)) inputs.add(`${valueKey(load.ref)} ${load.strides.join()}`);
+      }
+    }
+    return inputs.size + constants.size + members.size <= maxRegisters && inputs.size + resultsOf(members).length <= maxOperands;
+  };
+  const join = (producer: number, user: number): void => {
+    const [a, b] = [groups.get(producer)!, groups.get(user)!];
+    const extents = lengthOf(a) === lengthOf(b) ? refine(a.extents, b.extents) : undefined;
+    if (extents === undefined) return;
+    if (a.depth < b.depth && [...contracted.after(producer)].some((next) => next !== user)) return;
+    const members = [...contracted.members(producer), ...contracted.members(user)];
+    if (!canFold(members) || !isSmall(new Set(members))) return;
+    const merged = contracted.merge(producer, user);
+    if (merged !== undefined) groups.set(merged, { extents, depth: Math.max(a.depth, b.depth) });
+  };
+
+  // From the last node to the first: a value joins the earliest of its users that it can. What only backward needs (the mask of a ReLU,
+  // the derivative of a GELU) is then computed there from what forward keeps, instead of being written in forward and kept as well.
+  for (const node of graph.nodes.toReversed()) {
+    const own = loads[node.id];
+    if (!live[node.id]! || own === undefined) continue;
+    groups.set(node.id, { extents: own.extents, depth: depths[node.id]! });
+    for (const next of successors[node.id]!) {
+      const producer = contracted.find(node.id);
+      const user = contracted.find(next);
+      if (producer !== user && groups.has(user)) join(producer, user);
+    }
+  }
+  for (const readers of readersOf(graph, loads, live)) {
+    for (const [i, reader] of readers.entries()) {
+      for (const other of readers.slice(i + 1)) {
+        const [a, b] = [contracted.find(reader), contracted.find(other)];
+        const fold = [a, b].every((vertex) => foldsOf(contracted.members(vertex)).length > 0);
+        if (a !== b && fold && groups.get(a)!.depth === groups.get(b)!.depth) join(a, b);
+      }
+    }
+  }
+
+  const builder = new GraphBuilder();
+  for (const vertex of contracted.order) {
+    if (vertex === -1 || !live[vertex]!) continue;
+    const group = groups.get(vertex);
+    const members = contracted.members(vertex);
+    const source = group && members.length === 1 ? sourceOfView(graph, graph.nodes[vertex]!, loads[vertex]!) : undefined;
+    if (group === undefined) builder.copy(graph.nodes[vertex]!);
+    else if (members.length === 1 && loads[vertex]!.fold !== undefined) emitReduction(builder, graph, graph.nodes[vertex]!, loads[vertex]!);
+    else if (source !== undefined) emitView(builder, graph, graph.nodes[vertex]!, source);
+    else emitFused(builder, graph, members, resultsOf(new Set(members)), loads, group.extents);
+  }
+  return builder.finish(graph);
+};

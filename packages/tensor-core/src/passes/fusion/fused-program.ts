@@ -1,0 +1,200 @@
+import type { DType } from "../../dtype.ts";
+import { type Graph, type GraphBuilder, type Node, specOf, type ValueRef, valueKey } from "../../graph/graph.ts";
+import { constantOperator } from "../../ops/constant.ts";
+import { type FoldOp, type FusedFold, type FusedInstruction, fusedName } from "../../ops/fused.ts";
+import { reshapeOperator } from "../../ops/reshape.ts";
+import { operators } from "../../ops/table.ts";
+import { elementCount, rowMajorStrides, sameShape, type Shape } from "../../shape.ts";
+import { collapse, type Extents, extentsOf, refine, refineStrides, sizesOf, stretchedStrides } from "./iteration-space.ts";
+
+/** What a member of a fused node reads in place of one of its inputs: a number, or a value through a view. */
+export type Load =
+  | { readonly kind: "number"; readonly value: number | string; readonly dtype: DType }
+  | { readonly kind: "value"; readonly ref: ValueRef; readonly shape: Shape; readonly strides: readonly number[] };
+
+/** The loads of one elementwise node or fold, and the walk over its elements that follows all of them. */
+export interface Loads {
+  readonly extents: Extents;
+  readonly list: readonly Load[];
+  /** Of a reduction that may be a fold. */
+  readonly fold?: FusedFold;
+}
+
+/** Follow reshapes up to the value that they show. */
+const behindReshapes = (graph: Graph, ref: ValueRef): ValueRef => {
+  let at = ref;
+  for (let node = graph.nodes[at.node]!; operators[node.op]?.keepsOrder === true; node = graph.nodes[at.node]!) at = node.inputs[0]!;
+  return at;
+};
+
+/** The number that a node is, if it is one. */
+const constantLoad = ({ op, params, specs }: Node): Load | undefined => {
+  const value = operators[op]?.constantValue?.(params);
+  return value === undefined ? undefined : { kind: "number", value, dtype: specs[0]!.dtype };
+};
+
+/** Look behind reshapes, constants and stretched operands, as far as one walk can follow. */
+export const loadsOf = (graph: Graph, node: Node): Loads => {
+  const { shape } = node.specs[0]!;
+  let extents = extentsOf(shape);
+  const list = node.inputs.map((input): Load => {
+    const ref = behindReshapes(graph, input);
+    const source = graph.nodes[ref.node]!;
+    const constant = constantLoad(source);
+    if (constant !== undefined) return constant;
+    if (operators[source.op]?.stretches === true) {
+      const operand = source.inputs[0]!;
+      const base = behindReshapes(graph, operand);
+      const stretchedConstant = constantLoad(graph.nodes[base.node]!);
+      if (stretchedConstant !== undefined) return stretchedConstant;
+      const stretched = source.specs[0]!.shape;
+      const finer = refine(extents, extentsOf(stretched));
+      if (finer !== undefined) {
+        extents = finer;
+        return {
+          kind: "value",
+          ref: base,
+          shape: stretched,
+          strides: stretchedStrides(graph.nodes[operand.node]!.specs[operand.output]!.shape, stretched),
+        };
+      }
+    }
+    return { kind: "value", ref, shape, strides: rowMajorStrides(shape) };
+  });
+  return { extents, list };
+};
+
+/** The load of a reduction over the last dimensions, which a kernel can do where it computes the operand; `undefined` for any other node. */
+export const foldLoadsOf = (graph: Graph, { op, inputs, params }: Node): Loads | undefined => {
+  const fold = operators[op]?.fold;
+  if (fold === undefined) return undefined;
+  const { dtype, shape } = specOf(graph, inputs[0]!);
+  const count = elementCount(shape);
+  const first = fold.from(params, shape.length);
+  if (first === undefined || dtype !== fold.dtype || count === 0) return undefined;
+  const size = elementCount(shape.slice(first));
+  if (size === 1) return undefined;
+  const ref = behindReshapes(graph, inputs[0]!);
+  const { constantValue, stretches } = operators[graph.nodes[ref.node]!.op] ?? {};
+  // A number or a repeated value is for others to simplify.
+  if (constantValue !== undefined || stretches === true) return undefined;
+  const extents = size === count ? extentsOf(shape) : refine(extentsOf(shape), [size, count])!;
+  return { extents, list: [{ kind: "value", ref, shape, strides: rowMajorStrides(shape) }], fold: { op: op as FoldOp, size } };
+};
+
+/** The part of the scope path that all share. */
+const commonScope = (scopes: readonly string[]): string => {
+  const paths = scopes.map((scope) => scope.split("/"));
+  const first = paths[0]!;
+  const differs = first.findIndex((part, i) => paths.some((path) => path[i] !== part));
+  return first.slice(0, differs === -1 ? first.length : differs).join("/");
+};
+
+/**
+ * Append the `fused` node that computes `members` (elementwise nodes of `graph` and folds, ascending), and map the values of `results`.
+ *
+ * @param loads per node of `graph`; those of members are read.
+ */
+export const emitFused = (
+  builder: GraphBuilder,
+  graph: Graph,
+  members: readonly number[],
+  results: readonly number[],
+  loads: readonly (Loads | undefined)[],
+  extents: Extents,
+): void => {
+  const inside = new Set(members);
+  const inputs: ValueRef[] = [];
+  const strides: number[][] = [];
+  const inputRegisters = new Map<string, number>();
+  const loadKey = (load: Load & { kind: "value" }): string => `${valueKey(load.ref)} ${load.strides.join()} ${load.shape.join()}`;
+  for (const id of members) {
+    for (const load of loads[id]!.list) {
+      if (load.kind === "number" || inside.has(load.ref.node)) continue;
+      const view = refineStrides(load.shape, load.strides, extents);
+      const key = `${valueKey(load.ref)} ${view.join()}`;
+      if (!inputRegisters.has(key)) {
+        inputRegisters.set(key, inputs.push(load.ref) - 1);
+        strides.push(view);
+      }
+      inputRegisters.set(loadKey(load), inputRegisters.get(key)!);
+    }
+  }
+
+  const instructions: FusedInstruction[] = [];
+  const constants = new Map<string, number>();
+  const registers = new Map<number, number>();
+  const append = (instruction: FusedInstruction): number => inputs.length + instructions.push(instruction) - 1;
+  const registerOf = (load: Load): number => {
+    if (load.kind === "value") return inside.has(load.ref.node) ? registers.get(load.ref.node)! : inputRegisters.get(loadKey(load))!;
+    const key = `${load.value} ${load.dtype}`;
+    const known = constants.get(key);
+    if (known !== undefined) return known;
+    const register = append({ op: constantOperator.name, args: [], dtype: load.dtype, params: { value: load.value } });
+    constants.set(key, register);
+    return register;
+  };
+  for (const id of members) {
+    const { op, params, specs } = graph.nodes[id]!;
+    const args = loads[id]!.list.map(registerOf);
+    // A fold has no register of its own: nothing inside reads its result.
+    registers.set(id, loads[id]!.fold === undefined ? append({ op, args, dtype: specs[0]!.dtype, params }) : args[0]!);
+  }
+
+  const { shape, views } = collapse(sizesOf(extents), strides);
+  const folds = results.map((id) => loads[id]!.fold ?? null);
+  const fused = builder.add({
+    op: fusedName,
+    inputs: inputs.map((ref) => builder.resolve(ref)),
+    params: {
+      shape,
+      views: views.map((list) => ({ strides: list })),
+      instructions,
+      results: results.map((id) => registers.get(id)!),
+      ...(folds.some((fold) => fold !== null) && { folds }),
+    },
+    specs: results.map((id) => graph.nodes[id]!.specs[0]!),
+    scope: commonScope(members.map((id) => graph.nodes[id]!.scope)),
+  });
+  results.forEach((id, output) => builder.map({ node: id, output: 0 }, { node: fused, output }));
+};
+
+/** Append a reduction that joined nothing as the operator that it was. */
+export const emitReduction = (builder: GraphBuilder, graph: Graph, node: Node, { list: [load] }: Loads): void => {
+  const { ref, shape } = load as Load & { readonly kind: "value" };
+  let operand = builder.resolve(ref);
+  const spec = specOf(graph, ref);
+  if (!sameShape(spec.shape, shape)) {
+    const specs = [{ dtype: spec.dtype, shape }];
+    operand = {
+      node: builder.add({ op: reshapeOperator.name, inputs: [operand], params: { shape: [...shape] }, specs, scope: node.scope }),
+      output: 0,
+    };
+  }
+  const id = builder.add({ ...node, inputs: [operand] });
+  builder.map({ node: node.id, output: 0 }, { node: id, output: 0 });
+};
+
+/** What an elementwise node looks at, if its result may be a view of that. */
+export const sourceOfView = (graph: Graph, { op, specs }: Node, { list: [load] }: Loads): ValueRef | undefined =>
+  operators[op]?.viewOffset !== undefined &&
+  load?.kind === "value" &&
+  elementCount(specOf(graph, load.ref).shape) === elementCount(specs[0]!.shape)
+    ? load.ref
+    : undefined;
+
+/** Append an elementwise node that joins nothing as it is, so that it is a view instead of a pass over memory. */
+export const emitView = (builder: GraphBuilder, graph: Graph, { id, op, params, specs, scope }: Node, source: ValueRef): void => {
+  const { shape } = specOf(graph, source);
+  const [{ dtype, shape: wanted }] = specs as readonly [Node["specs"][number]];
+  let view = builder.add({ op, inputs: [builder.resolve(source)], params, specs: [{ dtype, shape }], scope });
+  if (!sameShape(shape, wanted))
+    view = builder.add({
+      op: reshapeOperator.name,
+      inputs: [{ node: view, output: 0 }],
+      params: { shape: [...wanted] },
+      specs,
+      scope,
+    });
+  builder.map({ node: id, output: 0 }, { node: view, output: 0 });
+};

@@ -1,0 +1,63 @@
+import { elementCount, rowMajorStrides, type Shape } from "../../shape.ts";
+
+/**
+ * A way to walk n elements in row-major order, as the ascending extents of its inner blocks: `[64, 10]` is {10, 640}, a flat
+ * 640 is {640}. Dimensions of size 1 leave no trace. Each extent divides the next one.
+ */
+export type Extents = readonly number[];
+
+export const extentsOf = (shape: Shape): Extents => {
+  const extents: number[] = [];
+  let inner = 1;
+  for (const size of shape.toReversed()) {
+    inner *= size;
+    if (size !== 1) extents.push(inner);
+  }
+  return inner === 0 ? [0] : extents;
+};
+
+/** The coarsest walk that both are coarsenings of, or `undefined`: `[64, 10]` and `[640]` share one, `[4, 6]` and `[6, 4]` do not. */
+export const refine = (a: Extents, b: Extents): Extents | undefined => {
+  const merged = [...new Set([...a, ...b])].sort((x, y) => x - y);
+  return merged.every((extent, i) => i === 0 || (merged[i - 1]! > 0 && extent % merged[i - 1]! === 0)) ? merged : undefined;
+};
+
+/** Sizes of the dimensions of a walk, outermost first. */
+export const sizesOf = (extents: Extents): number[] => extents.map((extent, i) => (i === 0 ? extent : extent / extents[i - 1]!)).reverse();
+
+/** Strides over `shape` of a dense tensor of shape `from` stretched to it; 0 where it is stretched. */
+export const stretchedStrides = (from: Shape, shape: Shape): number[] => {
+  const own = rowMajorStrides(from);
+  const lead = shape.length - from.length;
+  return shape.map((size, dim) => (dim < lead || (from[dim - lead] === 1 && size !== 1) ? 0 : own[dim - lead]!));
+};
+
+/** The same view over a finer walk: `strides` over `shape` become strides over `sizesOf(extents)`. */
+export const refineStrides = (shape: Shape, strides: readonly number[], extents: Extents): number[] => {
+  if (elementCount(shape) === 0) return [1];
+  const finer: number[] = [];
+  let dim = shape.length - 1;
+  let inner = 1;
+  for (const [i] of extents.entries()) {
+    const begin = i === 0 ? 1 : extents[i - 1]!;
+    while (begin >= inner * shape[dim]!) inner *= shape[dim--]!;
+    finer.push(strides[dim]! * (begin / inner));
+  }
+  return finer.reverse();
+};
+
+/** Merge neighbouring dimensions wherever every view steps through both as through one. At least one dimension is left. */
+export const collapse = (shape: Shape, views: readonly (readonly number[])[]): { shape: number[]; views: number[][] } => {
+  const sizes: number[] = [];
+  const strides: number[][] = views.map(() => []);
+  shape.forEach((size, dim) => {
+    const joins = dim > 0 && views.every((view) => view[dim - 1] === view[dim]! * size);
+    if (joins) sizes[sizes.length - 1]! *= size;
+    else sizes.push(size);
+    strides.forEach((list, i) => {
+      if (joins) list[list.length - 1] = views[i]![dim]!;
+      else list.push(views[i]![dim]!);
+    });
+  });
+  return sizes.length === 0 ? { shape: [1], views: views.map(() => [1]) } : { shape: sizes, views: strides };
+};
