@@ -60,8 +60,9 @@ const makeProgram = (finish: (code: number) => void): Command => {
       .description("measure this machine by single kernels and by jobs, and write a hardware file")
       .argument("<jobs...>", "job files with the operators and ranks that predictions are wanted for"),
   )
-    .option("--steps <count>", "steps of each job that count", "10")
-    .option("--rounds <count>", "times that all jobs are gone through: what slows a machine for a minute is no matter of one job", "2")
+    .option("--steps <count>", "steps of each job that count", "20")
+    .option("--warm-up <count>", "steps before them that do not: compilation, cold caches", "20")
+    .option("--rounds <count>", "times that all jobs are gone through: what slows a machine for a minute is no matter of one job", "3")
     .option("--output <file>", "where the hardware file goes", "hardware.json")
     .addHelpText("after", "\nExample:\n  skein-profile calibrate job.yaml --ranks 2")
     .action(async (files: string[], options: CalibrateCommandOptions) => finish(await calibrateCommand(files, options)));

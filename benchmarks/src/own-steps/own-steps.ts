@@ -60,12 +60,19 @@ const inMilliseconds = (seconds: number): string => `${(1000 * seconds).toFixed(
 /** What buckets a run ends with follows from its own times. */
 const isTriedOut = ({ job }: SlowLinksRun): boolean => (job["buckets"] as JobFile)["kind"] === "tuned";
 
-/** Calibrate anew, predict runs of one network, number of ranks and model, and make each of them. */
-const takeCell = async (runs: readonly SlowLinksRun[], take: number, keep: (result: Take) => void): Promise<void> => {
-  const [first] = runs as readonly [SlowLinksRun];
-  const { jobs, files } = calibrationJobs(runs);
-  say(`${cellNameOf(first)}, take ${take + 1}: calibrating by ${jobs.length} jobs …`);
-  const hardware = await withLinksOf(first, await calibrate(jobs, files));
+/** All takes of what `plan` named for a cell, whatever that was each time. */
+const takesNamed = (results: Results, name: string): readonly Take[] =>
+  ([...results.values()].flat() as Take[]).filter((result) => result.name === name);
+
+/** Predict what is due of the runs of one network, number of ranks and model, and make each of them. */
+const takeCell = async (
+  cell: readonly SlowLinksRun[],
+  calibrated: string,
+  { take, results, keep }: { readonly take: number; readonly results: Results; readonly keep: (result: Take) => void },
+): Promise<void> => {
+  const [first] = cell as readonly [SlowLinksRun];
+  say(`${cellNameOf(first)}, take ${take + 1}`);
+  const hardware = await withLinksOf(first, calibrated);
   const commit = commitOfCode();
   const measure = async (run: SlowLinksRun, name: string, more: Pick<Take, "predictedSeconds" | "settings">): Promise<void> => {
     const result = await makeRun(run, take, commit);
@@ -74,16 +81,33 @@ const takeCell = async (runs: readonly SlowLinksRun[], take: number, keep: (resu
     const came = outcome.kind === "done" ? `${inMilliseconds(outcome.stepSeconds.median)} measured` : outcome.kind;
     say(`  ${name}: ${inMilliseconds(more.predictedSeconds)} predicted, ${came}`);
   };
-  for (const run of runs) {
+  for (const run of cell.filter((one) => takesOf(results, one).length <= take)) {
     const { stepSeconds: predictedSeconds } = await predict(run, hardware);
     await measure(run, run.method.name, { predictedSeconds });
   }
-  const dense = runs.find(({ method }) => method.name === baseline);
+  const dense = cell.find(({ method }) => method.name === baseline);
   if (dense === undefined) return; // only some methods are asked for
   for (const [last, lossless] of plans) {
+    const name = plannedName(dense, last);
+    if (takesNamed(results, name).length > take) continue;
     const { job, settings, predictedSeconds } = await plan(dense, hardware, lossless);
-    await measure({ ...dense, name: plannedName(dense, last), job }, last, { predictedSeconds, settings });
+    await measure({ ...dense, name, job }, last, { predictedSeconds, settings });
   }
+};
+
+/** One take of cells with the same jobs over different networks: calibrated for once. */
+const takeCells = async (
+  cells: readonly (readonly SlowLinksRun[])[],
+  options: { readonly take: number; readonly results: Results; readonly keep: (result: Take) => void },
+): Promise<void> => {
+  const { take, results } = options;
+  const due = cells.filter((cell) => cell.some((run) => takesOf(results, run).length <= take));
+  const [first] = due;
+  if (first === undefined) return;
+  const { jobs, files } = calibrationJobs(first);
+  say(`${first[0]!.ranks} ranks: ${first[0]!.model.title}, take ${take + 1}: calibrating by ${jobs.length} jobs …`);
+  const calibrated = await calibrate(jobs, files);
+  for (const cell of due) await takeCell(cell, calibrated, options);
 };
 
 /** The takes of a run together: medians of what was predicted and of what was measured. */
@@ -100,11 +124,10 @@ const stepOf = (run: SlowLinksRun, results: Results): readonly OwnStep[] => {
 /** What `plan` named for a cell in each take, and how that came out. */
 const plannedOf = (dense: SlowLinksRun, results: Results): readonly PlannedStep[] =>
   plans.flatMap(([last, lossless]) =>
-    [...results.values()].flat().flatMap((result): readonly PlannedStep[] => {
-      const { name, outcome, take = 0, predictedSeconds, settings = {} } = result as Take;
-      if (name !== plannedName(dense, last) || outcome.kind !== "done") return [];
-      return [{ run: dense, take, lossless, settings, predictedSeconds, measured: outcome.stepSeconds }];
-    }),
+    takesNamed(results, plannedName(dense, last)).flatMap(
+      ({ outcome, take = 0, predictedSeconds, settings = {} }): readonly PlannedStep[] =>
+        outcome.kind === "done" ? [{ run: dense, take, lossless, settings, predictedSeconds, measured: outcome.stepSeconds }] : [],
+    ),
   );
 
 /** The command line of the page. @returns the exit code. */
@@ -141,12 +164,9 @@ export const ownSteps = async (args: readonly string[]): Promise<number> => {
     addResult(results, result);
   };
   const cells = [...Map.groupBy(runs, cellNameOf).values()];
+  const alike = [...Map.groupBy(cells, ([first]) => `${first!.ranks} ${first!.model.name}`).values()];
   try {
-    for (let take = 0; take < takes; take++)
-      for (const cell of cells) {
-        const due = cell.filter((run) => takesOf(results, run).length <= take);
-        if (due.length > 0) await takeCell(due, take, keep);
-      }
+    for (let take = 0; take < takes; take++) for (const some of alike) await takeCells(some, { take, results, keep });
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
     say(`interrupted; the same command goes on, with what is in ${path}`);

@@ -105,6 +105,18 @@ ${alignColumns([
   ]),
 ])}`;
 
+const mostTakes = (steps: readonly OwnStep[]): number => Math.max(...steps.map(({ takes }) => takes));
+
+const apartSentence = (steps: readonly OwnStep[]): string =>
+  mostTakes(steps) === 1
+    ? "Each run was made once: how far takes of one lie apart is not known."
+    : `Takes of one run lie ±${formatShare(median(steps.map(({ apart }) => apart)))} around their middle, half of them more: no prediction can be nearer than that for sure.`;
+
+const takesSentence = (steps: readonly OwnStep[]): string =>
+  mostTakes(steps) === 1
+    ? "All of that was done once."
+    : `All of that is done in turns, ${mostTakes(steps)} times, and figures are medians.`;
+
 export interface OwnStepsPageOptions {
   readonly date: string;
   readonly command: string;
@@ -126,11 +138,11 @@ ${ownStepsSentences(steps)
   .join("\n")}
 
 Command: \`${command}\`.
-Machine: ${machine}. Takes of one run lie ±${formatShare(median(steps.map(({ apart }) => apart)))} around their middle, half of them more: no prediction can be nearer than that for sure.
+Machine: ${machine}. ${apartSentence(steps)}
 
 Each model and number of ranks is calibrated by \`skein-profile calibrate\` over emulated links of ${calibrationNetwork.title}: dense with each tensor by itself after the backward pass, beside it and in halves, and
 each compression with all gradients in one message after it. The links of the other network are measured by \`skein-profile links\`; \`skein-profile predict\` then says what each method takes there, and each is run.
-All of that is done in turns, ${Math.max(...steps.map(({ takes }) => takes))} times, and figures are medians. Nothing of what is predicted was measured for the calibration. Left out is \`dear-tuned\`, which tries sizes out
+${takesSentence(steps)} Nothing of what is predicted was measured for the calibration. Left out is \`dear-tuned\`, which tries sizes out
 while it runs.
 
 ## Which method to choose

@@ -54,7 +54,7 @@ export { formatRanks } from "./rendezvous/ranks.ts";
 export { heapMessageMemory, type MessageMemory, wasmMessageMemory } from "./message-memory.ts";
 export { plainArithmetic } from "./plain-arithmetic.ts";
 export { walkRagged } from "./ragged.ts";
-export { raggedAllGatherSchedule, type RaggedPlace, raggedAllToAllSchedule, rowCountSchedule } from "./ragged-schedule.ts";
+export { raggedAllGatherSchedule, raggedExchange, type RaggedPlace, raggedAllToAllSchedule, rowCountSchedule } from "./ragged-schedule.ts";
 export {
   type Algorithm,
   type CostPlace,

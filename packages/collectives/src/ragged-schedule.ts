@@ -1,4 +1,5 @@
-import { type ElementRange, input, modulo, output, type Schedule, type Step, withoutEmpty } from "./schedule.ts";
+import { costOfRounds, peersOf } from "./cost.ts";
+import { type Algorithm, type ElementRange, input, modulo, output, type Schedule, type Step, withoutEmpty } from "./schedule.ts";
 
 /** What a ragged schedule depends on: beside the place, how many rows go and come this time. */
 export interface RaggedPlace {
@@ -77,4 +78,18 @@ export const rowCountSchedule = ({ rank, worldSize, sent }: Pick<RaggedPlace, "r
       ],
     ],
   };
+};
+
+/** A ragged all-gather or all-to-all as a whole: all counts, then all rows. Its price is that of chunks that are full. */
+export const raggedExchange: Pick<Algorithm, "name" | "cost"> = {
+  name: "ragged",
+  cost: (place) => {
+    const { worldSize, byteLength } = place;
+    return costOfRounds(place, [
+      { sends: (rank) => peersOf(rank, worldSize).map((peer) => ({ peer, bytes: 4 })) },
+      ...Array.from({ length: worldSize - 1 }, (_, round) => ({
+        sends: (rank: number) => [{ peer: modulo(rank + round + 1, worldSize), bytes: byteLength / worldSize }],
+      })),
+    ]);
+  },
 };

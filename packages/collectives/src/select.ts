@@ -64,7 +64,7 @@ const secondsOfPath = ({ within: near, across: far, reducedBytes }: Load, scale:
  * Seconds that an algorithm takes in the α–β–γ model: the path of its messages, then its sums; with s segments, messages of one
  * travel while another is summed, and only the shorter of the two is left over once.
  */
-export const predictedSeconds = (algorithm: Algorithm, place: CostPlace, link: LinkCosts): number =>
+export const predictedSeconds = (algorithm: Pick<Algorithm, "cost">, place: CostPlace, link: LinkCosts): number =>
   secondsOfPath(algorithm.cost(place).path, 1, place.segments ?? 1, link);
 
 // Each rank reads and writes every byte once, and a message is an address (docs/experiments.md has the all-reduce between threads).

@@ -4,13 +4,19 @@ import { describe, expect, test } from "vitest";
 import { carry } from "../src/execute.ts";
 import { plainArithmetic } from "../src/plain-arithmetic.ts";
 import { walkRagged } from "../src/ragged.ts";
-import { raggedAllGatherSchedule, type RaggedPlace, raggedAllToAllSchedule, rowCountSchedule } from "../src/ragged-schedule.ts";
-import { sentElements } from "../src/schedule.ts";
+import {
+  raggedAllGatherSchedule,
+  raggedExchange,
+  type RaggedPlace,
+  raggedAllToAllSchedule,
+  rowCountSchedule,
+} from "../src/ragged-schedule.ts";
+import { type ScheduleCost, sentElements } from "../src/schedule.ts";
 import { Control, controlBytes } from "../src/threads/control.ts";
 import { memoryWorld } from "../src/transport/memory-transport.ts";
 import { ThreadTransport } from "../src/transport/thread-transport.ts";
 import type { Later, Transport } from "../src/transport/transport.ts";
-import { fromBytes, messageEnds, operand, toBytes } from "./world.ts";
+import { countedCost, fromBytes, messageEnds, operand, toBytes } from "./world.ts";
 
 type Kind = "all-to-all" | "all-gather";
 
@@ -262,6 +268,29 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
       expect(messageEnds(schedules, "send").length).toBeGreaterThan(0);
     }
     expect(places.map((place) => sentElements(rowCountSchedule(place)))).toEqual(rows.map(() => worldSize - 1));
+  });
+
+  test.each([2, 3, 7])("the price is that of full chunks on %i ranks: a round of counts, then one for each peer", (worldSize) => {
+    const [capacity, rowElements] = [3, 2];
+    const rows = countsOf(kind, worldSize, () => capacity);
+    const places = rows.map(
+      (sent, rank): RaggedPlace => ({ rank, worldSize, capacity, rowElements, sent, received: rows.map((own) => countFor(own, rank)) }),
+    );
+    const hosts = Array.from({ length: worldSize }, (_, rank) => [rank]);
+    const schedules = places.map(kind === "all-to-all" ? raggedAllToAllSchedule : raggedAllGatherSchedule);
+    // The last round of the rows copies within a rank only.
+    const [counts, full] = [places.map(rowCountSchedule), schedules].map((all) => countedCost(all, hosts, 4)) as [
+      ScheduleCost,
+      ScheduleCost,
+    ];
+    const said = raggedExchange.cost({ worldSize, byteLength: 4 * worldSize * capacity * rowElements });
+    expect(said.rounds).toBe(counts.rounds + full.rounds);
+    expect(said.messages).toBe(counts.messages + full.messages);
+    expect(said.bytes).toBe(counts.bytes + full.bytes);
+    expect(said.path.across).toEqual({
+      messages: counts.path.across.messages + full.path.across.messages,
+      bytes: counts.path.across.bytes + full.path.across.bytes,
+    });
   });
 
   test("lent memory is not touched while one rank is late", async () => {

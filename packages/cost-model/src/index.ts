@@ -72,6 +72,7 @@ export {
   stepProgram,
   type WaitStep,
 } from "./pricing/step-program.ts";
+export { overlapsOf } from "./pricing/overlaps.ts";
 export { bucketOfScope } from "./pricing/exchange-places.ts";
 export { codecSeconds, type PricedExchange, pricedExchange, sentBytesOf } from "./pricing/priced-exchange.ts";
 export { foldKernels } from "./pricing/fold-kernels.ts";

@@ -19,6 +19,8 @@ const kernel = (seconds: number): StepProgram[number] => ({
   operator: "matmul",
   price: { flops: 1, bytes: 1, seconds, rooflineSeconds: seconds, boundBy: "flops", basis: "measured" },
 });
+/** 0.6 ms beside computation, at 2 ns each. */
+const sentBytes = 300_000;
 const start = (number: number): StepProgram[number] => ({
   kind: "start",
   node: number,
@@ -27,12 +29,12 @@ const start = (number: number): StepProgram[number] => ({
   args: {},
   collective: "all-reduce",
   axis: "data",
-  bytes: 400,
+  bytes: sentBytes,
   price: {
     algorithm: "ring-all-reduce",
     segments: 1,
     seconds: 0.0015,
-    sentBytes: 400,
+    sentBytes,
     phases: [{ stream: "intra-node", startupSeconds: 0.0005, transferSeconds: 0.001, messages: 2 }],
   },
 });
@@ -69,7 +71,7 @@ const ranWith = (program: StepProgram, running: RunningCosts, seed: number): Ran
   const { ranks } = simulate(
     { programs: all.map(() => tasks), groups: { data: [all] }, hosts: [all] },
     {
-      steps: 40,
+      steps: 160,
       messageDelaySeconds: running.messageDelaySeconds,
       ...(running.stepVariation > 0 && { jitter: { seed, stepVariation: running.stepVariation } }),
     },
@@ -92,7 +94,14 @@ const within = (share: number, value: number, of: number): void => {
   expect(value).toBeLessThan(of * (1 + share));
 };
 
-const truth: RunningCosts = { secondsPerStep: 0.002, secondsPerCollective: 0.0002, stepVariation: 0.1, messageDelaySeconds: 0.003 };
+const truth: RunningCosts = {
+  secondsPerStep: 0.002,
+  secondsPerCollective: 0.0002,
+  collectiveLatencySeconds: 0.0004,
+  secondsPerByteBeside: 2e-9,
+  stepVariation: 0.1,
+  messageDelaySeconds: 0.003,
+};
 const ways = [
   [1, false],
   [8, false],
@@ -106,12 +115,14 @@ test("costs that made the steps are found again", () => {
   within(0.3, running.stepVariation, truth.stepVariation);
   within(0.2, running.secondsPerCollective, truth.secondsPerCollective);
   within(0.4, running.secondsPerStep, truth.secondsPerStep);
+  within(0.5, running.collectiveLatencySeconds, truth.collectiveLatencySeconds);
+  within(0.3, running.secondsPerByteBeside, truth.secondsPerByteBeside);
   within(0.5, running.messageDelaySeconds, truth.messageDelaySeconds);
   for (const { measuredSeconds, predictedSeconds } of fits) within(0.05, predictedSeconds, measuredSeconds);
 });
 
 test("messages that nothing delays have no delay", () => {
-  const free: RunningCosts = { ...truth, messageDelaySeconds: 0, stepVariation: 0 };
+  const free: RunningCosts = { ...truth, secondsPerByteBeside: 0, messageDelaySeconds: 0, stepVariation: 0 };
   const { running } = fitRunningCosts(
     ways.map(([collectives, overlapped]) => ranWith(programOf(collectives, overlapped), free, 1)),
     hardware,
@@ -119,11 +130,13 @@ test("messages that nothing delays have no delay", () => {
   expect(running).toMatchObject({ messageDelaySeconds: 0, stepVariation: 0 });
   expect(running.secondsPerStep).toBeCloseTo(free.secondsPerStep, 6);
   expect(running.secondsPerCollective).toBeCloseTo(free.secondsPerCollective, 6);
+  expect(running.collectiveLatencySeconds).toBeCloseTo(free.collectiveLatencySeconds, 6);
+  expect(running.secondsPerByteBeside).toBeCloseTo(0, 12);
 });
 
-test("without a job that exchanges beside computation nothing is said of delays", () => {
+test("without a job that exchanges beside computation nothing is said of what it would cost", () => {
   const runs = ways.filter(([, overlapped]) => !overlapped).map(([n]) => ranWith(programOf(n, false), truth, 1));
-  expect(fitRunningCosts(runs, hardware).running.messageDelaySeconds).toBe(0);
+  expect(fitRunningCosts(runs, hardware).running).toMatchObject({ messageDelaySeconds: 0, secondsPerByteBeside: 0 });
 });
 
 test("of jobs with as many collectives each, all that lies outside of kernels is the step's", () => {

@@ -1,5 +1,5 @@
 import { fitLink } from "@skein/collectives";
-import type { HardwareFile, RunningCosts, StepProgram } from "@skein/cost-model";
+import { type HardwareFile, isStart, overlapsOf, type RunningCosts, type StepProgram } from "@skein/cost-model";
 import { median } from "@skein/measuring";
 import type { ProfiledJob } from "skein-train/profiling";
 import { simulateStep } from "../predict/predict-step.ts";
@@ -72,17 +72,35 @@ const stepVariationOf = (runs: readonly RanJob[]): number => {
 /** Delays that are tried: none, then each a quarter longer than the one before, from 20 µs to 20 ms. */
 const delays = [0, ...Array.from({ length: 32 }, (_, i) => 20e-6 * 1.25 ** i)];
 
-/** Whether something is computed while a collective is under way: only then can one disturb the other. */
-const isOverlapped = ({ program }: RanJob): boolean =>
-  program.some((step, place) => step.kind === "wait" && program.slice(step.start, place).some(({ kind }) => kind === "kernel"));
+/** The line a + b · x through points, by least squares, with b not below 0. */
+const lineThrough = (points: readonly (readonly [x: number, y: number])[]): readonly [a: number, b: number] => {
+  const [meanX, meanY] = [0, 1].map((k) => sum(points.map((point) => point[k]!)) / points.length) as [number, number];
+  const spread = sum(points.map(([x]) => (x - meanX) ** 2));
+  const slope = spread === 0 ? 0 : Math.max(0, sum(points.map(([x, y]) => (x - meanX) * (y - meanY))) / spread);
+  return [meanY - slope * meanX, slope];
+};
+
+/** What bytes take of ranks that compute: what these compute longer than kernels are priced, over what is sent meanwhile. */
+const fitBeside = (overlapped: readonly RanJob[]): number => {
+  const longer = sum(
+    overlapped.map(({ steps, program }) => {
+      const computed = median(steps.flat().map((step) => sum(attribute(step).compute.values())));
+      return computed - sum(program.map((step) => (step.kind === "kernel" ? step.price.seconds : 0)));
+    }),
+  );
+  return Math.max(0, longer) / Math.max(1, sum(overlapped.flatMap(({ program }) => overlapsOf(program).map(({ sentBytes }) => sentBytes))));
+};
 
 /**
  * Fit what running ranks cost beside kernels and messages to the steps of some jobs.
  *
- * What lies outside of kernels and waits, and how ranks scatter, is read off the spans. What jobs without overlap take longer on average than they are
- * simulated is counted as outside of kernels, too. What messages are delayed by ranks that compute shows in no span of its own: it is the delay with which
- * simulated steps of jobs with overlap come closest to those that were measured (least squares of relative differences), or a lesser one that misses them
- * by no more than chance (the one-standard-error rule); without such jobs it is 0.
+ * What lies outside of kernels and waits, and how ranks scatter, is read off the spans, and so is what kernels take longer beside messages, by the bytes
+ * of these. What jobs without overlap take longer than they are simulated is a line over their collectives: some of each, the rest of the step. What
+ * messages are delayed by ranks that compute shows in no span of its own: it is the delay with which simulated steps of jobs with overlap come closest to
+ * those that were measured (least squares of relative differences), or a lesser one that misses them by no more than chance (the one-standard-error rule);
+ * without such jobs it is 0.
+ *
+ * @param runs with kernels priced as they are when nothing travels beside them.
  *
  * Cost: 33 simulations of some steps for each job.
  */
@@ -92,11 +110,21 @@ export const fitRunningCosts = (runs: readonly RanJob[], hardware: HardwareFile)
     const device = { ...hardware.device, running };
     return ({ job, program }: RanJob): number => simulateStep(job, program, { ...hardware, device }, { spans: false }).stepSeconds;
   };
-  const read: RunningCosts = { ...fitOutside(runs), stepVariation: stepVariationOf(runs), messageDelaySeconds: 0 };
-  const [overlapped, plain] = [runs.filter(isOverlapped), runs.filter((run) => !isOverlapped(run))];
+  const byOverlap = Map.groupBy(runs, ({ program }) => overlapsOf(program).length > 0);
+  const [overlapped, plain] = [byOverlap.get(true) ?? [], byOverlap.get(false) ?? []];
+  const read: RunningCosts = {
+    ...fitOutside(runs),
+    collectiveLatencySeconds: 0,
+    secondsPerByteBeside: fitBeside(overlapped),
+    stepVariation: stepVariationOf(runs),
+    messageDelaySeconds: 0,
+  };
   const predictPlain = predictedBy(read);
-  const restSeconds = plain.length === 0 ? 0 : sum(plain.map((run) => measured.get(run)! - predictPlain(run))) / plain.length;
-  const still = { ...read, secondsPerStep: Math.max(0, read.secondsPerStep + restSeconds) };
+  const [rest, collectiveLatencySeconds] =
+    plain.length === 0
+      ? [0, 0]
+      : lineThrough(plain.map((run) => [run.program.filter(isStart).length, measured.get(run)! - predictPlain(run)] as const));
+  const still = { ...read, collectiveLatencySeconds, secondsPerStep: Math.max(0, read.secondsPerStep + rest) };
   const misses = delays.map((messageDelaySeconds) => {
     const predict = predictedBy({ ...still, messageDelaySeconds });
     return sum(overlapped.map((run) => (predict(run) / measured.get(run)! - 1) ** 2));

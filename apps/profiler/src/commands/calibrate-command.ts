@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { linkCosts } from "@skein/collectives";
-import type { ClusterLinks, HardwareFile, KernelSample, RunningCosts } from "@skein/cost-model";
+import { type ClusterLinks, type Device, type HardwareFile, type KernelSample, overlapsOf, type RunningCosts } from "@skein/cost-model";
 import { formatHardwareFile } from "@skein/cost-model/files";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import { type JobOptions, openJob, type ProfiledJob } from "skein-train/profiling";
@@ -18,6 +18,7 @@ import { countOf } from "./count-of.ts";
 
 export interface CalibrateCommandOptions extends Pick<JobOptions, "ranks" | "transport" | "set"> {
   readonly steps: string;
+  readonly warmUp: string;
   readonly rounds: string;
   readonly output: string;
 }
@@ -26,6 +27,7 @@ export interface CalibrateCommandOptions extends Pick<JobOptions, "ranks" | "tra
 interface Way {
   readonly job: ProfiledJob;
   readonly name: string;
+  readonly rounds: MeasuredJob[];
 }
 
 /** Each gradient by itself, after and beside computation: how messages and computation disturb each other. */
@@ -37,7 +39,7 @@ const waysToExchange = async (first: ProfiledJob): Promise<Way[]> => {
     ["dear", "in halves around the end of a step"],
   ] as const)
     try {
-      ways.push({ job: await first.with(eachByItself(overlap)), name: `${first.facts.name}, each gradient by itself ${when}` });
+      ways.push({ job: await first.with(eachByItself(overlap)), name: `${first.facts.name}, each gradient by itself ${when}`, rounds: [] });
     } catch (error) {
       // Not every job can be trained so.
       if (!(error instanceof SkeinError) || error.kind !== "user") throw error;
@@ -47,18 +49,39 @@ const waysToExchange = async (first: ProfiledJob): Promise<Way[]> => {
 
 const inMilliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
 
-const rankLine = ({ stepVariation, messageDelaySeconds }: RunningCosts): string =>
-  `differ by ${(100 * stepVariation).toFixed(0)} % within a step; messages beside computation take ${inMilliseconds(messageDelaySeconds)} longer`;
+/** What each of these is beside kernels and messages. */
+const runningLines = (running: RunningCosts, ranks: number): string[] => {
+  const { secondsPerStep, secondsPerCollective, collectiveLatencySeconds, secondsPerByteBeside } = running;
+  const { stepVariation, messageDelaySeconds } = running;
+  const ofStep = `steps        ${inMilliseconds(secondsPerStep)} outside of kernels`;
+  if (ranks === 1) return [ofStep];
+  return [
+    `${ofStep}; ranks differ by ${(100 * stepVariation).toFixed(0)} % within one`,
+    `collectives  ${inMilliseconds(secondsPerCollective)} to hand one over, ${inMilliseconds(collectiveLatencySeconds)} beside its messages`,
+    `overlap      ${(1e9 * secondsPerByteBeside).toPrecision(3)} ns/B of a rank that computes, messages ${inMilliseconds(messageDelaySeconds)} later`,
+  ];
+};
 
-/** Steps before those that count. */
-const warmUpSteps = 5;
+/**
+ * Kernels as they are when nothing travels beside them: how far messages slow them is a cost of its own. What only runs beside messages counts as it is.
+ */
+const undisturbedSamples = (runs: readonly MeasuredJob[], device: Device): KernelSample[] => {
+  const byOverlap = Map.groupBy(runs, (run) => overlapsOf(run.programOn(device)).length > 0);
+  const [beside, alone] = [true, false].map((isBeside) => (byOverlap.get(isBeside) ?? []).flatMap((run) => run.samples())) as [
+    KernelSample[],
+    KernelSample[],
+  ];
+  const known = new Set(alone.map(({ operator }) => operator));
+  return [...alone, ...beside.filter(({ operator }) => !known.has(operator))];
+};
 
 /** `skein-profile calibrate`: measure this machine by its kernels and by jobs, and write what predictions need. */
 export const calibrateCommand = async (
   files: readonly string[],
-  { steps, rounds: asked, output, ...jobOptions }: CalibrateCommandOptions,
+  { steps, warmUp, rounds: asked, output, ...jobOptions }: CalibrateCommandOptions,
 ): Promise<number> => {
   const counted = countOf("steps", steps, 2);
+  const warmUpSteps = countOf("warm-up", warmUp, 0);
   const rounds = countOf("rounds", asked, 1);
   const say = (line: string): void => void process.stderr.write(`${line}\n`);
   const jobs = await Promise.all(files.map((file) => openJob(file, jobOptions)));
@@ -79,23 +102,22 @@ export const calibrateCommand = async (
     kind: backend === "cpu" ? "cpu" : "gpu",
     source,
   } as const;
-  const samples: KernelSample[] = backend === "cpu" ? await measureKernelGrid() : [];
-  const ways = [...jobs.map((job): Way => ({ job, name: job.facts.name })), ...(ranks > 1 ? await waysToExchange(first) : [])];
-  const runs: (Way & { readonly measured: MeasuredJob })[] = [];
+  const ways = [...jobs.map((job): Way => ({ job, name: job.facts.name, rounds: [] })), ...(ranks > 1 ? await waysToExchange(first) : [])];
+  const grid = backend === "cpu" ? await measureKernelGrid() : [];
   for (let round = 1; round <= rounds; round++)
-    for (const { job, name } of ways) {
-      say(`measuring ${name}: ${warmUpSteps + counted} steps, round ${round} of ${rounds}`);
-      const measured = await measureJob(job, { steps: counted, warmUpSteps });
-      runs.push({ job, measured, name });
-      samples.push(...measured.samples());
+    for (const way of ways) {
+      say(`measuring ${way.name}: ${warmUpSteps + counted} steps, round ${round} of ${rounds}`);
+      way.rounds.push(await measureJob(way.job, { steps: counted, warmUpSteps }));
     }
+  const runs = ways.flatMap((way) => way.rounds);
+  const samples = [...grid, ...undisturbedSamples(runs, calibrateDevice(rates, grid, described))];
   const linksOf = async (): Promise<ClusterLinks> => {
     if (ranks === 1 || transport === "threads") {
       const within =
         ranks === 1
           ? { secondsPerMessage: 0, secondsPerByte: 0 }
           : threadLinks(
-              runs.flatMap(({ measured }) => measured.steps),
+              runs.flatMap((run) => run.steps),
               ranks,
             );
       return linksOfThreads(within, source);
@@ -113,7 +135,11 @@ export const calibrateCommand = async (
     links: await linksOf(),
   };
   const { running, fits } = fitRunningCosts(
-    runs.map(({ job, measured: { steps, step } }) => ({ job, steps, program: pricePrepared(step, job, kernels) })),
+    ways.map(({ job, rounds: own }) => ({
+      job,
+      steps: own.flatMap((run) => run.steps),
+      program: pricePrepared(own[0]!.step, job, kernels),
+    })),
     kernels,
   );
   const device = { ...kernels.device, running };
@@ -124,11 +150,11 @@ export const calibrateCommand = async (
       `memory       ${(device.memoryBytesPerSecond / 1e9).toPrecision(3)} GB/s`,
       `kernel start ${(device.kernelStartSeconds * 1e6).toPrecision(2)} µs`,
       `operators    ${device.efficiencies.length} sizes of ${new Set(device.efficiencies.map(({ operator }) => operator)).size}, from ${samples.length} kernels`,
-      ...(ranks > 1 ? [`ranks        ${rankLine(running)}`] : []),
-      "steps        measured   with these figures",
+      ...runningLines(running, ranks),
+      "jobs         measured   with these figures",
       ...fits.map(
         ({ measuredSeconds, predictedSeconds }, i) =>
-          `  ${inMilliseconds(measuredSeconds).padStart(17)} ${inMilliseconds(predictedSeconds).padStart(12)}  ${runs[i]!.name}`,
+          `  ${inMilliseconds(measuredSeconds).padStart(17)} ${inMilliseconds(predictedSeconds).padStart(12)}  ${ways[i]!.name}`,
       ),
       asTyped(`written to ${output}; use it with skein-profile predict <job> --hardware ${output}`),
       "",

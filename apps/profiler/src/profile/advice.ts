@@ -50,12 +50,13 @@ const scheduleCure = (
 
 const exposedAdvice = (figures: Figures, schedule: BestSchedule | undefined): Advice[] => {
   if (!isExposed(figures)) return [];
-  const { collectives, exposedSeconds, step } = figures;
+  const { collectives, step } = figures;
   const longest = collectives.toSorted((a, b) => b.exposedSeconds.median - a.exposedSeconds.median).slice(0, 3);
+  const { share } = outsideOf(figures, "waiting");
   const { how, ...cure } = scheduleCure(schedule, step);
   return [
     {
-      finding: `${percent(outsideOf(figures, "waiting").share)} of the step is communication that computation does not hide (${milliseconds(exposedSeconds.median)}), most of it ${longest.map(({ name }) => name).join(", ")}`,
+      finding: `${percent(share)} of the step is communication that computation does not hide (${milliseconds(share * step.median)}), most of it ${longest.map(({ name }) => name).join(", ")}`,
       ...cure,
       basis: `measured: what ranks waited at the done of a collective; a slower rank's computing is waited for as well${how === undefined ? "" : `; ${how}`}`,
     },

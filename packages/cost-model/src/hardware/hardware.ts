@@ -28,6 +28,10 @@ export interface RunningCosts {
   readonly secondsPerStep: number;
   /** What handing a collective over takes of the rank that computes. */
   readonly secondsPerCollective: number;
+  /** What a collective takes beside its messages: the way to the thread that communicates and back, and what that does for each. */
+  readonly collectiveLatencySeconds: number;
+  /** What a sent byte takes of a rank that computes meanwhile: where threads that communicate have no cores of their own, they take those of the ranks. */
+  readonly secondsPerByteBeside: number;
   /** Coefficient of variation of what a rank computes in a step: others wait for the slowest. */
   readonly stepVariation: number;
   /** What a message takes longer while its sender or receiver computes: threads that communicate wait for a core. */

@@ -41,7 +41,14 @@ const withValue = (path: string, value: unknown): string => {
 
 test("what was written is read again", () => {
   expect(parseHardwareFile(formatHardwareFile(sound), "desk.json")).toEqual(sound);
-  const running = { secondsPerStep: 0.002, secondsPerCollective: 1e-4, stepVariation: 0.1, messageDelaySeconds: 0.003 };
+  const running = {
+    secondsPerStep: 0.002,
+    secondsPerCollective: 1e-4,
+    collectiveLatencySeconds: 3e-4,
+    secondsPerByteBeside: 1e-9,
+    stepVariation: 0.1,
+    messageDelaySeconds: 0.003,
+  };
   const ran: HardwareFile = { ...sound, device: { ...sound.device, running } };
   expect(parseHardwareFile(formatHardwareFile(ran), "desk.json")).toEqual(ran);
 });

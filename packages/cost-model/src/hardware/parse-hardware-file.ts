@@ -35,6 +35,8 @@ const efficiency = z.strictObject({
 const running = z.strictObject({
   secondsPerStep: seconds.max(60),
   secondsPerCollective: seconds.max(1),
+  collectiveLatencySeconds: seconds.max(1),
+  secondsPerByteBeside: seconds.max(1e-3),
   stepVariation: z.number().nonnegative().max(10),
   messageDelaySeconds: seconds.max(1),
 });

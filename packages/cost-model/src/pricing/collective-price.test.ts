@@ -66,3 +66,14 @@ test("what is read back goes down and up with each message, its shares of what i
   }
   expect(collectivePricer({ worldSize: 1, sharesMemory: false }, readBack)("all-reduce", 1000).seconds).toBe(0);
 });
+
+test("what is ragged tells counts first, and goes to each peer by itself", () => {
+  const link = { secondsPerMessage: 1e-3, secondsPerByte: 1e-6 };
+  const group: GroupSituation = { worldSize: 4, sharesMemory: false, link: { within: link, across: link, reduceSecondsPerByte: 0 } };
+  const { algorithm, seconds, phases } = collectivePricer(group)("all-gather", 4000, true);
+  expect(algorithm).toBe("ragged");
+  // Three messages of 4 bytes, then three of 1000.
+  expect(seconds).toBeCloseTo(6e-3 + 3 * 4e-6 + 3 * 1e-3, 12);
+  expect(total(phases)).toBeCloseTo(seconds, 12);
+  expect(collectivePricer(group)("all-gather", 4000).seconds).toBeLessThan(seconds);
+});

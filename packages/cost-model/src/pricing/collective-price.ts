@@ -1,4 +1,4 @@
-import { algorithmSelector, ethernetLinks, type GroupSituation, predictedSeconds } from "@skein/collectives";
+import { algorithmSelector, ethernetLinks, type GroupSituation, predictedSeconds, raggedExchange } from "@skein/collectives";
 import type { CollectiveKind } from "@skein/tensor-core";
 import type { TransferTimes } from "../hardware/hardware.ts";
 import { readBackSeconds } from "../hardware/read-back.ts";
@@ -15,8 +15,12 @@ export interface CollectivePrice {
   readonly phases: readonly Phase[];
 }
 
-/** Prices a collective of one group. `bytes` are S of docs/algorithms.md: the larger of operand and result. */
-export type CollectivePricer = (kind: CollectiveKind, bytes: number) => CollectivePrice;
+/**
+ * Prices a collective of one group. `bytes` are S of docs/algorithms.md: the larger of operand and result.
+ *
+ * @param isRagged only as many rows travel as are said when it runs; it is priced as if all did. Default: false.
+ */
+export type CollectivePricer = (kind: CollectiveKind, bytes: number, isRagged?: boolean) => CollectivePrice;
 
 /**
  * Price collectives of a group by the algorithm that the collectives would choose for it, its schedule added up along the busiest path in the α–β–γ
@@ -29,8 +33,8 @@ export type CollectivePricer = (kind: CollectiveKind, bytes: number) => Collecti
 export const collectivePricer = (group: GroupSituation, readBack?: TransferTimes): CollectivePricer => {
   const price = withoutReadBack(group);
   if (readBack === undefined || group.worldSize === 1) return price;
-  return (kind, bytes) => {
-    const { phases, seconds, ...rest } = price(kind, bytes);
+  return (kind, bytes, isRagged) => {
+    const { phases, seconds, ...rest } = price(kind, bytes, isRagged);
     const { down, up } = readBackSeconds(readBack, kind, bytes, group.worldSize);
     const [first = { stream: "intra-node" as const, startupSeconds: 0, transferSeconds: 0 }, ...others] = phases;
     const withDown = [{ ...first, startupSeconds: first.startupSeconds + down }, ...others];
@@ -43,8 +47,8 @@ const withoutReadBack = (group: GroupSituation): CollectivePricer => {
   const { worldSize, hosts, link = ethernetLinks } = group;
   if (worldSize === 1) return () => ({ algorithm: "none", segments: 1, seconds: 0, sentBytes: 0, phases: [] });
   const choose = algorithmSelector(group);
-  return (kind, byteLength) => {
-    const { algorithm, segments } = choose(kind, byteLength);
+  return (kind, byteLength, isRagged = false) => {
+    const { algorithm, segments } = isRagged ? { algorithm: raggedExchange, segments: 1 } : choose(kind, byteLength);
     const place = { worldSize, byteLength, segments, ...(hosts && { hosts }) };
     const seconds = predictedSeconds(algorithm, place, link);
     const { path, bytes: sentBytes } = algorithm.cost(place);

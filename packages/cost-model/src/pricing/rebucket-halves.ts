@@ -86,7 +86,7 @@ export const rebucketHalves = (program: StepProgram, { groups, priceKernel, coll
     const starts = halves.map(({ start }) => program[start] as StartStep);
     const [first] = starts as [StartStep];
     const bytes = starts.reduce((sum, start) => sum + start.bytes, 0);
-    const start: StartStep = { ...first, bytes, price: collectives[first.axis]!(first.collective, bytes) };
+    const start: StartStep = { ...first, bytes, price: collectives[first.axis]!(first.collective, bytes, first.isRagged) };
     const wait: FreeStep = { kind: "wait", step: program[halves[0]!.wait] as WaitStep, of: start };
     insert(startAt(...halves.map((half) => half.start)), [...kernels(halves.map(({ before }) => before)), start]);
     insert(Math.min(...halves.map((half) => half.wait)), [wait, ...kernels(halves.map(({ after }) => after))]);

@@ -72,7 +72,7 @@ export const rebucket = (program: StepProgram, { groups, overlap, priorities, pr
     const start: StartStep = {
       ...first,
       bytes,
-      price: collectives[first.axis]!(first.collective, bytes),
+      price: collectives[first.axis]!(first.collective, bytes, first.isRagged),
       ...(priorities !== undefined && { priority: priorities[number] }),
     };
     const waitAt = Math.min(...own.map(({ wait }) => wait));

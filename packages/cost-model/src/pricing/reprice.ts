@@ -8,4 +8,6 @@ import type { StepProgram } from "./step-program.ts";
  * @param collectives by axis; the step names no other.
  */
 export const reprice = (program: StepProgram, collectives: { readonly [axis: string]: CollectivePricer }): StepProgram =>
-  program.map((step) => (step.kind === "start" ? { ...step, price: collectives[step.axis]!(step.collective, step.bytes) } : step));
+  program.map((step) =>
+    step.kind === "start" ? { ...step, price: collectives[step.axis]!(step.collective, step.bytes, step.isRagged) } : step,
+  );

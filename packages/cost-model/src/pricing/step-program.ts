@@ -8,6 +8,7 @@ import {
   planCollective,
   type SpanArgs,
   spanNameOf,
+  roleOf,
 } from "@skein/tensor-core";
 import type { Device } from "../hardware/hardware.ts";
 import type { CollectivePrice, CollectivePricer } from "./collective-price.ts";
@@ -35,6 +36,8 @@ export interface StartStep extends StepBase {
   readonly collective: CollectiveKind;
   readonly axis: string;
   readonly bytes: number;
+  /** Only as many rows travel as are said when it runs. */
+  readonly isRagged?: boolean | undefined;
   readonly priority?: number | undefined;
   readonly price: CollectivePrice;
 }
@@ -66,11 +69,9 @@ export interface StepHardware {
   readonly collectives: { readonly [axis: string]: CollectivePricer };
 }
 
-const withoutKernel: ReadonlySet<string> = new Set(["input", "axis-index"]);
-
 /** Whether a node of a prepared graph is a kernel that runs. */
-export const isKernel = ({ settled }: PreparedGraph, { id, op, specs }: Node): boolean =>
-  !withoutKernel.has(op) && !op.startsWith("collective") && !settled.has(id) && specs.some((spec) => byteLength(spec) > 0);
+export const isKernel = ({ settled }: PreparedGraph, node: Node): boolean =>
+  roleOf(node) === undefined && !settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0);
 
 /**
  * Price a prepared graph node by node, in its order. Views that the memory plan has settled are left out, fused nodes count their own bytes once, and
@@ -85,8 +86,10 @@ export const stepProgram = (prepared: PreparedGraph, { device, collectives }: St
   const starts = new Map<number, number>();
   for (const node of graph.nodes) {
     const { id, op, scope } = node;
-    if (op === "collective-start") {
-      const { axis, inputBytes, outputBytes, request } = planCollective(graph, node);
+    const role = roleOf(node);
+    if (role === "start") {
+      const { axis, inputBytes, outputBytes, request, capacity } = planCollective(graph, node);
+      const isRagged = capacity !== undefined;
       const pricer = collectives[axis];
       if (pricer === undefined) throw new InvariantError(`the graph communicates along axis "${axis}", whose links were not given`);
       const bytes = Math.max(inputBytes[0]!, outputBytes[0]!);
@@ -100,10 +103,11 @@ export const stepProgram = (prepared: PreparedGraph, { device, collectives }: St
         collective: request.kind,
         axis,
         bytes,
+        ...(isRagged && { isRagged }),
         priority: request.priority,
-        price: pricer(request.kind, bytes),
+        price: pricer(request.kind, bytes, isRagged),
       });
-    } else if (op === "collective-done") {
+    } else if (role === "done") {
       const start = starts.get(node.inputs[0]!.node);
       if (start === undefined) throw new InvariantError(`node ${id} waits for a collective that no earlier node has started`);
       const { name, args } = program[start]!;

@@ -1,31 +1,57 @@
 import type { RunningCosts } from "../hardware/hardware.ts";
-import type { Program, Task } from "../simulation/task.ts";
+import type { Phase, Program, Task } from "../simulation/task.ts";
+import { overlapsOf } from "./overlaps.ts";
 import type { StepProgram } from "./step-program.ts";
 
-/** What a rank's step takes beside its kernels. */
-type Beside = Pick<RunningCosts, "secondsPerStep" | "secondsPerCollective">;
+/** What running ranks take beside kernels and messages. */
+type Beside = Omit<RunningCosts, "stepVariation" | "messageDelaySeconds">;
 
-const nothing: Beside = { secondsPerStep: 0, secondsPerCollective: 0 };
+const nothing: Beside = { secondsPerStep: 0, secondsPerCollective: 0, collectiveLatencySeconds: 0, secondsPerByteBeside: 0 };
+
+/**
+ * By place: how much longer a kernel there takes for what travels meanwhile, over its own time. What the bytes of a collective take is spread evenly over
+ * the kernels between its start and its wait, and is no more than these take.
+ */
+const slownessOf = (program: StepProgram, secondsPerByteBeside: number): readonly number[] => {
+  const changes = new Float64Array(program.length);
+  for (const { start, wait, computedSeconds, sentBytes } of overlapsOf(program)) {
+    const slowness = Math.min(1, (secondsPerByteBeside * sentBytes) / computedSeconds);
+    changes[start]! += slowness;
+    changes[wait]! -= slowness;
+  }
+  let slowness = 0;
+  return [...changes].map((change) => Math.max(0, (slowness += change)));
+};
+
+const laterBy = (phases: readonly Phase[], seconds: number): readonly Phase[] => {
+  const [first, ...others] = phases;
+  return first === undefined || seconds === 0 ? phases : [{ ...first, startupSeconds: first.startupSeconds + seconds }, ...others];
+};
 
 /**
  * A priced step as the simulator takes it: kernels one after the other on the compute stream, as backends run them; a collective starts where the program
  * comes to it, once what it sends is computed, and the compute stream stands still at its wait.
  *
- * @param beside of a step, at its end; of a collective, where it starts. Default: nothing.
+ * @param beside of a step, at its end; of a collective, where it starts and on the network; of its bytes, in the kernels beside it. Default: nothing.
  */
-export const stepTasks = (program: StepProgram, { secondsPerStep, secondsPerCollective: startSeconds }: Beside = nothing): Program => {
+export const stepTasks = (
+  program: StepProgram,
+  { secondsPerStep, secondsPerCollective, collectiveLatencySeconds, secondsPerByteBeside }: Beside = nothing,
+): Program => {
   let lastKernel: number | undefined;
+  const slowness = secondsPerByteBeside === 0 ? undefined : slownessOf(program, secondsPerByteBeside);
   const tasks = program.map((step, index): Task => {
     const { name, args } = step;
     if (step.kind === "wait") return { kind: "wait", for: step.start };
     const after = lastKernel === undefined ? {} : { after: [lastKernel] };
     if (step.kind === "kernel") {
       lastKernel = index;
-      return { kind: "compute", name, args, seconds: step.price.seconds };
+      return { kind: "compute", name, args, seconds: step.price.seconds * (1 + (slowness?.[index] ?? 0)) };
     }
     const { collective, axis, bytes, price, priority } = step;
     const numbered = priority === undefined ? {} : { priority };
-    return { kind: "collective", name, args, collective, axis, bytes, phases: price.phases, startSeconds, ...numbered, ...after };
+    const phases = laterBy(price.phases, collectiveLatencySeconds);
+    return { kind: "collective", name, args, collective, axis, bytes, phases, startSeconds: secondsPerCollective, ...numbered, ...after };
   });
   return secondsPerStep === 0 ? tasks : [...tasks, { kind: "compute", name: "outside of kernels", seconds: secondsPerStep }];
 };
