@@ -10,15 +10,6 @@ import type { DataSet } from "./modules/task.ts";
 import type { TracedModel } from "./modules/traced-model.ts";
 import type { UpdateFigures } from "./update-figures.ts";
 
-/** What a test wants to go wrong. */
-export type Trouble =
-  /** The WebGPU device of a rank is lost before a step. */
-  | { readonly kind: "lose-device"; readonly rank: number; readonly step: number }
-  /** A bit of the first parameter of a rank flips before a step. */
-  | { readonly kind: "flip-bit"; readonly rank: number; readonly step: number }
-  /** The process of a rank is killed before a step. */
-  | { readonly kind: "kill"; readonly rank: number; readonly step: number };
-
 /** What all ranks of a run agree on. The process that hosts the run makes it. */
 export interface Assignment {
   readonly task: "train" | "measure-links";
@@ -36,8 +27,6 @@ export interface Assignment {
   readonly trace?: { readonly originMilliseconds: number; readonly steps: number; readonly detailEvery: number } | undefined;
   /** Evaluate and save nothing. */
   readonly stepsOnly?: boolean | undefined;
-  /** For tests. */
-  readonly trouble?: Trouble | undefined;
 }
 
 /** One-way times of messages between two ranks. */

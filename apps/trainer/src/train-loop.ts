@@ -1,25 +1,26 @@
-import { type DataPosition, positionOf, type Records, stepsPerEpoch } from "@skein/data";
+import { type Records, positionOf, stepsPerEpoch } from "@skein/data";
 import { Prefetcher } from "@skein/data/node";
-import { type Backend, type Communicators, type DeviceArray, spanned, type Tracer } from "@skein/tensor-core";
-import { firstTunedBytes, sizedBuckets } from "./build-exchange.ts";
+import { type Backend, type Communicator, type Communicators, spanned } from "@skein/tensor-core";
+import { firstTunedBytes } from "./build-exchange.ts";
 import { CompiledSteps } from "./compiled-steps.ts";
-import { NonFiniteError } from "./errors.ts";
 import type { EvaluationSums } from "./evaluate.ts";
 import type { Job } from "./job.ts";
-import { type Agree, agreement } from "./planning/agree.ts";
+import { LiveState, type LiveStateInput } from "./live-state.ts";
+import { agreement } from "./planning/agree.ts";
 import { BucketTuner } from "./planning/bucket-tuner.ts";
+import type { RankReport } from "./rank-report.ts";
 import { replicaCheck } from "./replica-check.ts";
+import { StepMeter, type StepTrace } from "./step-meter.ts";
 import type { StopSignal } from "./stop-signal.ts";
 import type { WaitClock } from "./timed-communicator.ts";
 import { dataAxis, type DeviceState, type Parts } from "./train-state.ts";
-import { finiteNames } from "./train-step.ts";
-import { readFigures, type UpdateFigures } from "./update-figures.ts";
 
-export interface LoopInput {
+/** What a rank trains with. */
+export interface RankRun {
   readonly job: Job;
   readonly parts: Parts;
   readonly backend: Backend;
-  readonly communicators: Communicators;
+  readonly communicators: Communicators & { readonly [dataAxis]: Communicator };
   /** Of those communicators. */
   readonly waitClock: WaitClock;
   readonly rank: number;
@@ -29,178 +30,100 @@ export interface LoopInput {
   readonly stop: StopSignal;
   /** Evaluate and save nothing. Default: false. */
   readonly stepsOnly?: boolean | undefined;
-  /** Called before each step, which goes on from the state that it returns; tests make trouble here. */
-  readonly beforeStep?: ((step: number, state: DeviceState) => Promise<DeviceState>) | undefined;
-  readonly tracer?: Tracer | undefined;
+  readonly trace?: StepTrace | undefined;
+  /** Sums over this rank's share of the held-out samples. */
+  readonly evaluate: (state: DeviceState) => Promise<EvaluationSums>;
+  readonly checkpoints: Checkpoints;
+  readonly report: Pick<RankReport, "stepped" | "updated" | "evaluated" | "remark">;
+  /** Called before each step with the state that it will consume, and the step's number. */
+  readonly beforeStep?: ((state: DeviceState, step: number) => Promise<DeviceState>) | undefined;
 }
 
-/** What happens beside the steps; the loop itself touches neither disk nor messages. */
-export interface LoopEvents {
-  stepped(done: {
-    readonly step: number;
-    readonly position: DataPosition;
-    readonly loss: number;
-    readonly seconds: number;
-    /** Of those, spent waiting for collectives. */
-    readonly exposedSeconds: number;
-    /** Payload that this rank has sent during the step. */
-    readonly bytesSent: number;
-    readonly skipped: boolean;
-    /** Of the update that this step has made, but where it is made in the next one. */
-    readonly update?: UpdateFigures | undefined;
-  }): void;
-  /** With `overlap: dear`: the update of a step was made, in the step after it or before the state was used otherwise. */
-  updated(step: number, update: UpdateFigures): void;
+/** Where a rank's parts of checkpoints go. */
+export interface Checkpoints {
   /** Resolves once the state may change again; what was copied of it is written beside the next steps. Throws what an earlier save failed with. */
   save(state: DeviceState, step: number): Promise<void>;
+  /** Look what became of it, without waiting. Throws what a save failed with. */
+  look(): void;
   /** Resolves once all that was saved is written. */
-  saved(): Promise<void>;
-  evaluate(state: DeviceState, step: number): Promise<EvaluationSums>;
-  /** Something worth telling people. */
-  remark(text: string): void;
+  idle(): Promise<void>;
 }
 
-const makeTuner = ({ buckets, ranks }: Job, agree: Agree): BucketTuner | undefined =>
-  buckets.kind === "tuned" && ranks > 1 ? new BucketTuner(buckets, firstTunedBytes(buckets), agree) : undefined;
+/** Whether something that comes after every so many steps comes after this one. */
+const isDue = (step: number, every: number | undefined): boolean => every !== undefined && every > 0 && step % every === 0;
 
 /**
- * Train from `firstStep` to the end, or until the stop signal; save and evaluate when due. Saves at the end in any case, unless that very step
+ * Train from `firstStep` to the end, or until the stop signal; evaluate and save when due. Saves at the end in any case, unless that very step
  * was where it began.
  *
  * @returns the steps done.
  * @throws NonFiniteError for a non-finite loss or gradient, naming the tensor; the state is then that of the step before. RunError where ranks hold different
  * parameters.
  */
-export const trainLoop = async (initial: DeviceState, input: LoopInput, events: LoopEvents): Promise<number> => {
-  const { job, parts, backend, communicators, waitClock, rank, train, totalSteps, firstStep, stop, stepsOnly = false, tracer } = input;
-  const perEpoch = stepsPerEpoch(train.count, job.batch);
-  const steps = new CompiledSteps({ job, parts, backend, communicators, tracer });
-  const agree = agreement(backend, communicators, dataAxis);
-  let tuner = makeTuner(job, agree);
-  const names = finiteNames(initial.params);
-  const checkEvery = job.replicas.checkEverySteps;
-  const isDeferred = job.overlap === "dear";
-  const world = communicators[dataAxis]!;
-  const requireReplicas = checkEvery === 0 ? undefined : replicaCheck(backend, world);
-  const read = async (array: DeviceArray): Promise<number[]> => {
-    const values = (await backend.download(array)).toNumbers();
-    backend.free(array);
-    return values;
-  };
+export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<number> => {
+  const { job, parts, backend, communicators, rank, train, totalSteps, firstStep, stop, report, checkpoints, stepsOnly = false } = run;
+  const world = communicators[dataAxis];
+  const tracer = run.trace?.recorder;
+  const stepsAnEpoch = stepsPerEpoch(train.count, job.batch);
+  const { everyEpochs } = job.evaluation;
+  const evaluateEvery = everyEpochs && everyEpochs * stepsAnEpoch;
 
-  let state = initial;
-  let done = firstStep;
-  let saved = firstStep;
-  let settled = -1;
-  const tellUpdate = async (step: number, update: DeviceArray): Promise<void> => {
-    const figures = readFigures(await read(update));
-    if (figures !== undefined) events.updated(step, figures);
-  };
-  // Once after a step, whoever asks: settling is a collective, and of ranks that learn of a stop at different moments one evaluates before it
-  // saves and another only saves.
-  const settle = async (): Promise<void> => {
-    if (settled !== done) {
-      const result = await steps.settle(state);
-      state = result.state;
-      if (result.update !== undefined) await tellUpdate(done, result.update);
-    }
-    settled = done;
-  };
+  const position = positionOf(firstStep, stepsAnEpoch);
+  const batches = new Prefetcher(train, { batchSize: job.batch, seed: job.seed, rank, worldSize: job.ranks, position });
+  const steps = new CompiledSteps({ job, parts, backend, communicators, tracer });
+  const updated: LiveStateInput["updated"] = (step, update) => report.updated(step, update);
+  const state = new LiveState({ job, backend, steps, initial, firstStep, updated });
+  const meter = new StepMeter({ world, waitClock: run.waitClock, firstStep, trace: run.trace });
+  const agree = agreement(backend, communicators, dataAxis);
+  const tuner =
+    job.buckets.kind === "tuned" && job.ranks > 1 ? new BucketTuner(job.buckets, firstTunedBytes(job.buckets), agree) : undefined;
+  const requireReplicas = replicaCheck(backend, world);
+
+  let [saved, evaluated] = [firstStep, -1];
   const save = async (): Promise<void> => {
-    if (stepsOnly || saved === done) return;
-    await settle();
-    await spanned(tracer, { name: `save after step ${done}`, track: "host" }, async () => {
-      await requireReplicas?.(state, done); // rank 0 saves for all
-      await events.save(state, done);
+    if (stepsOnly || saved === state.done) return;
+    const settled = await state.settled();
+    await spanned(tracer, { name: `save after step ${state.done}`, track: "host" }, async () => {
+      if (job.replicas.checkEverySteps > 0) await requireReplicas(settled, state.done); // rank 0 saves for all
+      await checkpoints.save(settled, state.done);
     });
-    saved = done;
+    saved = state.done;
   };
   const evaluate = async (): Promise<void> => {
-    if (stepsOnly) return;
-    await settle();
-    await spanned(tracer, { name: `evaluate after step ${done}`, track: "host" }, () => events.evaluate(state, done));
-  };
-  if (done >= totalSteps) {
-    await evaluate();
-    return done;
-  }
-  const prefetcher = new Prefetcher(train, {
-    batchSize: job.batch,
-    seed: job.seed,
-    rank,
-    worldSize: job.ranks,
-    position: positionOf(done, perEpoch),
-  });
-  try {
-    for (let stopped = false; done < totalSteps && !stopped; ) {
-      if (!stop.begin(done + 1)) {
-        // The stop was asked for after this rank had looked whether step `done` was the last.
-        await save();
-        break;
-      }
+    if (stepsOnly || evaluated === state.done) return;
+    const settled = await state.settled();
+    await spanned(tracer, { name: `evaluate after step ${state.done}`, track: "host" }, async () => {
       const began = performance.now();
-      const startSeconds = tracer?.now() ?? 0;
-      const { batch, position } = await spanned(tracer, { name: "next batch", track: "data" }, () => prefetcher.next());
-      if (input.beforeStep !== undefined) state = await input.beforeStep(done + 1, state);
-      const waitedBefore = waitClock.seconds;
-      const sentBefore = world.bytesSent();
-      const result = await steps.run(done, state, batch);
-      state = result.state;
-      const [[loss], finite, [skipped], figures] = await Promise.all([
-        read(result.loss),
-        read(result.finite),
-        read(result.skipped),
-        read(result.update),
-      ]);
-      const update = readFigures(figures);
-      if (update !== undefined && isDeferred) events.updated(done, update);
-      const bad = finite.indexOf(0);
-      if (bad >= 0) {
-        throw new NonFiniteError(
-          `step ${done + 1}: ${names[bad]} is not finite (loss ${loss}); the update was not made. Lower learningRate.peak, lengthen the warm-up, or set clipNorm`,
-        );
-      }
-      done++;
-      const seconds = (performance.now() - began) / 1000;
-      const exposedSeconds = waitClock.seconds - waitedBefore;
-      tracer?.record({
-        name: `step ${done}`,
-        track: "steps",
-        startSeconds, // not counted back from here: this thread may have been put aside since
-        endSeconds: tracer.now(),
-        args: { exposedMilliseconds: exposedSeconds * 1000 },
-      });
-      events.stepped({
-        step: done,
-        position,
-        loss: loss!,
-        seconds,
-        exposedSeconds,
-        bytesSent: world.bytesSent() - sentBefore,
-        skipped: skipped === 1,
-        ...(!isDeferred && { update }),
-      });
-      if (done % checkEvery === 0) await requireReplicas?.(state, done); // NaN where never
-      const bucketBytes = await tuner?.stepped(seconds);
-      if (bucketBytes !== undefined) {
-        await settle();
-        state = await steps.rebucket(state, sizedBuckets(state.params, bucketBytes, job.overlap));
-      }
-      if (tuner?.remark !== undefined) {
-        events.remark(tuner.remark);
-        tuner = undefined;
-      }
-      stopped = stop.stopsAfter(done);
-      const last = done === totalSteps;
-      const { everySteps } = job.checkpoint;
-      const { everyEpochs } = job.evaluation;
-      if (last || stopped || (everySteps !== undefined && done % everySteps === 0)) await save();
-      if (last || (!stopped && everyEpochs !== undefined && done % (everyEpochs * perEpoch) === 0)) await evaluate();
+      report.evaluated(state.done, await run.evaluate(settled), (performance.now() - began) / 1000);
+    });
+    evaluated = state.done;
+  };
+
+  try {
+    while (state.done < totalSteps && stop.begin(state.done + 1)) {
+      meter.begin();
+      const { batch, position } = await spanned(tracer, { name: "next batch", track: "data" }, () => batches.next());
+      if (run.beforeStep !== undefined) await state.replace(run.beforeStep);
+      const figures = await state.step(batch);
+      const costs = meter.end(state.done);
+      checkpoints.look();
+      report.stepped(state.done, position, figures, costs);
+
+      if (isDue(state.done, job.replicas.checkEverySteps)) await requireReplicas(state.current, state.done);
+      const tuned = await tuner?.stepped(costs.seconds);
+      if (tuned?.bucketBytes !== undefined) await state.rebucket(tuned.bucketBytes);
+      if (tuned?.remark !== undefined) report.remark(tuned.remark);
+
+      if (stop.stopsAfter(state.done)) break;
+      if (isDue(state.done, job.checkpoint.everySteps)) await save();
+      if (isDue(state.done, evaluateEvery)) await evaluate();
     }
+    await save();
+    if (state.done >= totalSteps) await evaluate();
+    await checkpoints.idle();
   } finally {
-    await prefetcher.close();
+    await batches.close();
     agree.release();
   }
-  await events.saved();
-  return done;
+  return state.done;
 };

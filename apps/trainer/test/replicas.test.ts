@@ -8,6 +8,7 @@ import { threadHost } from "../src/hosts/thread-host.ts";
 import { MetricFiles } from "../src/metrics.ts";
 import { prepare } from "../src/prepare.ts";
 import { checkpointNames, jobFolder } from "./cli.ts";
+import { faultyRank } from "./faulty-rank.ts";
 
 let folder: string;
 let remove: () => void;
@@ -40,11 +41,10 @@ test.each(["wait-free", "dear"])(
     const run = launch({
       prepared: await prepare(job),
       output,
-      host: threadHost,
+      host: threadHost(faultyRank({ kind: "flip-bit", rank: 2, step: 5, mark: join(folder, `${overlap}-fault`) })),
       interruption: new Interruption(),
       metrics,
       progress: { update: () => undefined, note: (line: string) => void notes.push(line), close: () => undefined },
-      trouble: { kind: "flip-bit", rank: 2, step: 5 },
     });
     await expect(run).rejects.toMatchObject({
       kind: "environment",

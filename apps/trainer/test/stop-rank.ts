@@ -44,17 +44,14 @@ if (parentPort !== null) {
         totalSteps,
         firstStep: 0,
         stop,
-      },
-      {
-        stepped: ({ step: number }) => heed(number, "after the step"),
-        save: (_, number) => Promise.resolve(void saved.push(number)),
-        saved: () => Promise.resolve(),
-        evaluate: (_, number) => {
-          heed(number, "while it evaluates");
-          return Promise.resolve({ correct: 0, lossSum: 0, count: 1 });
+        evaluate: () => Promise.resolve({ correct: 0, lossSum: 0, count: 1 }),
+        checkpoints: { save: (_, number) => Promise.resolve(void saved.push(number)), look: () => {}, idle: () => Promise.resolve() },
+        report: {
+          stepped: (number) => heed(number, "after the step"),
+          evaluated: (number) => heed(number, "while it evaluates"),
+          updated: () => {},
+          remark: () => {},
         },
-        updated: () => {},
-        remark: () => {},
       },
     );
     parentPort.postMessage({ done, saved } satisfies StopAnswer);

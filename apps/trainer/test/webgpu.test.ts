@@ -5,7 +5,9 @@ import { Interruption } from "../src/hosts/interruption.ts";
 import { launch } from "../src/hosts/launch.ts";
 import { MetricFiles } from "../src/metrics.ts";
 import { prepare } from "../src/prepare.ts";
+import type { RankHost } from "../src/hosts/rank-host.ts";
 import { threadHost } from "../src/hosts/thread-host.ts";
+import { faultyRank } from "./faulty-rank.ts";
 import { expectSoundTrace } from "./trace-rules.ts";
 import { hasAdapter } from "./adapter.ts";
 import { checkpointBytes, checkpointNames, jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
@@ -94,7 +96,9 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
     const notes: string[] = [];
     const output = join(folder, "lost");
     const { mkdirSync } = await import("node:fs");
-    const launchTo = async (path: string, extra: object): Promise<void> => {
+    const loseDevice = (step: number): RankHost =>
+      threadHost(faultyRank({ kind: "lose-device", rank: 0, step, mark: join(folder, `lost-at-${step}`) }));
+    const launchTo = async (path: string, host: RankHost, maxRestarts?: number): Promise<void> => {
       mkdirSync(path, { recursive: true });
       const metrics = new MetricFiles(path, 0);
       try {
@@ -102,21 +106,21 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
         await launch({
           prepared: await prepare(job),
           output: path,
-          host: threadHost,
+          host,
           interruption: new Interruption(),
           metrics,
           progress,
-          ...extra,
+          maxRestarts,
         });
       } finally {
         metrics.close();
       }
     };
-    await launchTo(output, { trouble: { kind: "lose-device", rank: 0, step: 17 } });
+    await launchTo(output, loseDevice(17));
     expect(notes.filter((line) => line.includes("was lost"))).toEqual([
       expect.stringMatching(/rank 0: the WebGPU device .* was lost .*going on from .*step-00000010 \(restart 1 of 3\)/),
     ]);
-    await launchTo(join(folder, "left-alone"), {});
+    await launchTo(join(folder, "left-alone"), threadHost());
     expect(checkpointBytes(output, 30)).toEqual(checkpointBytes(join(folder, "left-alone"), 30));
     expect(
       metricLines(output)
@@ -124,9 +128,7 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
         .map(({ step }) => step),
     ).toEqual(Array.from({ length: 30 }, (_, i) => i + 1));
 
-    await expect(
-      launchTo(join(folder, "given-up"), { trouble: { kind: "lose-device", rank: 0, step: 3 }, maxRestarts: 0 }),
-    ).rejects.toThrow(/was lost/);
+    await expect(launchTo(join(folder, "given-up"), loseDevice(3), 0)).rejects.toThrow(/was lost/);
   });
 
   test("doctor names adapter, features, rates and what auto would choose", async () => {

@@ -8,7 +8,7 @@ import { nodeFiles, replaceDurably } from "../files.ts";
 import type { Interruption } from "./interruption.ts";
 import { Ledger, type LedgerInput } from "./ledger.ts";
 import type { Job } from "../job.ts";
-import type { Assignment, Trouble } from "../messages.ts";
+import type { Assignment } from "../messages.ts";
 import { summaryFile } from "../output-folder.ts";
 import { resumeLine } from "../own-command.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
@@ -22,8 +22,6 @@ export interface LaunchInput extends LedgerInput {
   readonly host: RankHost;
   /** How often a run that lost a rank, a link or a device goes on by itself without a newer checkpoint than before. Default: 3. */
   readonly maxRestarts?: number | undefined;
-  /** For tests: what is to go wrong in the first attempt. */
-  readonly trouble?: Trouble | undefined;
   /** File for a Chrome trace of the first steps. */
   readonly tracePath?: string | undefined;
   /** Only the steps are wanted, to look at their time: nothing is evaluated or saved, and the spans of all of them go there once they are done. */
@@ -83,13 +81,13 @@ export const launch = async (input: LaunchInput): Promise<Outcome> => {
       }
       metrics.rewind(resume?.manifest.step ?? 0);
       progress.note(`${message.split(";")[0]}; going on from ${resume?.folder ?? "the beginning"} (restart ${restarts} of ${maxRestarts})`);
-      attempt = { ...input, resume, trouble: undefined };
+      attempt = { ...input, resume };
     }
   }
 };
 
 const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
-  const { prepared, output, resume, tracePath, profile, detailEvery = 1, trouble } = input;
+  const { prepared, output, resume, tracePath, profile, detailEvery = 1 } = input;
   const ledger = new Ledger(input);
   const tracedSteps = profile !== undefined ? prepared.totalSteps : tracePath !== undefined ? stepsOfTrace : 0;
   const assignment: Omit<Assignment, "mark"> = {
@@ -100,7 +98,6 @@ const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
     plan: resume?.manifest.plan,
     ...(tracedSteps > 0 && { trace: { originMilliseconds: performance.timeOrigin + performance.now(), steps: tracedSteps, detailEvery } }),
     ...(profile !== undefined && { stepsOnly: true }),
-    trouble,
   };
   discardPartial(nodeFiles, output); // what a killed run left
   let mark: string | undefined;

@@ -15,7 +15,7 @@ const noticeOfOwn = { afterMilliseconds: 10_000, everyMilliseconds: 10_000 };
 export const localHost = (job: Job): RankHost => {
   switch (job.transport) {
     case "threads":
-      return threadHost;
+      return threadHost();
     case "tcp":
       return processHost({ start: startLocalProcesses(), rendezvous: { notice: noticeOfOwn } });
     case "mpi":

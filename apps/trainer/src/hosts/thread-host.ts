@@ -6,8 +6,8 @@ import type { RankHost } from "./rank-host.ts";
 import { RankThreads, trainingRank } from "../members/rank-threads.ts";
 import { StopSignal } from "../stop-signal.ts";
 
-/** Runs all ranks as threads of this process. */
-export const threadHost: RankHost = {
+/** Runs all ranks as threads of this process. @param rankFile entry of a rank's thread. Default: the trainer's own. */
+export const threadHost = (rankFile?: URL): RankHost => ({
   run: async ({ prepared, interruption, assignment, ledger }) => {
     const { ranks } = assignment.job;
     const firstStep = assignment.resume?.step ?? 0;
@@ -18,7 +18,7 @@ export const threadHost: RankHost = {
     interruption.listen(() => stop.decide(Math.max(stop.request(), firstStep + 1)));
     const failures = new Failures();
     const threads = new RankThreads({
-      ...trainingRank(assignment, prepared!, module, stop),
+      ...trainingRank(assignment, prepared!, module, stop, rankFile),
       world,
       ranks: Array.from({ length: ranks }, (_, rank) => rank),
       take: (rank, message) => ledger.take(rank, message, failures),
@@ -35,4 +35,4 @@ export const threadHost: RankHost = {
       });
     }
   },
-};
+});

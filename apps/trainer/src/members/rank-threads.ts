@@ -30,14 +30,15 @@ export interface RankThreadsInput extends RankWork {
   readonly take: (rank: number, message: RankMessage) => void;
 }
 
-/** The thread of a rank that trains. */
+/** The thread of a rank that trains. @param file its entry. */
 export const trainingRank = (
   assignment: Assignment,
   { data, dataDigest, traced, totalSteps }: Prepared,
   module: WebAssembly.Module,
   stop: StopSignal,
+  file: URL = new URL("../rank.ts", import.meta.url),
 ): RankWork => ({
-  file: new URL("../rank.ts", import.meta.url),
+  file,
   input: (connection) => ({
     ...assignment,
     backend: assignment.job.backend as BackendName, // a job is assigned with its backend settled

@@ -3,6 +3,14 @@ import type { BucketsJob } from "../job.ts";
 import { median } from "../median.ts";
 import type { Agree } from "./agree.ts";
 
+/** What a search has come to after a step. */
+export interface Tuned {
+  /** The size to go on with, where it is to be another. */
+  readonly bucketBytes: number | undefined;
+  /** What was found, for people: with the step that ends the search. */
+  readonly remark: string | undefined;
+}
+
 /**
  * Searches for the bucket size with the shortest steps while training runs, by Bayesian optimisation: some steps with each size, whose first is not
  * counted, since it compiles. Before the first trial come as many steps that warm the machine up; else the size that a run begins with would look slow.
@@ -28,8 +36,8 @@ export class BucketTuner {
     this.agree = agree;
   }
 
-  /** Take the time of a step. All ranks call it after each. @returns the size to go on with, where it is to be another. */
-  async stepped(seconds: number): Promise<number | undefined> {
+  /** Take the time of a step. All ranks call it after each. @returns what to do now, if anything. */
+  async stepped(seconds: number): Promise<Tuned | undefined> {
     if (this.settled) return undefined;
     this.seconds.push(seconds);
     if (this.seconds.length < this.job.stepsEach) return undefined;
@@ -44,12 +52,13 @@ export class BucketTuner {
     this.settled = this.trials.length >= this.job.trials;
     const before = this.bytes;
     this.bytes = Math.round((this.settled ? bestTrial(this.trials, this.bounds).point : suggest(this.trials, this.bounds))[0]!);
-    return this.bytes === before ? undefined : this.bytes;
+    return {
+      bucketBytes: this.bytes === before ? undefined : this.bytes,
+      remark: this.settled ? this.remark() : undefined,
+    };
   }
 
-  /** What was found, for people; absent while the search goes on. */
-  get remark(): string | undefined {
-    if (!this.settled) return undefined;
+  private remark(): string {
     const best = this.trials.find(({ point }) => point[0] === this.bytes);
     const worst = this.trials.reduce((a, b) => (b.value > a.value ? b : a));
     const show = ({ point: [bytes], value }: Observation): string =>

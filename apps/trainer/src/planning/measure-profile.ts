@@ -76,7 +76,7 @@ export const measureProfile = async ({ job, parts, backend, communicators, rank,
     const begin = tracer.spans.length;
     const result = await steps.run(step, state, gatherBatch(train, indices));
     state = result.state;
-    for (const array of [result.loss, result.finite, result.skipped]) backend.free(array);
+    for (const array of [result.loss, result.finite, result.skipped, result.update]) backend.free(array);
     if (step >= warmUpSteps) starts.push(startsOf(tracer.spans.slice(begin), plan.length));
   }
   steps.release();

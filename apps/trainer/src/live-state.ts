@@ -1,0 +1,113 @@
+import type { LabelledBatch } from "@skein/models";
+import type { Backend, DeviceArray } from "@skein/tensor-core";
+import { sizedBuckets } from "./build-exchange.ts";
+import type { CompiledSteps } from "./compiled-steps.ts";
+import { NonFiniteError } from "./errors.ts";
+import type { Job } from "./job.ts";
+import type { DeviceState } from "./train-state.ts";
+import { finiteNames } from "./train-step.ts";
+import { readFigures, type UpdateFigures } from "./update-figures.ts";
+
+/** What the host learns of a step. */
+export interface StepFigures {
+  /** Mean over all ranks. */
+  readonly loss: number;
+  /** The update was left out because f16 gradients overflowed. */
+  readonly skipped: boolean;
+  /** Of the update that this step has made; with `overlap: dear` it is made later. */
+  readonly update: UpdateFigures | undefined;
+}
+
+export interface LiveStateInput {
+  readonly job: Job;
+  readonly backend: Backend;
+  readonly steps: CompiledSteps;
+  readonly initial: DeviceState;
+  /** Steps that `initial` has behind it. */
+  readonly firstStep: number;
+  /** Told of updates that are made after the step that they are of: in the next one, or when the state is settled. */
+  readonly updated: (step: number, update: UpdateFigures) => void;
+}
+
+/** The state of a run while it trains: compiled steps take it from one step to the next, on the device. */
+export class LiveState {
+  /** Steps behind it. */
+  done: number;
+  private state: DeviceState;
+  private settledAt = -1;
+  private readonly input: LiveStateInput;
+  private readonly names: readonly string[];
+
+  constructor(input: LiveStateInput) {
+    this.input = input;
+    this.state = input.initial;
+    this.done = input.firstStep;
+    this.names = finiteNames(input.initial.params);
+  }
+
+  /** The state as it is, gradients that are on their way included. */
+  get current(): DeviceState {
+    return this.state;
+  }
+
+  /** Put another state in place of `current`, which `change` consumes. */
+  async replace(change: (state: DeviceState, nextStep: number) => Promise<DeviceState>): Promise<void> {
+    this.state = await change(this.state, this.done + 1);
+  }
+
+  /**
+   * Do the next step with this rank's part of a batch, and read what came of it.
+   *
+   * @throws NonFiniteError that names the tensor, for a loss or gradient that is not finite: the state is then that of the step before.
+   */
+  async step(batch: LabelledBatch | object): Promise<StepFigures> {
+    const { job, steps, updated } = this.input;
+    const result = await steps.run(this.done, this.state, batch);
+    this.state = result.state;
+    const [[loss], finite, [skipped], figures] = await Promise.all([
+      this.read(result.loss),
+      this.read(result.finite),
+      this.read(result.skipped),
+      this.read(result.update),
+    ]);
+    const update = readFigures(figures);
+    const isLate = job.overlap === "dear";
+    if (isLate && update !== undefined) updated(this.done, update);
+    const bad = finite.indexOf(0);
+    if (bad >= 0)
+      throw new NonFiniteError(
+        `step ${this.done + 1}: ${this.names[bad]} is not finite (loss ${loss}); the update was not made. Lower learningRate.peak, lengthen the warm-up, or set clipNorm`,
+      );
+    this.done++;
+    return { loss: loss!, skipped: skipped === 1, update: isLate ? undefined : update };
+  }
+
+  /**
+   * Bring gradients that are on their way into the parameters, so that the state can be evaluated and saved.
+   *
+   * Once after a step, whoever asks: settling is a collective, and of ranks that learn of a stop at different moments one evaluates before it saves
+   * and another only saves.
+   */
+  async settled(): Promise<DeviceState> {
+    if (this.settledAt === this.done) return this.state;
+    const { state, update } = await this.input.steps.settle(this.state);
+    this.state = state;
+    this.settledAt = this.done;
+    const figures = update && readFigures(await this.read(update));
+    if (figures !== undefined) this.input.updated(this.done, figures);
+    return this.state;
+  }
+
+  /** Go on with buckets of another size. Compressors that keep something per bucket lose it. */
+  async rebucket(bucketBytes: number): Promise<void> {
+    const { steps, job } = this.input;
+    const state = await this.settled();
+    this.state = await steps.rebucket(state, sizedBuckets(state.params, bucketBytes, job.overlap));
+  }
+
+  private async read(array: DeviceArray): Promise<number[]> {
+    const values = (await this.input.backend.download(array)).toNumbers();
+    this.input.backend.free(array);
+    return values;
+  }
+}

@@ -1,0 +1,66 @@
+import { hostname } from "node:os";
+import type { DataPosition } from "@skein/data";
+import type { Span } from "@skein/tensor-core";
+import type { SavedFile } from "./checkpoint-part.ts";
+import type { EvaluationSums } from "./evaluate.ts";
+import type { StepFigures } from "./live-state.ts";
+import type { RankMessage } from "./messages.ts";
+import type { ExchangePlan } from "./planning/exchange-plan.ts";
+import type { StepCosts } from "./step-meter.ts";
+import type { UpdateFigures } from "./update-figures.ts";
+
+/** Spans of one message: a trace of many steps is larger than a message may be. */
+const spansAtOnce = 10_000;
+
+/** What a rank tells the process that hosts the run. Of what all ranks know alike, rank 0 speaks. */
+export class RankReport {
+  private readonly rank: number;
+  private readonly post: (message: RankMessage) => void;
+
+  constructor(rank: number, post: (message: RankMessage) => void) {
+    this.rank = rank;
+    this.post = post;
+  }
+
+  planned(agreed: { readonly plan: ExchangePlan; readonly remark: string }): void {
+    this.postOnce({ type: "planned", ...agreed });
+  }
+
+  stepped(step: number, { epoch }: DataPosition, figures: StepFigures, costs: StepCosts): void {
+    this.postOnce({ type: "step", step, epoch: epoch + 1, residentBytes: process.memoryUsage.rss(), ...figures, ...costs });
+  }
+
+  /** The update of a step was made after it: in the next one, or when the state was settled. */
+  updated(step: number, update: UpdateFigures): void {
+    this.postOnce({ type: "updated", step, ...update });
+  }
+
+  evaluated(step: number, sums: EvaluationSums, seconds: number): void {
+    this.post({ type: "evaluated", step, ...sums, seconds });
+  }
+
+  saved(step: number, files: readonly SavedFile[]): void {
+    this.post({ type: "saved", step, files });
+  }
+
+  /** Something worth telling people. */
+  remark(text: string): void {
+    this.postOnce({ type: "remark", text });
+  }
+
+  done(step: number, bytesSent: number, spans: readonly Span[]): void {
+    for (let first = 0; first < spans.length; first += spansAtOnce)
+      this.post({ type: "spans", spans: spans.slice(first, first + spansAtOnce) });
+    this.post({
+      type: "done",
+      step,
+      bytesSent,
+      process: `${hostname()}:${process.pid}`,
+      peakMemoryBytes: process.resourceUsage().maxRSS * 1024,
+    });
+  }
+
+  private postOnce(message: RankMessage): void {
+    if (this.rank === 0) this.post(message);
+  }
+}

@@ -1,0 +1,101 @@
+import { agreeOnFacts } from "@skein/collectives";
+import { joinWorld } from "@skein/collectives/node";
+import { type Backend, type Communicator, SpanRecorder } from "@skein/tensor-core";
+import { openBackend } from "./backend.ts";
+import { buildModel } from "./build.ts";
+import { evaluationBatch, makeEvaluation } from "./evaluate.ts";
+import type { Job } from "./job.ts";
+import type { RankInput, RankMessage } from "./messages.ts";
+import { taskOf } from "./modules/task.ts";
+import { modelOf } from "./modules/traced-model.ts";
+import { PartWriter } from "./part-writer.ts";
+import { isPlanned } from "./planning/exchange-plan.ts";
+import { planTogether } from "./planning/plan-together.ts";
+import { rankFacts } from "./rank-facts.ts";
+import { RankReport } from "./rank-report.ts";
+import { copyParts, firstState } from "./rank-state.ts";
+import type { StepTrace } from "./step-meter.ts";
+import { StopSignal } from "./stop-signal.ts";
+import { timedCommunicator, type WaitClock } from "./timed-communicator.ts";
+import { type RankRun, trainLoop } from "./train-loop.ts";
+import { buildParts, dataAxis, type DeviceState, meshGroups } from "./train-state.ts";
+
+/** Something that goes wrong before a step, as a test wants it. @returns the state that the step consumes. */
+export type Fault = (state: DeviceState, step: number, backend: Backend) => Promise<DeviceState>;
+
+/** Run a rank of a job from its first word with the others to its last step. */
+export const trainRank = async (input: RankInput, post: (message: RankMessage) => void, fault?: Fault): Promise<void> => {
+  const { connection, module } = input;
+  const { backend, close } = await openBackend(input.backend, { memory: connection.memory, module });
+  const report = new RankReport(connection.rank, post);
+  const writer = new PartWriter((step, files) => report.saved(step, files));
+  try {
+    await trainOn(input, backend, writer, report, fault);
+  } catch (error) {
+    // A checkpoint that is being written is whole whatever became of the steps after it; what the writing fails with is not the cause.
+    await writer.idle().catch(() => undefined);
+    throw error;
+  } finally {
+    close();
+    writer.close();
+  }
+};
+
+const trainOn = async (input: RankInput, backend: Backend, writer: PartWriter, report: RankReport, fault?: Fault): Promise<void> => {
+  const { job, connection, data, totalSteps, output, resume } = input;
+  const { rank, worldSize } = connection;
+  const waitClock: WaitClock = { seconds: 0 };
+  const communicators = communicatorsOf(job, timedCommunicator(joinWorld(connection), waitClock));
+  if (worldSize > 1) await agreeOnFacts(communicators[dataAxis], await rankFacts(input, backend));
+  const model = await buildModel(job.model, taskOf(data), input.traced && modelOf(input.traced));
+  let { plan } = input;
+  if (plan === undefined && isPlanned(job)) {
+    const agreed = await planTogether({ job, parts: buildParts(job, model, totalSteps), backend, communicators, rank, train: data.train });
+    report.planned(agreed);
+    ({ plan } = agreed);
+  }
+  const parts = buildParts(job, model, totalSteps, plan);
+  const trace = traceOf(input);
+  const evaluation = makeEvaluation(parts.model, backend);
+  const sentBefore = communicators[dataAxis].bytesSent();
+  const step = await trainLoop(await firstState(input, rank, parts, backend, trace?.recorder), {
+    job,
+    parts,
+    backend,
+    communicators,
+    waitClock,
+    rank,
+    train: data.train,
+    totalSteps,
+    firstStep: resume?.step ?? 0,
+    stop: new StopSignal(input.stop),
+    stepsOnly: input.stepsOnly,
+    trace,
+    evaluate: (state) => evaluation(state, data.test, { batchSize: evaluationBatch(job, data.test.count), rank, worldSize }),
+    checkpoints: {
+      save: async (state, done) => {
+        await writer.idle(); // before another copy of the state is made
+        writer.begin({ output, step: done, parts: await copyParts(state, rank, backend) });
+      },
+      look: () => writer.look(),
+      idle: () => writer.idle(),
+    },
+    report,
+    beforeStep: fault && ((state, number) => fault(state, number, backend)),
+  });
+  report.done(step, communicators[dataAxis].bytesSent() - sentBefore, trace?.recorder.spans ?? []);
+};
+
+/** One clock for the threads of a process; between processes, as far as their hosts' clocks agree. */
+const traceOf = ({ trace }: RankInput): StepTrace | undefined =>
+  trace && {
+    recorder: new SpanRecorder(() => performance.now(), trace.originMilliseconds - performance.timeOrigin),
+    steps: trace.steps,
+    detailEvery: trace.detailEvery,
+  };
+
+/** The communicator of each axis of the job's mesh. */
+const communicatorsOf = (job: Job, world: Communicator): RankRun["communicators"] => {
+  const { [dataAxis]: _, ...others } = meshGroups(job);
+  return { ...Object.fromEntries(Object.entries(others).map(([axis, groups]) => [axis, world.split(groups, axis)])), [dataAxis]: world };
+};

@@ -1,0 +1,51 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { parentPort, workerData } from "node:worker_threads";
+import type { WebGpuBackend } from "@skein/gpu-kernels";
+import { type Backend, type DeviceArray, flattenTree, unflattenTree } from "@skein/tensor-core";
+import { describeError } from "../src/errors.ts";
+import type { RankInput, RankMessage } from "../src/messages.ts";
+import { trainRank } from "../src/train-rank.ts";
+import type { DeviceState } from "../src/train-state.ts";
+
+/** What goes wrong, once in all attempts of a run. */
+export interface RankFault {
+  /** The WebGPU device of the rank is lost, or a bit of its first parameter flips. */
+  readonly kind: "lose-device" | "flip-bit";
+  readonly rank: number;
+  /** Before this step. */
+  readonly step: number;
+  /** A file that is not there yet: it says that the fault has been. */
+  readonly mark: string;
+}
+
+/** What threads inherit; a URL's query does not reach them. */
+const variable = "SKEIN_TEST_FAULT";
+
+/** The entry of a rank's thread in which something goes wrong, for the runs that follow. */
+export const faultyRank = (fault: RankFault): URL => {
+  process.env[variable] = JSON.stringify(fault);
+  return new URL("./faulty-rank.ts", import.meta.url);
+};
+
+/** As a fault of the memory does it: one bit of one number, high enough that no rounding takes it away. */
+const withFlippedBit = async (state: DeviceState, backend: Backend): Promise<DeviceState> => {
+  const { leaves, structure } = flattenTree<DeviceArray>(state.params);
+  const array = await backend.download(leaves[0]!);
+  array.bytes()[2]! ^= 1;
+  backend.free(leaves[0]!);
+  return { ...state, params: unflattenTree(structure, [backend.upload(array), ...leaves.slice(1)]) };
+};
+
+// Vitest runs tests in threads, too: only the thread of a rank has a connection.
+if (parentPort !== null && (workerData as Partial<RankInput>).connection !== undefined) {
+  const { kind, rank, step, mark } = JSON.parse(process.env[variable]!) as RankFault;
+  const input = workerData as RankInput;
+  const post = (message: RankMessage): void => parentPort!.postMessage(message);
+  trainRank(input, post, async (state, next, backend) => {
+    if (next !== step || input.connection.rank !== rank || existsSync(mark)) return state;
+    writeFileSync(mark, "");
+    if (kind === "flip-bit") return withFlippedBit(state, backend);
+    (backend as WebGpuBackend).device.gpu.destroy();
+    return state;
+  }).catch((error: unknown) => post({ type: "failed", error: describeError(error) }));
+}
