@@ -10,14 +10,14 @@ import type { DataSet } from "./modules/task.ts";
 import type { TracedModel } from "./modules/traced-model.ts";
 import type { UpdateFigures } from "./update-figures.ts";
 
-/** What all ranks of a run agree on. The process that hosts the run makes it. */
+/** What all ranks of a run agree on. The controller of the run makes it. */
 export interface Assignment {
   readonly task: "train" | "measure-links";
   /** With its backend settled. */
   readonly job: Job;
   /** Output folder of the run; all processes reach it. */
   readonly output: string;
-  /** A file in it, by which a process knows that it sees the same folder as the host; where ranks write there. */
+  /** A file in it, by which a process knows that it sees the same folder as the controller; where ranks write there. */
   readonly mark?: string | undefined;
   /** A checkpoint to go on from. */
   readonly resume?: { readonly folder: string; readonly step: number; readonly files: readonly SavedFile[] } | undefined;
@@ -64,7 +64,7 @@ export interface RankInput extends Assignment {
   readonly stop: SharedArrayBuffer;
 }
 
-/** What a rank tells whoever keeps the ledger. */
+/** What a rank tells whoever keeps the record. */
 export type RankMessage =
   /** Rank 0 only: the loss is the mean of all ranks. */
   | {

@@ -14,7 +14,7 @@ export const leaveMark = (files: Files, output: string): string => {
 };
 
 /**
- * Take a start's own mark away when it has failed. Another start may have left one meanwhile: as where this host was paused, and its cluster
+ * Take a start's own mark away when it has failed. Another start may have left one meanwhile: as where this process was paused, and its cluster
  * has started the job again.
  */
 export const removeMark = (files: Files, output: string, mark: string): void => files.remove(join(output, mark));
@@ -29,9 +29,9 @@ const tries = 10;
 const pauseMilliseconds = 300;
 
 /**
- * Check that this process sees the output folder that the host of the run has marked, and may write there.
+ * Check that this process sees the output folder that the controller of the run has marked, and may write there.
  *
- * Each rank writes its part of a checkpoint itself, and reads it when the run is resumed: they do not travel through the host, whose control
+ * Each rank writes its part of a checkpoint itself, and reads it when the run is resumed: they do not travel through the controller, whose control
  * connections carry messages and not gigabytes. So a run whose machines share no folder is refused before its first step, and not at its
  * first checkpoint, or when it is resumed.
  *
@@ -41,7 +41,7 @@ export const requireMark = async (files: Files, output: string, mark: string, ra
   for (let rest = tries; !seesMark(files, join(output, mark), mark); rest--) {
     if (rest === 1)
       throw new ConfigError([
-        `--output ${output}: the process of rank ${ranks.join(", ")} on ${hostname()} does not see the folder that the host of the run has made; name one on a disk that all machines share, the same path on each`,
+        `--output ${output}: the process of rank ${ranks.join(", ")} on ${hostname()} does not see the folder that the controller of the run has made; name one on a disk that all machines share, the same path on each`,
       ]);
     await new Promise((resolve) => setTimeout(resolve, pauseMilliseconds));
   }

@@ -13,8 +13,8 @@ import type { BackendRates } from "./backend-rates.ts";
 import { surveyHardware } from "./choose-backend.ts";
 import { loadJob } from "./config.ts";
 import { ConfigError } from "./errors.ts";
-import { Interruption } from "./hosts/interruption.ts";
-import { localHost } from "./hosts/local-host.ts";
+import { Interruption } from "./controller/interruption.ts";
+import { localRunner } from "./controller/local-runner.ts";
 import type { Job } from "./job.ts";
 import { measureLinks } from "./links/measure-links.ts";
 import { measureRates } from "./measure-rates.ts";
@@ -218,7 +218,7 @@ const openWith = async (
       try {
         await runJob({
           job: { ...job, steps, epochs: undefined, checkpoint: { ...job.checkpoint, everySteps: undefined } },
-          host: localHost(job),
+          runner: localRunner(job),
           interruption,
           progress: notes(onNote),
           output: join(output, "run"),

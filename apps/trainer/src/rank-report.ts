@@ -12,7 +12,7 @@ import type { UpdateFigures } from "./update-figures.ts";
 /** Spans of one message: a trace of many steps is larger than a message may be. */
 const spansAtOnce = 10_000;
 
-/** What a rank tells the process that hosts the run. Of what all ranks know alike, rank 0 speaks. */
+/** What a rank tells the controller of the run. Of what all ranks know alike, rank 0 speaks. */
 export class RankReport {
   private readonly rank: number;
   private readonly post: (message: RankMessage) => void;

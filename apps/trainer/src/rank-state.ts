@@ -17,7 +17,7 @@ export const firstState = async (
   const fresh = (await compiled(randomKey(job.seed) as never)) as unknown as DeviceState;
   compiled.release();
   if (resume === undefined) return fresh;
-  // Checked once more: the host may have looked at another copy, or another hour.
+  // Checked once more: the controller may have looked at another copy, or another hour.
   const wanted = [sharedFile, ...(splitLeaves(fresh).own.size > 0 ? [rankFile(rank)] : [])];
   const files = resume.files.filter(({ name }) => wanted.includes(name));
   const saved = new Map(files.flatMap((file) => [...readPart(nodeFiles, resume.folder, file)]));

@@ -1,10 +1,10 @@
 import { loadJob } from "./config.ts";
 import { ConfigError, describeError, exitCodes } from "./errors.ts";
-import { Interruption } from "./hosts/interruption.ts";
+import { Interruption } from "./controller/interruption.ts";
 import { exitCodeOfSignal, onInterrupt, type StopCause } from "./interrupts.ts";
-import { launchedHost, launchedPlace, takeLaunchedPart } from "./hosts/launched-process.ts";
-import { discoverRank } from "./hosts/rank-discovery.ts";
-import { localHost } from "./hosts/local-host.ts";
+import { launchedRunner, launchedPlace, takeLaunchedPart } from "./controller/launched-process.ts";
+import { discoverRank } from "./controller/rank-discovery.ts";
+import { localRunner } from "./controller/local-runner.ts";
 import { nextSteps } from "./next-steps.ts";
 import { asTyped, resumeLine } from "./own-command.ts";
 import { savedJob } from "./output-folder.ts";
@@ -16,7 +16,7 @@ import { formatSummary } from "./summary.ts";
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /** Run to the end or to an interruption, and tell people. @returns the exit code. */
-const execute = async (run: Pick<JobRun, "job" | "host" | "maxRestarts" | "output" | "start">, options: RunOptions): Promise<number> => {
+const execute = async (run: Pick<JobRun, "job" | "runner" | "maxRestarts" | "output" | "start">, options: RunOptions): Promise<number> => {
   const restarts = restartsOf(options);
   const progress = makeProgress({ stream: process.stderr, quiet: options.quiet === true });
   const interruption = new Interruption();
@@ -70,7 +70,7 @@ export const runCommand = async (file: string, options: RunOptions): Promise<num
       if (options.quiet !== true) process.stderr.write(`${line}\n`);
     });
   // Who started the processes of a run must start them again.
-  const where = place === undefined ? { host: localHost(job) } : { host: launchedHost(place), maxRestarts: 0 };
+  const where = place === undefined ? { runner: localRunner(job) } : { runner: launchedRunner(place), maxRestarts: 0 };
   const start = options.resumeIfPossible === true ? "from checkpoint if possible" : "anew";
   return execute({ job, ...where, output: options.output, start }, options);
 };
@@ -82,5 +82,5 @@ export const resumeCommand = async (output: string, options: RunOptions): Promis
     throw new ConfigError([
       "resume starts the processes of a run itself, but a launcher has started this one as one of several; use run <job> --output <folder> --resume-if-possible",
     ]);
-  return execute({ job, host: localHost(job), output, start: "from checkpoint" }, options);
+  return execute({ job, runner: localRunner(job), output, start: "from checkpoint" }, options);
 };

@@ -3,7 +3,7 @@ import { checkpointSecret } from "./checkpoint-manifest.ts";
 import { chooseBackend, surveyHardware } from "./choose-backend.ts";
 import { explainDiskFull } from "./errors.ts";
 import { nodeFiles } from "./files.ts";
-import { launch, type LaunchInput, type Outcome } from "./hosts/launch.ts";
+import { type RunInput, type Outcome, runWithRestarts } from "./controller/run-with-restarts.ts";
 import type { Job } from "./job.ts";
 import { preferenceOf } from "./members/network-world.ts";
 import { MetricFiles } from "./metrics.ts";
@@ -13,7 +13,7 @@ import { checkResumable, type Given, prepare, type Prepared, withBackend } from 
 
 /** A job to run, and where. */
 export interface JobRun
-  extends Pick<LaunchInput, "host" | "interruption" | "progress" | "maxRestarts" | "tracePath" | "profile" | "detailEvery"> {
+  extends Pick<RunInput, "runner" | "interruption" | "progress" | "maxRestarts" | "tracePath" | "profile" | "detailEvery"> {
   readonly job: Job;
   /** What a program gave in place of names. */
   readonly given?: Given | undefined;
@@ -47,10 +47,10 @@ const requirePlaces = (output: string, tracePath: string | undefined): void => {
 };
 
 /** Run in a folder that is there, metrics beside it. */
-const runIn = async (input: Omit<LaunchInput, "metrics">): Promise<JobOutcome> => {
+const runIn = async (input: Omit<RunInput, "metrics">): Promise<JobOutcome> => {
   const metrics = new MetricFiles(input.output, input.resume?.manifest.step ?? 0);
   try {
-    return { ...(await launch({ ...input, metrics })), output: input.output, prepared: input.prepared };
+    return { ...(await runWithRestarts({ ...input, metrics })), output: input.output, prepared: input.prepared };
   } finally {
     metrics.close();
   }

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { HostMessage, MemberMessage } from "./hosts/control-messages.ts";
-import { Interruption } from "./hosts/interruption.ts";
-import { StopRound } from "./hosts/stop-round.ts";
+import type { ControllerMessage, MemberMessage } from "./controller/control-messages.ts";
+import { Interruption } from "./controller/interruption.ts";
+import { StopRound } from "./controller/stop-round.ts";
 import { StopSignal } from "./stop-signal.ts";
 
 test("a stop that is asked for between two steps ends the run after the first", () => {
@@ -38,36 +38,36 @@ test("whoever listens to an interruption hears it once, and one who comes later 
   expect(heard).toEqual(["first", "second"]);
 });
 
-/** Processes of a run with their host: messages are on their way until they are delivered, and ranks wait for each other in each step. */
+/** Processes of a run with their controller: messages are on their way until they are delivered, and ranks wait for each other in each step. */
 class World {
   readonly ranks: { readonly process: number; done: number; inStep: boolean; over: boolean }[];
   private readonly signals: StopSignal[];
-  private readonly toMembers: HostMessage[][];
-  private readonly toHost: MemberMessage[][];
+  private readonly toMembers: ControllerMessage[][];
+  private readonly toController: MemberMessage[][];
   private readonly round: StopRound;
 
   constructor(processes: number, ranksEach: number) {
     const each = <T>(make: () => T): T[] => Array.from({ length: processes }, make);
     this.signals = each(() => StopSignal.create(0));
     this.toMembers = each(() => []);
-    this.toHost = each(() => []);
+    this.toController = each(() => []);
     this.ranks = Array.from({ length: processes * ranksEach }, (_, rank) => ({
       process: Math.floor(rank / ranksEach),
       done: 0,
       inStep: false,
       over: false,
     }));
-    const tell = (message: HostMessage): void => this.toMembers.forEach((inbox) => inbox.push(message));
+    const tell = (message: ControllerMessage): void => this.toMembers.forEach((inbox) => inbox.push(message));
     this.round = new StopRound({ processes, leastStep: 1, tell });
   }
 
   /** A stop signal reaches a process. */
   interrupt(process: number): void {
-    this.toHost[process]!.push({ type: "interrupt" });
+    this.toController[process]!.push({ type: "interrupt" });
   }
 
-  deliverToHost(process: number): void {
-    const message = this.toHost[process]!.shift();
+  deliverToController(process: number): void {
+    const message = this.toController[process]!.shift();
     if (message?.type === "interrupt") this.round.request();
     else if (message?.type === "begun") this.round.answer(process, message.step);
   }
@@ -75,7 +75,7 @@ class World {
   deliverToMember(process: number): void {
     const message = this.toMembers[process]!.shift();
     const signal = this.signals[process]!;
-    if (message?.type === "stop") this.toHost[process]!.push({ type: "begun", step: signal.request() });
+    if (message?.type === "stop") this.toController[process]!.push({ type: "begun", step: signal.request() });
     else if (message?.type === "stop-at") signal.decide(message.step);
   }
 
@@ -99,22 +99,26 @@ class World {
 
 test("however many processes are told to stop, and whenever, all ranks end after the same step", () => {
   const shapes = fc.record({ processes: fc.integer({ min: 1, max: 4 }), ranksEach: fc.integer({ min: 1, max: 2 }) });
-  const events = fc.array(fc.record({ kind: fc.constantFrom("turn", "turn", "turn", "interrupt", "host", "member"), who: fc.nat(7) }), {
-    maxLength: 120,
-  });
+  const events = fc.array(
+    fc.record({ kind: fc.constantFrom("turn", "turn", "turn", "interrupt", "controller", "member"), who: fc.nat(7) }),
+    {
+      maxLength: 120,
+    },
+  );
   fc.assert(
     fc.property(shapes, events, fc.nat(3), ({ processes, ranksEach }, story, last) => {
       const world = new World(processes, ranksEach);
       const happen = ({ kind, who }: { readonly kind: string; readonly who: number }): void => {
         if (kind === "turn") world.turn(who % world.ranks.length);
         else if (kind === "interrupt") world.interrupt(who % processes);
-        else if (kind === "host") world.deliverToHost(who % processes);
+        else if (kind === "controller") world.deliverToController(who % processes);
         else world.deliverToMember(who % processes);
       };
       story.forEach(happen);
       world.interrupt(last % processes);
       // Whatever is under way arrives, and whoever can go on does.
-      for (let i = 0; i < 40; i++) for (let who = 0; who < 8; who++) for (const kind of ["turn", "host", "member"]) happen({ kind, who });
+      for (let i = 0; i < 40; i++)
+        for (let who = 0; who < 8; who++) for (const kind of ["turn", "controller", "member"]) happen({ kind, who });
       expect(world.ranks.map(({ over }) => over)).not.toContain(false);
       expect(new Set(world.ranks.map(({ done }) => done)).size).toBe(1);
     }),

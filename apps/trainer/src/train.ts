@@ -8,8 +8,8 @@ import { sha256 } from "./checkpoint-part.ts";
 import { anchored, checkJob } from "./config.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { nodeFiles } from "./files.ts";
-import { Interruption } from "./hosts/interruption.ts";
-import { localHost } from "./hosts/local-host.ts";
+import { Interruption } from "./controller/interruption.ts";
+import { localRunner } from "./controller/local-runner.ts";
 import type { Job } from "./job.ts";
 import type { DataInput, JobInput, ModelInput } from "./job-input.ts";
 import { checkedData } from "./modules/checked-data.ts";
@@ -153,7 +153,7 @@ export const train = async <Params = unknown, State = unknown>(
     const { output, step, summary, checkpoint, traceFault, prepared } = await runJob({
       job,
       given,
-      host: localHost(job),
+      runner: localRunner(job),
       interruption,
       progress: { update: (standing) => onStep?.(standing), note: (line) => onNote?.(line), close: () => undefined },
       output: folder,

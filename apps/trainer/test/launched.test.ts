@@ -60,7 +60,7 @@ test.each([0, 1])(
     ranks[killed]!.child.kill("SIGKILL");
     const survivor = await disturbed(ranks[1 - killed]!);
     expect(survivor.code).toBe(1);
-    expect(survivor.stderr).toContain(killed === 1 ? "rank 1" : "the host of the run is gone");
+    expect(survivor.stderr).toContain(killed === 1 ? "rank 1" : "the controller of the run is gone");
     expect(survivor.stderr).not.toMatch(/^\s+at /m);
     const again = await Promise.all((await launch()).map((rank) => rank.ended));
     expectDone(again);
@@ -148,7 +148,7 @@ test("an output folder that the machines do not share is refused before the firs
   const left = [folder, elsewhere.folder].map((own) => (existsSync(join(own, "run")) ? readdirSync(join(own, "run")) : []));
   elsewhere.remove();
   expect(host!.stderr).toMatch(
-    /^rank 1: --output run: the process of rank 1 on .* does not see the folder that the host of the run has made;/m,
+    /^rank 1: --output run: the process of rank 1 on .* does not see the folder that the controller of the run has made;/m,
   );
   expect([host!.code, other!.code]).toEqual([2, 1]);
   expect(left.flat().filter((name) => name.startsWith(".mark-") || name === "checkpoints")).toEqual([]);

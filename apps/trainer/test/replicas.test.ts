@@ -2,9 +2,9 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readJob } from "../src/config.ts";
-import { Interruption } from "../src/hosts/interruption.ts";
-import { launch } from "../src/hosts/launch.ts";
-import { threadHost } from "../src/hosts/thread-host.ts";
+import { Interruption } from "../src/controller/interruption.ts";
+import { runWithRestarts } from "../src/controller/run-with-restarts.ts";
+import { threadRunner } from "../src/controller/thread-runner.ts";
 import { MetricFiles } from "../src/metrics.ts";
 import { prepare } from "../src/prepare.ts";
 import { checkpointNames, jobFolder } from "./cli.ts";
@@ -38,10 +38,10 @@ test.each(["wait-free", "dear"])(
     mkdirSync(output);
     const notes: string[] = [];
     const metrics = new MetricFiles(output, 0);
-    const run = launch({
+    const run = runWithRestarts({
       prepared: await prepare(job),
       output,
-      host: threadHost(faultyRank({ kind: "flip-bit", rank: 2, step: 5, mark: join(folder, `${overlap}-fault`) })),
+      runner: threadRunner(faultyRank({ kind: "flip-bit", rank: 2, step: 5, mark: join(folder, `${overlap}-fault`) })),
       interruption: new Interruption(),
       metrics,
       progress: { update: () => undefined, note: (line: string) => void notes.push(line), close: () => undefined },

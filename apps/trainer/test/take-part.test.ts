@@ -1,8 +1,8 @@
 import { type Coordinator, hostRendezvous, newSecret } from "@skein/collectives/node";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { checkJob } from "../src/config.ts";
-import type { MemberMessage } from "../src/hosts/control-messages.ts";
-import { Interruption } from "../src/hosts/interruption.ts";
+import type { MemberMessage } from "../src/controller/control-messages.ts";
+import { Interruption } from "../src/controller/interruption.ts";
 import { worldOf } from "../src/members/job-world.ts";
 import type { MemberWorld } from "../src/members/member-world.ts";
 import { type MemberOptions, takePart } from "../src/members/take-part.ts";
@@ -57,7 +57,7 @@ const partOf = (rank: number, more: Partial<MemberOptions> = {}): ReturnType<typ
     ...more,
   });
 
-test("while links are made, a process that is asked to end tells the host and leaves; the host's word ends the other", async () => {
+test("while links are made, a process that is asked to end tells the controller and leaves; the controller's word ends the other", async () => {
   const interruption = new Interruption();
   const asked = partOf(1, { interruption });
   const other = partOf(0);
@@ -74,7 +74,7 @@ test("while links are made, a process that is asked to end tells the host and le
   expect(closed).toEqual([1, 0]);
 });
 
-test("links that take long are told of where the process runs and to the host, by whom they are sought and where", async () => {
+test("links that take long are told of where the process runs and to the controller, by whom they are sought and where", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
     const over = new AbortController();

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readJob } from "../src/config.ts";
-import { Interruption } from "../src/hosts/interruption.ts";
-import { launch } from "../src/hosts/launch.ts";
+import { Interruption } from "../src/controller/interruption.ts";
+import { runWithRestarts } from "../src/controller/run-with-restarts.ts";
 import { MetricFiles } from "../src/metrics.ts";
 import { prepare } from "../src/prepare.ts";
-import type { RankHost } from "../src/hosts/rank-host.ts";
-import { threadHost } from "../src/hosts/thread-host.ts";
+import type { RankRunner } from "../src/controller/rank-runner.ts";
+import { threadRunner } from "../src/controller/thread-runner.ts";
 import { faultyRank } from "./faulty-rank.ts";
 import { expectSoundTrace } from "./trace-rules.ts";
 import { hasAdapter } from "./adapter.ts";
@@ -96,17 +96,17 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
     const notes: string[] = [];
     const output = join(folder, "lost");
     const { mkdirSync } = await import("node:fs");
-    const loseDevice = (step: number): RankHost =>
-      threadHost(faultyRank({ kind: "lose-device", rank: 0, step, mark: join(folder, `lost-at-${step}`) }));
-    const launchTo = async (path: string, host: RankHost, maxRestarts?: number): Promise<void> => {
+    const loseDevice = (step: number): RankRunner =>
+      threadRunner(faultyRank({ kind: "lose-device", rank: 0, step, mark: join(folder, `lost-at-${step}`) }));
+    const launchTo = async (path: string, runner: RankRunner, maxRestarts?: number): Promise<void> => {
       mkdirSync(path, { recursive: true });
       const metrics = new MetricFiles(path, 0);
       try {
         const progress = { update: () => undefined, note: (line: string) => void notes.push(line), close: () => undefined };
-        await launch({
+        await runWithRestarts({
           prepared: await prepare(job),
           output: path,
-          host,
+          runner,
           interruption: new Interruption(),
           metrics,
           progress,
@@ -120,7 +120,7 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
     expect(notes.filter((line) => line.includes("was lost"))).toEqual([
       expect.stringMatching(/rank 0: the WebGPU device .* was lost .*going on from .*step-00000010 \(restart 1 of 3\)/),
     ]);
-    await launchTo(join(folder, "left-alone"), threadHost());
+    await launchTo(join(folder, "left-alone"), threadRunner());
     expect(checkpointBytes(output, 30)).toEqual(checkpointBytes(join(folder, "left-alone"), 30));
     expect(
       metricLines(output)

@@ -1,5 +1,5 @@
 import { exitCodes } from "../errors.ts";
-import { RestartBudget } from "../hosts/restart-budget.ts";
+import { RestartBudget } from "../controller/restart-budget.ts";
 import { exitCodeOfSignal, type StopCause } from "../interrupts.ts";
 
 /** A started attempt. */

@@ -1,14 +1,14 @@
 import { hostname } from "node:os";
 import { fitLink, type LinkFile, type LinkFit, type LinkSample } from "@skein/collectives";
 import { ConfigError } from "../errors.ts";
-import type { Failures } from "../hosts/failures.ts";
-import { Interruption } from "../hosts/interruption.ts";
-import { localHost } from "../hosts/local-host.ts";
+import type { Failures } from "../controller/failures.ts";
+import { Interruption } from "../controller/interruption.ts";
+import { localRunner } from "../controller/local-runner.ts";
 import type { Job } from "../job.ts";
 import type { MeasuredLinks, RankMessage } from "../messages.ts";
 
 /** Takes what each rank has measured: of every pair, the rank that begins. */
-class LinkLedger {
+class LinkRecord {
   readonly parts: MeasuredLinks[] = [];
 
   take(rank: number, message: RankMessage, failures: Failures): void {
@@ -52,12 +52,12 @@ export const requireLinks = (job: Job): void => {
 /** Measure the links between the ranks of a job. @throws ConfigError where it has none; what brought the ranks down. */
 export const measureLinks = async (job: Job, note: (line: string) => void): Promise<LinkFile> => {
   requireLinks(job);
-  const ledger = new LinkLedger();
-  await localHost(job).run({
+  const record = new LinkRecord();
+  await localRunner(job).run({
     assignment: { task: "measure-links", job, output: "" },
-    ledger,
+    record,
     interruption: new Interruption(),
     note,
   });
-  return linkFileOf(job, ledger.parts);
+  return linkFileOf(job, record.parts);
 };

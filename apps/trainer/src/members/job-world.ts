@@ -2,7 +2,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import type { Job } from "../job.ts";
 import { jobHashOf } from "../prepare.ts";
 
-/** What all processes of a run must agree on before they talk. The backend is settled only later, by the process that hosts the run. */
+/** What all processes of a run must agree on before they talk. The backend is settled only later, by the controller of the run. */
 export const worldOf = (job: Job): { readonly worldSize: number; readonly job: string; readonly build: string } => ({
   worldSize: job.ranks,
   job: jobHashOf({ ...job, backend: "auto" }),

@@ -1,15 +1,15 @@
 import type { TlsIdentity } from "@skein/collectives/node";
 import type { Command } from "commander";
 import { parseJob } from "../config.ts";
-import type { Ending } from "../hosts/control-messages.ts";
+import type { Ending } from "../controller/control-messages.ts";
 import { ConfigError, describeError, exitCodeOf, exitCodes } from "../errors.ts";
 import type { Job } from "../job.ts";
 import { requireSameModules } from "../modules/settle-modules.ts";
 import { takePart } from "./take-part.ts";
 import { openMpiWorld } from "./mpi-world.ts";
 import { openNetworkWorld } from "./network-world.ts";
-import { discoverRank, parseAddress } from "../hosts/rank-discovery.ts";
-import { memberVariables, reportPrefix } from "../hosts/start-processes.ts";
+import { discoverRank, parseAddress } from "../controller/rank-discovery.ts";
+import { memberVariables, reportPrefix } from "../controller/start-processes.ts";
 
 const variable = (name: string): string => {
   const value = process.env[name];

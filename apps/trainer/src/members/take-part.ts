@@ -1,7 +1,7 @@
 import { joinRendezvous, type JoinOptions, type Roster } from "@skein/collectives/node";
 import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels";
-import type { Ending, HostMessage, MemberMessage } from "../hosts/control-messages.ts";
-import type { Interruption } from "../hosts/interruption.ts";
+import type { Ending, ControllerMessage, MemberMessage } from "../controller/control-messages.ts";
+import type { Interruption } from "../controller/interruption.ts";
 import type { Job } from "../job.ts";
 import { describeError, RevokedError, RunError } from "../errors.ts";
 import { nodeFiles } from "../files.ts";
@@ -26,7 +26,7 @@ const linkingLine = ({ network: { timeoutSeconds } }: Job, ranks: readonly numbe
 };
 
 export interface MemberOptions {
-  /** As this process knows it; the host must have the same. */
+  /** As this process knows it; the controller must have the same. */
   readonly job: Job;
   /** The job with its data, where the process has loaded it already. */
   readonly prepared?: Prepared | undefined;
@@ -35,9 +35,9 @@ export interface MemberOptions {
   readonly openWorld: OpenMemberWorld;
   /** Where the coordinator listens, and what proves that this process belongs to the job. */
   readonly rendezvous: (world: MemberWorld) => Promise<Pick<JoinOptions, "address" | "secret" | "security" | "insecure">>;
-  /** Ranks of the process that hosts the run. Default: none, as a launcher has. */
-  readonly hostRanks?: readonly number[];
-  /** Calls back when this process is asked to end: before ranks have begun it does at once, later it asks the host to let the run save and stop. */
+  /** Ranks of the controller of the run. Default: none, as a launcher has. */
+  readonly controllerRanks?: readonly number[];
+  /** Calls back when this process is asked to end: before ranks have begun it does at once, later it asks the controller to let the run save and stop. */
   readonly interruption?: Interruption;
   /** Give the part up, where ranks have not begun. */
   readonly signal?: AbortSignal;
@@ -46,11 +46,11 @@ export interface MemberOptions {
 }
 
 /**
- * Take part in a run as one of its processes: join the rendezvous, run the ranks that the host assigns work to, and end when it says so.
+ * Take part in a run as one of its processes: join the rendezvous, run the ranks that the controller assigns work to, and end when it says so.
  *
- * @returns how the run ended, as the host sees it.
+ * @returns how the run ended, as the controller sees it.
  * @throws what keeps this process from taking part: RunError `interrupted` or RendezvousError `rendezvous-stopped` where it, or the run, was asked to end
- * before ranks had begun. Failures of ranks are told to the host, which decides what follows.
+ * before ranks had begun. Failures of ranks are told to the controller, which decides what follows.
  */
 export const takePart = async ({
   job,
@@ -60,7 +60,7 @@ export const takePart = async ({
   interruption,
   signal,
   onWaiting,
-  hostRanks = [],
+  controllerRanks = [],
   prepared,
 }: MemberOptions): Promise<Ending> => {
   const left = new AbortController();
@@ -139,14 +139,14 @@ export const takePart = async ({
         linked.catch(reject);
         member.onLost(({ ranks: lost, reason, revoked }) => {
           const cutOff = revoked === true && ranks.some((rank) => lost.includes(rank));
-          // The coordinator is gone with the host, or hears this process no more: nobody is left to say "end".
-          if (!cutOff && lost.length > 0 && !hostRanks.some((rank) => lost.includes(rank))) return;
+          // The coordinator is gone with the controller, or hears this process no more: nobody is left to say "end".
+          if (!cutOff && lost.length > 0 && !controllerRanks.some((rank) => lost.includes(rank))) return;
           if (revoked === true) return reject(new RevokedError(lost, reason));
           const who = lost.length === 0 ? "" : `rank ${lost.join(", ")} was lost, and `;
-          reject(new RunError("process-lost", `${who}the host of the run is gone: ${reason}`));
+          reject(new RunError("process-lost", `${who}the controller of the run is gone: ${reason}`));
         });
         member.onMessage((message) => {
-          const said = message as HostMessage;
+          const said = message as ControllerMessage;
           if (said.type === "assign") {
             const { assignment } = said;
             const signal = StopSignal.create(assignment.resume?.step ?? 0);

@@ -18,14 +18,14 @@ export const settleModules = async (job: Job): Promise<Job> => {
   return settled;
 };
 
-/** Require that this process has the modules that the host of the run has. @throws ConfigError that names the one that differs. */
+/** Require that this process has the modules that the controller of the run has. @throws ConfigError that names the one that differs. */
 export const requireSameModules = async (job: Job): Promise<void> => {
   const own = await settleModules(job);
   for (const key of keys) {
     const [theirs, ours] = [job[key], own[key]];
     if (theirs.kind !== "module" || ours.kind !== "module" || theirs.digest === ours.digest) continue;
     throw new ConfigError([
-      `${key}.file ${ours.file}: its content, SHA-256 ${ours.digest!.slice(0, 16)}…, is not what the host of the run has, ${theirs.digest?.slice(0, 16)}…; copy the host's file and what it imports, or start the run again`,
+      `${key}.file ${ours.file}: its content, SHA-256 ${ours.digest!.slice(0, 16)}…, is not what the controller of the run has, ${theirs.digest?.slice(0, 16)}…; copy the host's file and what it imports, or start the run again`,
     ]);
   }
 };

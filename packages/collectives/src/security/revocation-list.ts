@@ -39,7 +39,7 @@ const timeOf = (reader: DerReader): number => {
   const match = (tag === derTags.utcTime ? /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/ : /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/).exec(
     text,
   );
-  if (match === null) throw new Error(`${text} is no time`);
+  if (match === null) throw new Error(`${JSON.stringify(text)} is no time`);
   const [year, ...rest] = match.slice(1).map(Number) as [number, number, number, number, number, number];
   // RFC 5280 §4.1.2.5.1: two digits from 50 on are of the last century.
   const full = tag === derTags.generalizedTime ? year : year < 50 ? 2000 + year : 1900 + year;

@@ -2,13 +2,13 @@ import { createThreadWorld } from "@skein/collectives/node";
 import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels";
 import { RunError } from "../errors.ts";
 import { Failures } from "./failures.ts";
-import type { RankHost } from "./rank-host.ts";
+import type { RankRunner } from "./rank-runner.ts";
 import { RankThreads, trainingRank } from "../members/rank-threads.ts";
 import { StopSignal } from "../stop-signal.ts";
 
 /** Runs all ranks as threads of this process. @param rankFile entry of a rank's thread. Default: the trainer's own. */
-export const threadHost = (rankFile?: URL): RankHost => ({
-  run: async ({ prepared, interruption, assignment, ledger }) => {
+export const threadRunner = (rankFile?: URL): RankRunner => ({
+  run: async ({ prepared, interruption, assignment, record }) => {
     const { ranks } = assignment.job;
     const firstStep = assignment.resume?.step ?? 0;
     const module = await compileWasm(await detectBuild());
@@ -21,7 +21,7 @@ export const threadHost = (rankFile?: URL): RankHost => ({
       ...trainingRank(assignment, prepared!, module, stop, rankFile),
       world,
       ranks: Array.from({ length: ranks }, (_, rank) => rank),
-      take: (rank, message) => ledger.take(rank, message, failures),
+      take: (rank, message) => record.take(rank, message, failures),
     });
     let failed = true;
     try {

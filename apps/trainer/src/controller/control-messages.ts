@@ -3,8 +3,8 @@ import type { Assignment, RankMessage } from "../messages.ts";
 /** How a run came to its end. */
 export type Ending = "finished" | "stopped" | "failed";
 
-/** What the process that hosts a run tells the others. */
-export type HostMessage =
+/** What the controller of a run tells the others. */
+export type ControllerMessage =
   /** Begin. */
   | { readonly type: "assign"; readonly assignment: Assignment }
   /** Begin no further step, and say which was begun. */
@@ -14,7 +14,7 @@ export type HostMessage =
   /** All is said; the process may end. */
   | { readonly type: "end"; readonly ending: Ending };
 
-/** What they tell the host. */
+/** What they tell it. */
 export type MemberMessage =
   | { readonly type: "rank"; readonly rank: number; readonly message: RankMessage }
   /** The ranks of this process are linked with all others, and have work. */

@@ -6,20 +6,20 @@ import { writeChromeTrace } from "../chrome-trace.ts";
 import { describeError, explainDiskFull, TraceError } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../files.ts";
 import type { Interruption } from "./interruption.ts";
-import { Ledger, type LedgerInput } from "./ledger.ts";
+import { RunRecord, type RunRecordInput } from "./run-record.ts";
 import type { Job } from "../job.ts";
 import type { Assignment } from "../messages.ts";
 import { summaryFile } from "../output-folder.ts";
 import { resumeLine } from "../own-command.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import { leaveMark, removeMark, removeMarks } from "../output-mark.ts";
-import type { RankHost } from "./rank-host.ts";
+import type { RankRunner } from "./rank-runner.ts";
 import { RestartBudget } from "./restart-budget.ts";
 import type { Summary } from "../summary.ts";
 
-export interface LaunchInput extends LedgerInput {
+export interface RunInput extends RunRecordInput {
   /** Where the ranks run. */
-  readonly host: RankHost;
+  readonly runner: RankRunner;
   /** How often a run that lost a rank, a link or a device goes on by itself without a newer checkpoint than before. Default: 3. */
   readonly maxRestarts?: number | undefined;
   /** File for a Chrome trace of the first steps. */
@@ -54,13 +54,13 @@ const restartable: ReadonlySet<string> = new Set(["device-lost", "peer-lost", "c
  *
  * @throws the failure that brought the run down, which names its rank.
  */
-export const launch = async (input: LaunchInput): Promise<Outcome> => {
+export const runWithRestarts = async (input: RunInput): Promise<Outcome> => {
   const { output, progress, metrics, maxRestarts = 3 } = input;
   const budget = new RestartBudget(maxRestarts, input.resume?.manifest.step ?? 0);
   let attempt = input;
   for (;;) {
     try {
-      return await launchOnce(attempt);
+      return await runOnce(attempt);
     } catch (error) {
       const { code, message } = describeError(error);
       if (!restartable.has(code) || input.interruption.requested) throw error;
@@ -86,9 +86,9 @@ export const launch = async (input: LaunchInput): Promise<Outcome> => {
   }
 };
 
-const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
+const runOnce = async (input: RunInput): Promise<Outcome> => {
   const { prepared, output, resume, tracePath, profile, detailEvery = 1 } = input;
-  const ledger = new Ledger(input);
+  const record = new RunRecord(input);
   const tracedSteps = profile !== undefined ? prepared.totalSteps : tracePath !== undefined ? stepsOfTrace : 0;
   const assignment: Omit<Assignment, "mark"> = {
     task: "train",
@@ -103,29 +103,29 @@ const launchOnce = async (input: LaunchInput): Promise<Outcome> => {
   let mark: string | undefined;
   try {
     mark = leaveMark(nodeFiles, output);
-    await input.host.run({
+    await input.runner.run({
       prepared,
       interruption: input.interruption,
       assignment: { ...assignment, mark },
-      ledger,
+      record,
       note: (line) => input.progress.note(line),
     });
     removeMarks(nodeFiles, output);
-    const finished = ledger.step >= prepared.totalSteps && ledger.evaluation !== undefined;
-    const summary = finished ? ledger.summary() : undefined;
+    const finished = record.step >= prepared.totalSteps && record.evaluation !== undefined;
+    const summary = finished ? record.summary() : undefined;
     if (summary !== undefined) replaceDurably(nodeFiles, join(output, summaryFile), `${JSON.stringify(summary, undefined, 2)}\n`);
-    profile?.(ledger.traces, ledger.plan);
-    const traceFault = tracePath === undefined ? undefined : keepTrace(tracePath, ledger, prepared.job);
-    return { step: ledger.step, checkpoint: ledger.checkpoint, ...(summary && { summary }), ...(traceFault && { traceFault }) };
+    profile?.(record.traces, record.plan);
+    const traceFault = tracePath === undefined ? undefined : keepTrace(tracePath, record, prepared.job);
+    return { step: record.step, checkpoint: record.checkpoint, ...(summary && { summary }), ...(traceFault && { traceFault }) };
   } catch (error) {
     discardPartial(nodeFiles, output);
     if (mark !== undefined) removeMark(nodeFiles, output, mark);
-    throw explainDiskFull(error, output, ledger.checkpoint);
+    throw explainDiskFull(error, output, record.checkpoint);
   }
 };
 
 /** Write the trace. A disk that has become full meanwhile costs the trace, and not the results. @returns why it is not there. */
-const keepTrace = (path: string, { traces, plan }: Ledger, { name, backend, batch }: Job): SkeinError | undefined => {
+const keepTrace = (path: string, { traces, plan }: RunRecord, { name, backend, batch }: Job): SkeinError | undefined => {
   try {
     writeChromeTrace(path, traces, { job: name, backend, samplesPerStep: batch, madeAt: new Date().toISOString(), plan });
     return undefined;

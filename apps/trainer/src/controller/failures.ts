@@ -38,7 +38,7 @@ export class Failures {
     else this.timer ??= setTimeout(() => this.settle(rank, error), graceMilliseconds);
   }
 
-  /** A failure of the process that keeps the ledger. */
+  /** A failure of the process that keeps the record. */
   addOwn(error: unknown): void {
     clearTimeout(this.timer);
     this.reject(error as SkeinError);

@@ -13,14 +13,14 @@ export interface Attempt {
   /** Of a task that trains. */
   readonly prepared?: Prepared | undefined;
   readonly assignment: Assignment;
-  readonly ledger: MessageTaker;
+  readonly record: MessageTaker;
   readonly interruption: Interruption;
   /** Tell people. */
   readonly note: (line: string) => void;
 }
 
 /** Runs the ranks of a job: as threads of this process, or in processes. */
-export interface RankHost {
+export interface RankRunner {
   /** Run all ranks to their end. Rejects with the failure to tell, which names its rank, once all ranks are seen out. */
   run(attempt: Attempt): Promise<void>;
 }

@@ -3,11 +3,11 @@ import { fileURLToPath } from "node:url";
 import type { TlsIdentity } from "@skein/collectives/node";
 import type { ErrorReport } from "../errors.ts";
 import { coordinatorVariable, secretVariable } from "../launch-targets/rank-command.ts";
-import type { LostProcess, Processes, StartProcesses } from "./process-host.ts";
+import type { LostProcess, Processes, StartProcesses } from "./process-runner.ts";
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 
-/** Begins the line in which a process says why it failed, where a launcher stands between it and the host of the run. */
+/** Begins the line in which a process says why it failed, where a launcher stands between it and the controller of the run. */
 export const reportPrefix = "skein-train member: ";
 
 /** How a process of a run is started, after the command or launcher that starts it. */

@@ -1,14 +1,14 @@
 import type { Span } from "@skein/tensor-core";
 import { expect, test } from "vitest";
 import { Failures } from "./failures.ts";
-import { Ledger, type LedgerInput } from "./ledger.ts";
+import { RunRecord, type RunRecordInput } from "./run-record.ts";
 
 const span: Span = { name: "s", track: "steps", startSeconds: 0, endSeconds: 1 };
 
 test("takes a trace that is longer than a list of arguments may be", async () => {
-  const ledger = new Ledger({ prepared: { job: { ranks: 1 } } } as LedgerInput);
+  const record = new RunRecord({ prepared: { job: { ranks: 1 } } } as RunRecordInput);
   const failures = new Failures();
-  ledger.take(0, { type: "spans", spans: Array.from({ length: 300_000 }, () => span) }, failures);
+  record.take(0, { type: "spans", spans: Array.from({ length: 300_000 }, () => span) }, failures);
   await expect(Promise.race([failures.first, Promise.resolve("no failure")])).resolves.toBe("no failure");
-  expect(ledger.traces.map(({ spans }) => spans.length)).toEqual([300_000]);
+  expect(record.traces.map(({ spans }) => spans.length)).toEqual([300_000]);
 });

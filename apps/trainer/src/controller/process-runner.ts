@@ -1,10 +1,10 @@
 import { type Coordinator, hostRendezvous, newSecret, type RendezvousOptions } from "@skein/collectives/node";
-import type { Ending, HostMessage, MemberMessage } from "./control-messages.ts";
+import type { Ending, ControllerMessage, MemberMessage } from "./control-messages.ts";
 import { describeError, type ErrorReport, RevokedError, RunError } from "../errors.ts";
 import { Failures } from "./failures.ts";
 import { worldOf } from "../members/job-world.ts";
 import { patienceOf } from "../members/patience.ts";
-import type { Attempt, RankHost } from "./rank-host.ts";
+import type { Attempt, RankRunner } from "./rank-runner.ts";
 import { StopRound } from "./stop-round.ts";
 
 /** A process that ended before it was told to. */
@@ -31,7 +31,7 @@ export type StartProcesses = (place: {
   readonly secret: string;
 }) => Promise<Processes>;
 
-export interface ProcessHostOptions {
+export interface ProcessRunnerOptions {
   readonly rendezvous?: Pick<RendezvousOptions, "host" | "port" | "security" | "insecure" | "ranks" | "notice">;
   readonly secret?: string;
   readonly start: StartProcesses;
@@ -60,9 +60,9 @@ const hostAt = async (options: RendezvousOptions): Promise<Coordinator> => {
  * Runs the ranks of a job in processes that find each other at a coordinator of this process. They may be started here, or by a launcher
  * such as mpirun.
  */
-export const processHost = (options: ProcessHostOptions): RankHost => ({
+export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
   run: async (attempt) => {
-    const { assignment, ledger, interruption, note } = attempt;
+    const { assignment, record, interruption, note } = attempt;
     const { job } = assignment;
     const secret = options.secret ?? newSecret();
     let toldLast: string | undefined; // a process that waits for a place asks again and again, and is told the same
@@ -86,7 +86,7 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
     const allFinished = new Promise<void>((resolve) => {
       announceFinished = resolve;
     });
-    const tell = (message: HostMessage): void => coordinator.broadcast(message);
+    const tell = (message: ControllerMessage): void => coordinator.broadcast(message);
     let processes: Processes | undefined;
     // What a run waits for are messages of others, and their sockets do not keep a process alive.
     const alive = setInterval(() => undefined, 2 ** 30);
@@ -132,7 +132,7 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
         }
         if (said.type === "begun") return stop.answer(process, said.step);
         if (said.type === "interrupt") return interruption.request();
-        ledger.take(said.rank, said.message, failures);
+        record.take(said.rank, said.message, failures);
         if (said.message.type !== "done" && said.message.type !== "failed") return;
         if (said.message.type === "done") lastStep = said.message.step;
         finished.add(said.rank);
@@ -149,7 +149,9 @@ export const processHost = (options: ProcessHostOptions): RankHost => ({
       interruption.listen(undefined);
       // Who has joined learns why the others will not; who has not is told by nobody.
       if (joined) tell({ type: "end", ending: stoppedAtOnce ? "stopped" : ending });
-      const closed = joined ? undefined : coordinator.close(interruption.requested ? "the host of the run was asked to end" : undefined);
+      const closed = joined
+        ? undefined
+        : coordinator.close(interruption.requested ? "the controller of the run was asked to end" : undefined);
       await Promise.all([closed, processes?.end(ending === "failed" && started.size === 0)]);
       for (const { error } of failures.echoes) note(error.message.split("\n")[0]!);
       await coordinator.close();

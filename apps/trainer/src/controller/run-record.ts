@@ -17,7 +17,7 @@ import type { Progress } from "../progress.ts";
 import type { Summary } from "../summary.ts";
 
 /** Where a run's results go. */
-export interface LedgerInput {
+export interface RunRecordInput {
   readonly prepared: Prepared;
   readonly output: string;
   readonly resume?: Checkpoint | undefined;
@@ -53,7 +53,7 @@ type StepMessage = Extract<RankMessage, { readonly type: "step" }>;
 const speedWindow = 20;
 
 /** What is known of a run, wherever its ranks are: it takes the ranks' messages, and prints and keeps what they say. It computes nothing. */
-export class Ledger {
+export class RunRecord {
   bytesSent = 0;
   skipped = 0;
   trainSeconds = 0;
@@ -67,13 +67,13 @@ export class Ledger {
   private readonly processes: string[] = [];
   /** Peak resident bytes of each process that ran ranks. */
   private readonly memoryOfProcesses = new Map<string, number>();
-  private readonly input: LedgerInput;
+  private readonly input: RunRecordInput;
   private readonly firstStep: number;
   private readonly recentSeconds: number[] = [];
   private readonly saves: Gathered<readonly SavedFile[]>;
   private readonly evaluations: Gathered<EvaluationSums>;
 
-  constructor(input: LedgerInput) {
+  constructor(input: RunRecordInput) {
     this.input = input;
     this.firstStep = input.resume?.manifest.step ?? 0;
     this.step = this.firstStep;

@@ -11,8 +11,8 @@ import { coordinatorVariable, secretVariable } from "../launch-targets/rank-comm
 import { type MemberOptions, takePart } from "../members/take-part.ts";
 import { openMpiWorld } from "../members/mpi-world.ts";
 import { memberIdentity, openNetworkWorld } from "../members/network-world.ts";
-import { processHost } from "./process-host.ts";
-import type { RankHost } from "./rank-host.ts";
+import { processRunner } from "./process-runner.ts";
+import type { RankRunner } from "./rank-runner.ts";
 import { type Address, discoverRank } from "./rank-discovery.ts";
 
 /** How long a process that is asked to end may take, before its ranks have begun: MPI cannot be called back from waiting for others. */
@@ -97,12 +97,12 @@ const memberOptions = (place: LaunchedPlace, hosted: Meeting | undefined): Membe
 };
 
 /** Host the run in the process of rank 0, which takes part in it as well. */
-export const launchedHost = (place: LaunchedPlace): RankHost => {
+export const launchedRunner = (place: LaunchedPlace): RankRunner => {
   const { job, ranks, coordinator, secret } = place;
   const { certificates, insecure } = job.network;
   const listen =
     coordinator === undefined ? (insecure ? "0.0.0.0" : "127.0.0.1") : isLoopback(coordinator.host) ? coordinator.host : "0.0.0.0";
-  return processHost({
+  return processRunner({
     ...(secret !== undefined && { secret }),
     rendezvous: {
       host: listen,
@@ -160,7 +160,7 @@ export const takeLaunchedPart = async (place: LaunchedPlace, say: (line: string)
     if (endsAtOnce) void setTimeout(graceMilliseconds, undefined, { ref: false }).then(() => process.exit(exitCodeOfSignal(signal)));
   });
   try {
-    return codeOf(await takePart({ ...memberOptions(place, undefined), interruption, hostRanks: [0], onWaiting: say }), cause);
+    return codeOf(await takePart({ ...memberOptions(place, undefined), interruption, controllerRanks: [0], onWaiting: say }), cause);
   } catch (error) {
     const { code, message } = describeError(error);
     if (!stoppedEarly.has(code)) throw error;

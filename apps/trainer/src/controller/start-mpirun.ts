@@ -3,13 +3,13 @@ import { createInterface } from "node:readline";
 import type { ErrorReport } from "../errors.ts";
 import { mpirunFlags } from "../launch-targets/mpirun.ts";
 import { mpirunHost } from "../launch-targets/mpirun-host.ts";
-import type { StartProcesses } from "./process-host.ts";
+import type { StartProcesses } from "./process-runner.ts";
 import { childProcesses, memberArguments, memberVariables, reportPrefix } from "./start-processes.ts";
 
 /** How long the coordinator may take to name the rank that was lost, before mpirun's end speaks for all. */
 const namingMilliseconds = 2000;
 
-// Ranks tell the host of the run whom they lost, and it tells people at once: mpirun need not give them time.
+// Ranks tell the controller of the run whom they lost, and it tells people at once: mpirun need not give them time.
 const onThisMachine = { hostfile: undefined, sshPort: undefined, sshKey: undefined, sshTrustsAnyHost: false, abortSeconds: 1 };
 
 /** Start the ranks of a run by mpirun, one process each, on this machine. */

@@ -1,4 +1,4 @@
-import type { HostMessage } from "./control-messages.ts";
+import type { ControllerMessage } from "./control-messages.ts";
 
 /** What a stop is agreed upon among. */
 export interface StopRoundInput {
@@ -6,11 +6,11 @@ export interface StopRoundInput {
   readonly processes: number;
   /** The least step after which the run may stop. */
   readonly leastStep: number;
-  readonly tell: (message: HostMessage) => void;
+  readonly tell: (message: ControllerMessage) => void;
 }
 
 /**
- * The agreement of a run's processes on its last step, kept by the host: all are told to begin no further step, each says which one its ranks
+ * The agreement of a run's processes on its last step, kept by the controller: all are told to begin no further step, each says which one its ranks
  * have begun, and the greatest becomes the last. There is one round in a run, however many processes ask for it and however often: a second
  * would find other steps begun, and could tell ranks that have stopped to go on.
  */
