@@ -4,7 +4,6 @@ import {
   type Aggregator,
   aggregatorAt,
   agoqAggregator,
-  type BucketPlan,
   bucketPerTensor,
   bucketsOfSize,
   chainCompressors,
@@ -38,6 +37,7 @@ import {
   withErrorFeedback,
   withMomentum,
 } from "@skein/compressors";
+import type { BucketPlan } from "@skein/tensor-core";
 import { planDear } from "@skein/cost-model";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { BucketsJob, CompressionJob, DensityWarmup, OverlapName } from "./job.ts";

@@ -1,4 +1,5 @@
-import type { Aggregator, BucketPlan } from "@skein/compressors";
+import type { Aggregator } from "@skein/compressors";
+import type { BucketPlan } from "@skein/tensor-core";
 import type { LabelledBatch } from "@skein/models";
 import {
   type Backend,

@@ -1,5 +1,6 @@
 import { meshPartition } from "@skein/collectives";
-import { type Aggregator, beginExchange, type BucketPlan, initExchange } from "@skein/compressors";
+import { type Aggregator, beginExchange, initExchange } from "@skein/compressors";
+import type { BucketPlan } from "@skein/tensor-core";
 import type { Model } from "@skein/models";
 import {
   type DeviceArray,

@@ -6,7 +6,7 @@ import { createCpuBackend } from "@skein/cpu-kernels";
 import { createWebGpuBackend, DeviceMemoryError } from "@skein/gpu-kernels";
 import { openNodeGpu } from "@skein/gpu-kernels/node";
 import { type Measurement, measure, printMeasurement, summarize } from "@skein/measuring";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import {
   acpSgdAggregator,
   type AggregateContext,
@@ -79,7 +79,7 @@ const aggregators: { readonly [name: string]: Aggregator } = {
   "acp-sgd with error feedback": withErrorFeedback(acpSgdAggregator({ rank: 4, compute: "p" })),
 };
 
-const block = normal([1_000_000], 7).data as Float32Array;
+const block = normalArray([1_000_000], 7).data as Float32Array;
 const host = Float32Array.from({ length: count }, (_, i) => block[i % block.length]! * (1 + i * 1e-9));
 
 /** What calls run on, and how they are timed. */

@@ -4,7 +4,6 @@ import { measure, printMeasurement } from "@skein/measuring";
 import {
   type Aggregator,
   bucketPerTensor,
-  type BucketPlan,
   bucketsOfSize,
   exchange,
   exchangeBytes,
@@ -13,6 +12,7 @@ import {
   topKCompressor,
   withErrorFeedback,
 } from "../src/index.ts";
+import type { BucketPlan } from "@skein/tensor-core";
 import { collectiveBytes } from "../test/collective-bytes.ts";
 
 const numRanks = 8;

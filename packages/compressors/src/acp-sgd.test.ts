@@ -1,5 +1,5 @@
 import { NdArray, type Tensor } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { describe, expect, it } from "vitest";
 import { bertBase, bertLarge, resNet } from "../test/architectures.ts";
 import { hypot, lowRank, minus, withSingularValues } from "../test/matrices.ts";
@@ -31,7 +31,7 @@ const options = { rank: 2, minimumCompression: 0 };
 
 describe("acpSgdCycle", () => {
   it("does in two steps what Power-SGD does in one", () => {
-    const ranks = [1, 2, 3].map((seed) => normal([9 * 6], seed).toNumbers());
+    const ranks = [1, 2, 3].map((seed) => normalArray([9 * 6], seed).toNumbers());
     const two = run(acpSgdCycle(options), [9, 6], repeated(6, ranks));
     const one = run([powerSgdAggregator(options)], [9, 6], repeated(3, ranks));
     one.forEach((mean, step) => expect(error(mean, two[2 * step + 1]!)).toBeLessThan(1e-4));
@@ -60,7 +60,7 @@ describe("acpSgdCycle", () => {
   });
 
   it("sends everything in the end with error feedback", () => {
-    const gradient = normal([48], 3).toNumbers();
+    const gradient = normalArray([48], 3).toNumbers();
     const cycle = acpSgdCycle({ rank: 1 }).map((one) => withErrorFeedback(one));
     const means = run(cycle, [8, 6], repeated(200, [gradient]));
     const average = gradient.map((_, i) => means.reduce((sum, mean) => sum + mean[i]!, 0) / means.length);

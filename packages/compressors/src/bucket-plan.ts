@@ -1,10 +1,4 @@
-import { ArgumentError, byteLength, flattenTree, leafPaths, type Tensor, type TensorSpec } from "@skein/tensor-core";
-
-/**
- * Which gradients travel together: for each bucket the paths of its tensors, in the order in which they lie in it. Buckets
- * stand in the order in which they become ready. Plain data; all ranks must use the same plan.
- */
-export type BucketPlan = readonly (readonly string[])[];
+import { ArgumentError, type BucketPlan, byteLength, flattenTree, leafPaths, type Tensor, type TensorSpec } from "@skein/tensor-core";
 
 /** Last parameter first: the backward pass makes gradients in about this order where a model's tree is in forward order. */
 const backwardOrder = (tree: unknown): string[] => leafPaths(tree).reverse();

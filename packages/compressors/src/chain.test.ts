@@ -1,5 +1,5 @@
 import { add, cast, multiply, NdArray, slice, type Tensor } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { describe, expect, it } from "vitest";
 import { runWorld } from "../test/world.ts";
 import { bucketOf } from "./bucket.ts";
@@ -29,7 +29,7 @@ describe("chainCompressors", () => {
   it("keeps the positions of the outer compressor, and of its values what the inner one keeps", () => {
     const [n, k] = [60, 12];
     const chain = chainCompressors(topKCompressor({ k }), eightBitCompressor({ blockSize: 4 }));
-    const gradient = normal([n], 1);
+    const gradient = normalArray([n], 1);
     const [result] = runWorld(
       (g: Tensor) => {
         const { payload } = chain.encode(g, chain.init(g));

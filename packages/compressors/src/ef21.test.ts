@@ -1,5 +1,5 @@
 import { NdArray, type Tensor } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { hypot, minus } from "../test/matrices.ts";
@@ -35,7 +35,7 @@ describe("withEf21", () => {
       .chain((n) => fc.record({ n: fc.constant(n), k: fc.integer({ min: 1, max: n }), seed: fc.nat(1e6) }));
     fc.assert(
       fc.property(arbitrary, ({ n, k, seed }) => {
-        const gradient = normal([n], seed).toNumbers();
+        const gradient = normalArray([n], seed).toNumbers();
         const [steps] = run([gradient], k, Math.ceil(n / k));
         const left = [gradient, ...steps!.map(({ estimate }) => minus(gradient, estimate))].map((one) => hypot(one) ** 2);
         left.slice(1).forEach((one, i) => expect(one).toBeLessThanOrEqual((1 - k / n) * left[i]! * (1 + 1e-6) + 1e-12));
@@ -47,7 +47,7 @@ describe("withEf21", () => {
 
   it("sends the estimates, and the mean is theirs, though each rank adds it up for itself", () => {
     const ranks = run(
-      [1, 2, 3].map((seed) => normal([24], seed).toNumbers()),
+      [1, 2, 3].map((seed) => normalArray([24], seed).toNumbers()),
       2,
       30,
     );

@@ -15,7 +15,8 @@ import {
 import type { AggregateContext } from "./context.ts";
 import type { Aggregator } from "./aggregator.ts";
 import { type Bucket, bucketOf, unflattenBucket } from "./bucket.ts";
-import { type BucketPlan, bucketPerTensor, checkBucketPlan, specsByPath } from "./bucket-plan.ts";
+import { bucketPerTensor, checkBucketPlan, specsByPath } from "./bucket-plan.ts";
+import type { BucketPlan } from "@skein/tensor-core";
 
 export interface BucketOptions<State> {
   readonly compressor: Aggregator<State>;

@@ -1,4 +1,4 @@
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { aggregateWorld } from "../test/aggregate-world.ts";
@@ -85,7 +85,7 @@ describe("gTopKAggregator", () => {
         .slice(0, k);
     let shared = 0;
     for (let trial = 0; trial < trials; trial++) {
-      const gradients = Array.from({ length: numRanks }, (_, rank) => normal([n], 100 * trial + rank).toNumbers());
+      const gradients = Array.from({ length: numRanks }, (_, rank) => normalArray([n], 100 * trial + rank).toNumbers());
       const sum = new Array<number>(n).fill(0);
       for (const gradient of gradients) for (const i of largest(gradient)) sum[i]! += gradient[i]!;
       const { mean } = aggregateWorld(gTopKAggregator({ density: k / n }), gradients)[0]!;

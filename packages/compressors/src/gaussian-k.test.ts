@@ -1,12 +1,12 @@
-import { normal, uniform } from "@skein/testing";
+import { normalArray, uniformArray } from "@skein/testing";
 import { describe, expect, it } from "vitest";
 import { aggregateWorld } from "../test/aggregate-world.ts";
 import { gaussianKCompressor } from "./gaussian-k.ts";
 import { twoSidedQuantile } from "./normal-quantile.ts";
 
 const n = 10_000;
-const z = normal([n], 7).toNumbers();
-const u = uniform([n], 0, 1, 8).toNumbers();
+const z = normalArray([n], 7).toNumbers();
+const u = uniformArray([n], 0, 1, 8).toNumbers();
 
 const sentOf = (gradient: readonly number[], density: number): number[] =>
   aggregateWorld(gaussianKCompressor({ density }), [gradient])[0]!.sent;

@@ -1,6 +1,6 @@
 import { createCpuBackend } from "@skein/cpu-kernels";
 import { evaluate, NdArray, type Tensor } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Compressor } from "./compressor.ts";
 import { gaussianKCompressor } from "./gaussian-k.ts";
@@ -52,7 +52,7 @@ describe("what is chosen by a sample", () => {
     const payload = await evaluate((g: Tensor) => compressor.encode(g, []).payload, backend)(new NdArray("f32", [n], gradient));
     return { values: payload.values.toNumbers(), indices: payload.indices.toNumbers() };
   };
-  const z = normal([n], 7).data as Float32Array;
+  const z = normalArray([n], 7).data as Float32Array;
   const shapes: readonly (readonly [string, Float32Array])[] = [
     ["normal", z],
     ["normal of mean 3", z.map((v) => v + 3)],

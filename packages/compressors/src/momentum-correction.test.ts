@@ -1,4 +1,4 @@
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { describe, expect, it } from "vitest";
 import { flatBucket } from "../test/aggregate-world.ts";
 import { stepperOf, type Stepped } from "../test/stepper.ts";
@@ -9,7 +9,7 @@ import { withMomentumCorrection } from "./momentum-correction.ts";
 import { topKCompressor } from "./top-k.ts";
 
 const [n, numRanks, numSteps] = [20, 3, 12];
-const gradient = (rank: number, step: number): number[] => normal([n], 1 + rank + 10 * step).toNumbers();
+const gradient = (rank: number, step: number): number[] => normalArray([n], 1 + rank + 10 * step).toNumbers();
 
 const walk = (aggregator: Aggregator, of = gradient): (Stepped & { readonly leaf: (path: string, rank: number) => number[] })[] => {
   const world = stepperOf(aggregator, flatBucket(n), numRanks, { keyed: false });

@@ -1,5 +1,5 @@
 import { NdArray, type Tensor } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { describe, expect, it } from "vitest";
 import { hypot, minus } from "../test/matrices.ts";
 import { runSingle } from "../test/single-precision.ts";
@@ -30,7 +30,7 @@ const meansOf = (aggregator: ReturnType<typeof withMomentum>, gradients: readonl
 
 describe("withMomentum", () => {
   it("hands on the running mean of gradients", () => {
-    const gradients = [1, 2, 3, 4].map((seed) => normal([n], seed).toNumbers());
+    const gradients = [1, 2, 3, 4].map((seed) => normalArray([n], seed).toNumbers());
     const means = meansOf(withMomentum(identityCompressor(), { momentum: 0.75 }) as never, gradients);
     let velocity = new Array<number>(n).fill(0);
     gradients.forEach((gradient, step) => {
@@ -40,9 +40,9 @@ describe("withMomentum", () => {
   });
 
   it("lets EF21 come nearer to a gradient under noise than it comes without", () => {
-    const gradient = normal([n], 99).toNumbers();
+    const gradient = normalArray([n], 99).toNumbers();
     const noisy = Array.from({ length: 120 }, (_, step) => {
-      const noise = normal([n], step).toNumbers();
+      const noise = normalArray([n], step).toNumbers();
       return gradient.map((value, i) => value + 3 * noise[i]!);
     });
     const ef21 = withEf21(topKCompressor({ density: 0.25 }));

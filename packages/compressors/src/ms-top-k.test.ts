@@ -1,5 +1,5 @@
 import { evaluate, NdArray, referenceBackend, type Tensor } from "@skein/tensor-core";
-import { normal, uniform } from "@skein/testing";
+import { normalArray, uniformArray } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { aggregateWorld } from "../test/aggregate-world.ts";
@@ -57,7 +57,7 @@ describe("msTopKCompressor", () => {
       [3, 0.1],
       [4, 0.2],
     ] as const) {
-      const gradient = normal([3000], seed).toNumbers();
+      const gradient = normalArray([3000], seed).toNumbers();
       const { values } = await select(gradient, density, 8);
       const { upper, lower } = bisect(gradient.map(Math.abs), density * 3000, 7);
       const kept = values.map(Math.abs);
@@ -67,7 +67,7 @@ describe("msTopKCompressor", () => {
   });
 
   it("is top-k to the last bit of f32, and with fewer samplings to their level", async () => {
-    const gradient = normal([20_000], 7).toNumbers();
+    const gradient = normalArray([20_000], 7).toNumbers();
     const exact = gradient.map(Math.abs).sort((a, b) => b - a);
     const [most, mean] = [exact[0]!, exact.reduce((sum, v) => sum + v, 0) / exact.length];
     for (const density of [0.001, 0.05, 0.6]) {
@@ -107,7 +107,7 @@ describe("msTopKCompressor", () => {
   });
 
   it("keeps the largest where fewer than k reach the mean", async () => {
-    const heavy = uniform([500], 1, 2, 3).toNumbers().map((v, i) => (i === 100 || i === 400 ? 1e4 : v)); // biome-ignore format: short
+    const heavy = uniformArray([500], 1, 2, 3).toNumbers().map((v, i) => (i === 100 || i === 400 ? 1e4 : v)); // biome-ignore format: short
     const { values, indices } = await select(heavy, 0.1);
     expect(indices).toEqual(expect.arrayContaining([100, 400]));
     const kept = Math.min(...values);

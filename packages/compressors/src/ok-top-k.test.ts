@@ -1,5 +1,5 @@
 import { interpretWorld, type Tensor, trace } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { aggregateWorld, flatBucket } from "../test/aggregate-world.ts";
@@ -53,7 +53,7 @@ describe("okTopKAggregator", () => {
   });
 
   it("agrees with the exact top-k of the sum on all positions for normal gradients", () => {
-    const gradients = Array.from({ length: 8 }, (_, rank) => normal([64], rank).toNumbers());
+    const gradients = Array.from({ length: 8 }, (_, rank) => normalArray([64], rank).toNumbers());
     const { mean } = aggregateWorld(okTopKAggregator({ density: 6 / 64 }), gradients)[0]!;
     const kept = mean.flatMap((value, i) => (value === 0 ? [] : [i]));
     expect(kept).toEqual(largest(sumOfLargest(gradients, 6), 6).sort((a, b) => a - b));

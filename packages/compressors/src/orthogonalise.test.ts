@@ -1,5 +1,5 @@
 import { NdArray, type Tensor } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { runSingle } from "../test/single-precision.ts";
@@ -13,7 +13,7 @@ const orthogonal = (p: Matrix): number[][] => {
   const [q] = runSingle((x: Tensor) => orthogonalise(x), [[NdArray.from(p.flat(), [p.length, p[0]!.length])]]);
   return rowsOf(q!.toNumbers(), p[0]!.length);
 };
-const randomMatrix = (n: number, r: number, seed: number): number[][] => rowsOf(normal([n, r], seed).toNumbers(), r);
+const randomMatrix = (n: number, r: number, seed: number): number[][] => rowsOf(normalArray([n, r], seed).toNumbers(), r);
 const times = (a: Matrix, b: Matrix): number[][] => a.map((row) => b[0]!.map((_, j) => row.reduce((sum, v, k) => sum + v * b[k]![j]!, 0)));
 const transposed = (a: Matrix): number[][] => a[0]!.map((_, j) => a.map((row) => row[j]!));
 const norm = (a: Matrix): number => Math.hypot(...a.flat());

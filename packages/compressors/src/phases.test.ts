@@ -1,4 +1,4 @@
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { describe, expect, it } from "vitest";
 import { trace } from "@skein/tensor-core";
 import { flatBucket } from "../test/aggregate-world.ts";
@@ -48,7 +48,7 @@ describe("phases", () => {
 
 describe("denseUntil", () => {
   const [n, numRanks] = [12, 3];
-  const gradients = Array.from({ length: numRanks }, (_, rank) => normal([n], rank + 1).toNumbers());
+  const gradients = Array.from({ length: numRanks }, (_, rank) => normalArray([n], rank + 1).toNumbers());
   const mean = gradients[0]!.map((_, i) => gradients.reduce((sum, own) => sum + own[i]!, 0) / numRanks);
   const inner = topK(0.25);
 

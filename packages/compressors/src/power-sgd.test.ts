@@ -1,5 +1,5 @@
 import { NdArray, type Tensor } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bertBase, bertLarge, resNet } from "../test/architectures.ts";
@@ -40,7 +40,7 @@ describe("powerSgdAggregator", () => {
     fc.assert(
       fc.property(arbitrary, ({ own: { n, m, rank, seed }, actual }) => {
         const wanted = lowRank(n, m, actual, seed);
-        const apart = normal([n * m], seed + 2).toNumbers();
+        const apart = normalArray([n * m], seed + 2).toNumbers();
         const ranks = [wanted.map((v, i) => Math.fround(v + apart[i]!)), wanted.map((v, i) => Math.fround(v - apart[i]!))];
         const means = run([n, m], [ranks, ranks], { rank, minimumCompression: 0 });
         expect(error(wanted, means[1]!)).toBeLessThan(1e-4);
@@ -86,7 +86,7 @@ describe("powerSgdAggregator", () => {
   });
 
   it("reads a convolution as [kh·kw·in, out], and sends what does not pay as it is", () => {
-    const gradient = normal([3 * 3 * 8 * 16], 9).toNumbers();
+    const gradient = normalArray([3 * 3 * 8 * 16], 9).toNumbers();
     const [asKernel] = run([3, 3, 8, 16], [[gradient]], { rank: 2 });
     const [asMatrix] = run([72, 16], [[gradient]], { rank: 2 });
     expect(asKernel).toEqual(asMatrix);

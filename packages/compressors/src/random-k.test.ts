@@ -1,5 +1,5 @@
 import { evaluate, jit, randomKey, referenceBackend, type Tensor } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { stepOnce } from "../test/keyed-step.ts";
@@ -51,7 +51,7 @@ describe("randomPositions", () => {
 });
 
 describe("randomKCompressor", () => {
-  const gradients = [1, 2, 3].map((seed) => normal([40], seed).toNumbers());
+  const gradients = [1, 2, 3].map((seed) => normalArray([40], seed).toNumbers());
   const mean = gradients[0]!.map((_, i) => gradients.reduce((sum, own) => sum + own[i]!, 0) / 3);
 
   it("sends the same entries on all ranks, so that those of the mean are exact", () => {

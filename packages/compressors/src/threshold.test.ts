@@ -1,5 +1,5 @@
 import { evaluate, NdArray, referenceBackend, type Tensor } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { aggregateWorld, flatBucket } from "../test/aggregate-world.ts";
@@ -33,7 +33,7 @@ describe("thresholdCompressor", () => {
     const arbitrary = fc.tuple(fc.integer({ min: 4, max: 40 }), fc.nat(1e6), fc.constantFrom(0.1, 0.25, 0.5));
     fc.assert(
       fc.property(arbitrary, ([n, seed, capacity]) => {
-        const gradient = normal([n], seed).toNumbers();
+        const gradient = normalArray([n], seed).toNumbers();
         const { sent } = aggregateWorld(thresholdCompressor({ threshold: 0.01, capacity }), [gradient])[0]!;
         const kept = sent.map(Math.abs).filter((v) => v > 0);
         const dropped = gradient.filter((_, i) => sent[i] === 0).map(Math.abs);

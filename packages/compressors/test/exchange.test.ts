@@ -1,12 +1,11 @@
 import { add, cast, multiply, NdArray, slice, type Tensor } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   type Aggregator,
   beginExchange,
   bucketPerTensor,
-  type BucketPlan,
   bucketsOfSize,
   defineCompressor,
   denseBytes,
@@ -18,6 +17,7 @@ import {
   topKCompressor,
   withErrorFeedback,
 } from "../src/index.ts";
+import type { BucketPlan } from "@skein/tensor-core";
 import { runWorld } from "./world.ts";
 
 interface Gradients {
@@ -27,8 +27,8 @@ interface Gradients {
 
 const shapes = { b: NdArray.zeros("f32", []), w: [NdArray.zeros("f32", [4, 3]), NdArray.zeros("f32", [5])] };
 const gradientsOf = (seed: number): { b: NdArray; w: NdArray[] } => ({
-  b: normal([], seed),
-  w: [normal([4, 3], seed + 1), normal([5], seed + 2)],
+  b: normalArray([], seed),
+  w: [normalArray([4, 3], seed + 1), normalArray([5], seed + 2)],
 });
 const numbers = ({ b, w }: { b: NdArray; w: readonly NdArray[] }): number[] => [b, ...w].flatMap((leaf) => leaf.toNumbers());
 

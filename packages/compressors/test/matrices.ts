@@ -1,11 +1,11 @@
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 
 export const hypot = (values: readonly number[]): number => Math.hypot(...values);
 export const minus = (a: readonly number[], b: readonly number[]): number[] => a.map((value, i) => value - b[i]!);
 
 /** A random `[n, m]` of rank `rank` at most, flat. */
 export const lowRank = (n: number, m: number, rank: number, seed: number): number[] => {
-  const [left, right] = [normal([n, rank], seed).toNumbers(), normal([rank, m], seed + 1).toNumbers()];
+  const [left, right] = [normalArray([n, rank], seed).toNumbers(), normalArray([rank, m], seed + 1).toNumbers()];
   return Array.from({ length: n * m }, (_, at) => {
     const [i, j] = [Math.floor(at / m), at % m];
     return Math.fround(Array.from({ length: rank }, (__, k) => left[i * rank + k]! * right[k * m + j]!).reduce((sum, v) => sum + v, 0));

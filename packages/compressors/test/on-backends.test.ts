@@ -2,7 +2,7 @@ import { createCpuBackend } from "@skein/cpu-kernels";
 import { createWebGpuBackend } from "@skein/gpu-kernels";
 import { openNodeGpu } from "@skein/gpu-kernels/node";
 import { type Backend, NdArray, type ReferenceArray } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Bucket, lengthOf } from "../src/index.ts";
 import { expectSameState, expectSameStep, namesWithTolerance } from "./devices/closeness.ts";
@@ -57,7 +57,7 @@ const vector = (n: number, value: (i: number) => number): NdArray =>
 
 /** Steps without a state are all alike, so of the longest bucket, which takes long, one is enough. */
 const gradientsOf = (row: Row, bucket: Bucket): NdArray[] => {
-  const gradients = [normal([lengthOf(bucket)], 7), normal([lengthOf(bucket)], 8)];
+  const gradients = [normalArray([lengthOf(bucket)], 7), normalArray([lengthOf(bucket)], 8)];
   return lengthOf(bucket) > 1000 && stepperOf(row.aggregator, bucket, 1, { axes: row.axes?.(1), keyed: row.randomised }).paths.length === 0
     ? gradients.slice(1)
     : gradients;

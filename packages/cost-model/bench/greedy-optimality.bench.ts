@@ -1,6 +1,7 @@
 // How often is the published greedy merge optimal, and what does it cost where it is not? Run: node bench/greedy-optimality.bench.ts
 import { randomKey, threefryWord } from "@skein/tensor-core";
-import { allInOne, type BucketPlan, mergeGreedy, mergeOptimally, onePerTensor, timelineOf } from "../src/index.ts";
+import { allInOne, mergeGreedy, mergeOptimally, onePerTensor, timelineOf } from "../src/index.ts";
+import type { BucketPlan } from "@skein/tensor-core";
 
 const numProfiles = 2000;
 const key = randomKey(1).data;

@@ -1,4 +1,4 @@
-import { ArgumentError } from "@skein/tensor-core";
+import { ArgumentError, type BucketPlan } from "@skein/tensor-core";
 
 /** One tensor of a model, as a training step meets it. */
 export interface ProfiledTensor {
@@ -16,9 +16,6 @@ export interface GradientProfile {
   /** In the order in which their gradients become ready: the last layer of the forward pass first. */
   readonly tensors: readonly ProfiledTensor[];
 }
-
-/** Which gradients travel together: paths by bucket, buckets in the order in which they become ready. As `exchange` of the compressors takes it. */
-export type BucketPlan = readonly (readonly string[])[];
 
 /** @throws ArgumentError for a path that comes twice, or a figure that is negative or not finite. */
 export const checkProfile = ({ tensors }: GradientProfile): void => {

@@ -3,7 +3,6 @@ export { fitLinkModel, type FittedLinkModel, fitPiecewiseLinkModel, type Piecewi
 export {
   allInOne,
   backwardSeconds,
-  type BucketPlan,
   checkProfile,
   forwardSeconds,
   type GradientProfile,

@@ -1,5 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
-import { type BucketPlan, type GradientProfile, type PlannedBucket, plannedBuckets } from "./gradient-profile.ts";
+import { type GradientProfile, type PlannedBucket, plannedBuckets } from "./gradient-profile.ts";
+import type { BucketPlan } from "@skein/tensor-core";
 import { type CollectiveModel, lineAt } from "./link-model.ts";
 import { barrierTimeline, type CollectiveSpan, type Timeline } from "./timeline.ts";
 

@@ -1,12 +1,12 @@
 import {
   backwardSeconds,
-  type BucketPlan,
   checkProfile,
   forwardSeconds,
   type GradientProfile,
   type PlannedBucket,
   plannedBuckets,
 } from "./gradient-profile.ts";
+import type { BucketPlan } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "./link-model.ts";
 
 /** One collective on the network. */

@@ -1,14 +1,6 @@
 import { describe, expect, test } from "vitest";
-import {
-  allInOne,
-  type BucketPlan,
-  type LinkModel,
-  mergeGreedy,
-  mergeOptimally,
-  onePerTensor,
-  readySeconds,
-  timelineOf,
-} from "../src/index.ts";
+import { allInOne, type LinkModel, mergeGreedy, mergeOptimally, onePerTensor, readySeconds, timelineOf } from "../src/index.ts";
+import type { BucketPlan } from "@skein/tensor-core";
 import { googLeNet, tracedLayers } from "./traces/b-caffe.ts";
 
 const milliseconds = (plan: BucketPlan, model: LinkModel): number => timelineOf(googLeNet, plan, model).communicationEndSeconds * 1e3;

@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   allInOne,
-  type BucketPlan,
   backwardSeconds,
   collectiveSeconds,
   dearTimeline,
@@ -14,6 +13,7 @@ import {
   plannedBuckets,
   timelineOf,
 } from "../src/index.ts";
+import type { BucketPlan } from "@skein/tensor-core";
 import { models, planned, profileOf, profiles } from "./profiles.ts";
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);

@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   allInOne,
-  type BucketPlan,
   type CollectiveModel,
   type GradientProfile,
   mergeGreedy,
@@ -10,6 +9,7 @@ import {
   onePerTensor,
   timelineOf,
 } from "../src/index.ts";
+import type { BucketPlan } from "@skein/tensor-core";
 import { groupings, models, profileOf, profiles } from "./profiles.ts";
 
 const endOf = (profile: GradientProfile, plan: BucketPlan, model: CollectiveModel): number =>

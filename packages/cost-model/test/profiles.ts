@@ -1,5 +1,6 @@
 import fc from "fast-check";
-import type { BucketPlan, GradientProfile, LinkModel, ProfiledTensor } from "../src/index.ts";
+import type { GradientProfile, LinkModel, ProfiledTensor } from "../src/index.ts";
+import type { BucketPlan } from "@skein/tensor-core";
 
 /** A profile from figures by tensor in ready order. */
 export const profileOf = (rows: readonly Omit<ProfiledTensor, "path">[]): GradientProfile => ({

@@ -1,14 +1,14 @@
 // How near to one plain read are bools as bits and back, positions of trues, and counts by bins? Run: node bench/counting.bench.ts
 import { type DeviceArray, full, histogram, jit, NdArray, nonzero, packBits, type Tensor, unpackBits } from "@skein/tensor-core";
 import { measure, printMeasurement } from "@skein/measuring";
-import { normal, seeded } from "@skein/testing";
+import { normalArray, seeded } from "@skein/testing";
 import { createCpuBackend } from "../src/index.ts";
 
 const count = 25_000_000;
 const backend = await createCpuBackend();
 
 // Gradients are bell-shaped; a block of a million such values, repeated.
-const block = normal([1_000_000], 7).data as Float32Array;
+const block = normalArray([1_000_000], 7).data as Float32Array;
 const values = Float32Array.from({ length: count }, (_, i) => block[i % block.length]!);
 
 const target = new Float32Array(count);

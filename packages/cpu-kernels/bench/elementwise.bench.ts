@@ -1,12 +1,12 @@
 // How near to copy bandwidth is an Adam update, and how many exponentials does one core make? Run: node bench/elementwise.bench.ts
 import { adam, applyUpdates, type DeviceArray, exp, jit, type Tensor } from "@skein/tensor-core";
 import { measure, printMeasurement } from "@skein/measuring";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { createCpuBackend } from "../src/index.ts";
 
 const count = 10_000_000;
 const backend = await createCpuBackend();
-const host = normal([count], 3);
+const host = normalArray([count], 3);
 
 const [source, target] = [new Float32Array(host.data), new Float32Array(count)];
 const copy = (): void => target.set(source);
@@ -49,7 +49,7 @@ for (const [size, where] of [
   [1 << 14, "in cache"],
   [count, "in memory"],
 ] as const) {
-  const x = backend.upload(normal([size], 5));
+  const x = backend.upload(normalArray([size], 5));
   const values = (await backend.download(x)).data;
   const call = async (): Promise<void> => backend.free(await exponential(x));
   const first = await exponential(x);

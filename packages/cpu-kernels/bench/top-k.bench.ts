@@ -1,6 +1,6 @@
 // How much slower than one plain read of the gradient is picking its k largest entries, and those that reach a bound? Run: node bench/top-k.bench.ts
 import { measure, printMeasurement } from "@skein/measuring";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { kernels } from "../src/kernel-table.ts";
 import { type BoundKernel, openBench } from "./open-bench.ts";
 
@@ -19,7 +19,7 @@ const checkPicked = ({ inputs: [x], outputs: [values, bits] }: BoundKernel, k: n
 };
 
 // Gradients are bell-shaped; a block of a million such values, repeated with growing noise so that no two blocks tie.
-const block = normal([1_000_000], 7).data;
+const block = normalArray([1_000_000], 7).data;
 const fill = (x: Float32Array): void => {
   for (let i = 0; i < x.length; i++) x[i] = (block[i % block.length] as number) * (1 + i * 1e-9);
 };

@@ -17,7 +17,7 @@ import {
   sum,
   type Tensor,
 } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 
@@ -81,7 +81,12 @@ describe.each(builds)("reductions in a fused program, %s build", (build) => {
         fc.constantFrom(1, 2, 5, 9, 23),
         fc.boolean(),
         async (program, wanted, size, rows, keep) => {
-          const inputs = [normal([rows, size], size), normal([rows, 1], 2), normal([size], 3), normal([rows, size], 4, "bool")];
+          const inputs = [
+            normalArray([rows, size], size),
+            normalArray([rows, 1], 2),
+            normalArray([size], 3),
+            normalArray([rows, size], 4, "bool"),
+          ];
           const fn = programs[program]!;
           const [y] = (await evaluate((...own: Tensor[]) => [fn(own[0]!, own[1]!, own[2]!, own[3]!)], backend)(...inputs)) as [NdArray];
           const folded = await numbersOf((...own) => {

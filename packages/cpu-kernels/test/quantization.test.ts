@@ -1,6 +1,6 @@
 import { createCpuBackend, createSharedMemory } from "@skein/cpu-kernels";
 import { dequantize, evaluate, type NdArray, quantize, randomKey, referenceBackend, type Tensor } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { describe, expect, test } from "vitest";
 
 describe("quantization on the CPU", () => {
@@ -13,7 +13,7 @@ describe("quantization on the CPU", () => {
         codes,
         dequantize(codes, scale, { bits, count: size }),
       ]);
-    const inputs = [normal([3, size], 7), randomKey(3)] as const;
+    const inputs = [normalArray([3, size], 7), randomKey(3)] as const;
     const ours = (await evaluate(fn, backend)(...inputs)) as readonly NdArray[];
     const theirs = (await evaluate(fn, referenceBackend())(...inputs)) as readonly NdArray[];
     for (const i of [0, 2]) expect(ours[i]!.data).toEqual(theirs[i]!.data);

@@ -1,6 +1,6 @@
 // How near to the roofline is attention at the shapes of GPT-2? Run: node bench/attention.bench.ts [rows whose name contains this]
 import { attention, emit, operators, type Tensor } from "@skein/tensor-core";
-import { normal, uniform } from "@skein/testing";
+import { normalArray, uniformArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
 const rows = (heads: number, positions: number, width: number, causal: boolean): KernelRow[] => {
@@ -11,7 +11,7 @@ const rows = (heads: number, positions: number, width: number, causal: boolean):
   const forward = operators["attention"]!.cost([spec, spec, spec], [spec, sums], params);
   const backward = operators["attention-backward"]!.cost([spec, spec, spec, spec, sums, spec], [spec, spec, spec], params);
   const name = `${heads} heads, ${positions} × ${width}${causal ? ", causal" : ""}`;
-  const operands = [1, 2, 3].map((seed) => (): ReturnType<typeof normal> => normal(shape, seed));
+  const operands = [1, 2, 3].map((seed) => (): ReturnType<typeof normalArray> => normalArray(shape, seed));
   return [
     {
       name: `forward, ${name}`,
@@ -24,7 +24,12 @@ const rows = (heads: number, positions: number, width: number, causal: boolean):
       name: `backward, ${name}`,
       fn: (...x: Tensor[]) => emit("attention-backward", x, params),
       // Sums as large as those of unit scores, so that weights stay below one.
-      inputs: () => [...operands.map((make) => make()), normal(shape, 4), uniform(shape.slice(0, 3), 8, 9), normal(shape, 5)],
+      inputs: () => [
+        ...operands.map((make) => make()),
+        normalArray(shape, 4),
+        uniformArray(shape.slice(0, 3), 8, 9),
+        normalArray(shape, 5),
+      ],
       flops: backward.flops,
       bytes: backward.bytesRead + backward.bytesWritten,
     },

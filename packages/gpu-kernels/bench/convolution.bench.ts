@@ -1,6 +1,6 @@
 // Convolutions and their gradients: the layers of the digit reader at batch 128, and of ResNet-18 at batch 32. Run: node bench/convolution.bench.ts
 import { conv2d, elementCount, emitOne, maxPool2d, type Shape } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
 interface Layer {
@@ -36,11 +36,18 @@ const convolutions = layers.flatMap(({ name, x, w, stride }): KernelRow[] => {
   // Sums over all pixels of a batch differ by their order.
   const tolerance = 2e-2;
   return [
-    { name, fn: (a, b) => conv2d(a!, b!, { stride, padding }), inputs: () => [normal(x, 1), normal(w, 2)], flops, bytes, tolerance },
+    {
+      name,
+      fn: (a, b) => conv2d(a!, b!, { stride, padding }),
+      inputs: () => [normalArray(x, 1), normalArray(w, 2)],
+      flops,
+      bytes,
+      tolerance,
+    },
     {
       name: `${name}, to the image`,
       fn: (g, b) => emitOne("conv2d-backward-input", [g!, b!], { ...params, shape: x }),
-      inputs: () => [normal(y, 3), normal(w, 2)],
+      inputs: () => [normalArray(y, 3), normalArray(w, 2)],
       flops,
       bytes,
       tolerance,
@@ -48,7 +55,7 @@ const convolutions = layers.flatMap(({ name, x, w, stride }): KernelRow[] => {
     {
       name: `${name}, to the weight`,
       fn: (a, g) => emitOne("conv2d-backward-weight", [a!, g!], { ...params, shape: w }),
-      inputs: () => [normal(x, 1), normal(y, 3)],
+      inputs: () => [normalArray(x, 1), normalArray(y, 3)],
       flops,
       bytes,
       tolerance,
@@ -64,7 +71,7 @@ await benchKernels("Convolution and pooling", [
   {
     name: "maximum 2×2 of 28×28×32",
     fn: (x) => maxPool2d(x!, { window: 2 }),
-    inputs: () => [normal(image, 1)],
+    inputs: () => [normalArray(image, 1)],
     flops: 0,
     bytes: 4 * (elementCount(image) + elementCount(pooled)),
   },
@@ -80,7 +87,7 @@ await benchKernels("Convolution and pooling", [
           [0, 0],
         ],
       }),
-    inputs: () => [normal(image, 1), normal(pooled, 2)],
+    inputs: () => [normalArray(image, 1), normalArray(pooled, 2)],
     flops: 0,
     bytes: 4 * (2 * elementCount(image) + elementCount(pooled)),
   },

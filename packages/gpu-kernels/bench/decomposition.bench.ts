@@ -1,11 +1,11 @@
 // Cholesky factors and triangular solves, large and many small. Run: node bench/decomposition.bench.ts [rows whose name contains this]
 import { cholesky, type NdArray, triangularSolve } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
 /** Symmetric with a heavy diagonal, hence definite. */
 const definite = (batch: number, size: number): NdArray => {
-  const array = normal([batch, size, size], 1);
+  const array = normalArray([batch, size, size], 1);
   const { data } = array;
   for (let matrix = 0; matrix < batch; matrix++) {
     const start = matrix * size * size;
@@ -28,7 +28,7 @@ const factor = (batch: number, size: number): KernelRow => ({
 const solve = (batch: number, size: number, columns: number): KernelRow => ({
   name: `triangular solve, ${batch} of ${size}, ${columns} columns`,
   fn: (l, b) => triangularSolve(l!, b!, { lower: true, transpose: false }),
-  inputs: () => [definite(batch, size), normal([batch, size, columns], 2)],
+  inputs: () => [definite(batch, size), normalArray([batch, size, columns], 2)],
   flops: batch * size * size * columns,
   bytes: batch * (2 * size * size + 8 * size * columns),
 });

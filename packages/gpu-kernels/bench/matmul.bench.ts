@@ -1,7 +1,7 @@
 // How near to the roofline is the matrix product, by variant and at the shapes of training?
 // Run: node bench/matmul.bench.ts [rows whose name contains this]
 import { matmul, type Tensor } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
 const row = (
@@ -18,8 +18,8 @@ const row = (
     name: `${what} ${[...batch, rows].join("×")}×${columns}×${inner} ${layout}`,
     fn: (a: Tensor, b: Tensor) => matmul(a, b, { transposeA, transposeB }),
     inputs: () => [
-      normal([...batch, ...(transposeA ? [inner, rows] : [rows, inner])], 1),
-      normal([...batch, ...(transposeB ? [columns, inner] : [inner, columns])], 2),
+      normalArray([...batch, ...(transposeA ? [inner, rows] : [rows, inner])], 1),
+      normalArray([...batch, ...(transposeB ? [columns, inner] : [inner, columns])], 2),
     ],
     flops: 2 * matrices * rows * columns * inner,
     bytes: 4 * matrices * (rows * inner + inner * columns + rows * columns),

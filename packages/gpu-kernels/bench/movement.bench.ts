@@ -1,5 +1,5 @@
 import { concat, full, gather, NdArray, pad, permuteRows, scatterAdd, type Shape, slice, type Tensor, transpose } from "@skein/tensor-core";
-import { normal, uniform } from "@skein/testing";
+import { normalArray, uniformArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
 // Movement: every row moves bytes only, so the share of the copy ceiling is what counts.
@@ -10,13 +10,13 @@ const bytesOf = (shape: Shape): number => shape.reduce((product, size) => produc
 const moving = (name: string, shape: Shape, fn: (x: Tensor) => Tensor, written: Shape = shape): KernelRow => ({
   name,
   fn: (x) => fn(x!),
-  inputs: () => [normal(shape)],
+  inputs: () => [normalArray(shape)],
   flops: 0,
   bytes: 2 * bytesOf(written),
 });
 
 const shuffled = (count: number): NdArray => {
-  const keys = uniform([count], 0, 1, 3).toNumbers();
+  const keys = uniformArray([count], 0, 1, 3).toNumbers();
   const order = Array.from({ length: count }, (_, i) => i).sort((a, b) => keys[a]! - keys[b]!);
   return NdArray.from(order, [count], "i32");
 };
@@ -25,7 +25,7 @@ const shuffled = (count: number): NdArray => {
 const scattered = (name: string, rows: number, width: number, indices: () => NdArray, count: number): KernelRow => ({
   name,
   fn: (i, u) => scatterAdd(full([rows, width], 0), i!, u!),
-  inputs: () => [indices(), normal([count, width], 2)],
+  inputs: () => [indices(), normalArray([count, width], 2)],
   flops: count * width,
   bytes: 4 * (count + rows * width + 3 * count * width),
 });
@@ -43,18 +43,18 @@ await benchKernels("movement and indexing", [
   {
     name: "permute rows, [4096, 3072]",
     fn: (x, p) => permuteRows(x!, p!),
-    inputs: () => [normal([4096, 3072]), shuffled(4096)],
+    inputs: () => [normalArray([4096, 3072]), shuffled(4096)],
     flops: 0,
     bytes: 2 * bytesOf([4096, 3072]),
   },
   {
     name: "embedding [32768, 768], 4096 tokens",
     fn: (x, i) => gather(x!, i!),
-    inputs: () => [normal([32768, 768]), uniform([4096], 0, 32768, 5, "i32")],
+    inputs: () => [normalArray([32768, 768]), uniformArray([4096], 0, 32768, 5, "i32")],
     flops: 0,
     bytes: 2 * bytesOf([4096, 768]),
   },
-  scattered("embedding gradient [32768, 768], 4096 tokens", 32768, 768, () => uniform([4096], 0, 32768, 5, "i32"), 4096),
+  scattered("embedding gradient [32768, 768], 4096 tokens", 32768, 768, () => uniformArray([4096], 0, 32768, 5, "i32"), 4096),
   scattered("embedding gradient, one hot row", 32768, 768, () => NdArray.zeros("i32", [4096]), 4096),
-  scattered("histogram [256], a million weights", 256, 1, () => uniform([2 ** 20], 0, 256, 5, "i32"), 2 ** 20),
+  scattered("histogram [256], a million weights", 256, 1, () => uniformArray([2 ** 20], 0, 256, 5, "i32"), 2 ** 20),
 ]);

@@ -1,10 +1,10 @@
 // Reductions, scans, selections, counts and batch normalisation against what a copy reaches. Run: node bench/reduce.bench.ts [part of a name]
 import { argmax, batchNorm, cumsum, emit, full, histogram, NdArray, nonzero, reduceMax, type Shape, sum, topK } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
 // A million bell-shaped values, repeated with growing noise so that no two blocks tie.
-const block = normal([1_000_000], 7).data;
+const block = normalArray([1_000_000], 7).data;
 
 const values = (shape: Shape): NdArray => {
   const count = shape.reduce((product, size) => product * size, 1);
@@ -120,7 +120,7 @@ const norms: KernelRow[] = [
   {
     name: "batch-norm [64, 56, 56, 64]",
     fn: (x, gamma, beta) => batchNorm(x!, gamma!, beta!).y,
-    inputs: () => [values([64, 56, 56, 64]), normal([64], 1), normal([64], 2)],
+    inputs: () => [values([64, 56, 56, 64]), normalArray([64], 1), normalArray([64], 2)],
     flops: 0,
     bytes: 3 * 4 * 64 * 56 * 56 * 64,
   },
@@ -129,7 +129,7 @@ const norms: KernelRow[] = [
     fn: (x, gamma, mean, variance, g) => emit("batch-norm-backward", [x!, gamma!, mean!, variance!, g!], { epsilon: 1e-3 })[0]!,
     inputs: () => [
       values([64, 56, 56, 64]),
-      normal([64], 1),
+      normalArray([64], 1),
       NdArray.zeros("f32", [64]),
       NdArray.from(new Array(64).fill(1)),
       values([64, 56, 56, 64]),

@@ -1,6 +1,6 @@
 // How near to copy bandwidth are the kernels over rows? Run: node bench/rows.bench.ts [part of a name]
 import { emit, emitOne, layerNorm, type NdArray, rmsNorm, type Shape, softmax, type Tensor, crossEntropyPerRow } from "@skein/tensor-core";
-import { normal, uniform } from "@skein/testing";
+import { normalArray, uniformArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
 const bytesOf = (shape: Shape): number => shape.reduce((product, size) => product * size, 4);
@@ -22,11 +22,11 @@ const rowsOf = (
   tolerance: 5e-3, // sums of many rows
 });
 
-const perColumn = (columns: number, seed: number): NdArray => uniform([columns], 0.5, 1.5, seed);
+const perColumn = (columns: number, seed: number): NdArray => uniformArray([columns], 0.5, 1.5, seed);
 
 const family = (shape: readonly [number, number]): KernelRow[] => {
   const [rows, columns] = shape;
-  const labels = (): NdArray => uniform([rows], 0, columns, 3, "i32");
+  const labels = (): NdArray => uniformArray([rows], 0, columns, 3, "i32");
   return [
     rowsOf(
       "softmax",
@@ -34,7 +34,7 @@ const family = (shape: readonly [number, number]): KernelRow[] => {
       1,
       1,
       (x) => softmax(x!),
-      () => [normal(shape)],
+      () => [normalArray(shape)],
     ),
     rowsOf(
       "softmax-backward",
@@ -42,7 +42,7 @@ const family = (shape: readonly [number, number]): KernelRow[] => {
       2,
       1,
       (y, g) => emitOne("softmax-backward", [y!, g!]),
-      () => [uniform(shape, 0, 2 / columns), normal(shape, 2)],
+      () => [uniformArray(shape, 0, 2 / columns), normalArray(shape, 2)],
     ),
     rowsOf(
       "layer-norm",
@@ -50,7 +50,7 @@ const family = (shape: readonly [number, number]): KernelRow[] => {
       1,
       1,
       (x, gamma, beta) => layerNorm(x!, gamma!, beta!),
-      () => [normal(shape), perColumn(columns, 1), normal([columns], 2)],
+      () => [normalArray(shape), perColumn(columns, 1), normalArray([columns], 2)],
     ),
     rowsOf(
       "rms-norm",
@@ -58,7 +58,7 @@ const family = (shape: readonly [number, number]): KernelRow[] => {
       1,
       1,
       (x, gamma) => rmsNorm(x!, gamma!),
-      () => [normal(shape), perColumn(columns, 1)],
+      () => [normalArray(shape), perColumn(columns, 1)],
     ),
     rowsOf(
       "layer-norm-backward",
@@ -66,7 +66,7 @@ const family = (shape: readonly [number, number]): KernelRow[] => {
       2,
       1,
       (...inputs: Tensor[]) => emit("layer-norm-backward", inputs),
-      () => [normal(shape), perColumn(columns, 1), normal([rows], 2), uniform([rows], 0.5, 2), normal(shape, 3)],
+      () => [normalArray(shape), perColumn(columns, 1), normalArray([rows], 2), uniformArray([rows], 0.5, 2), normalArray(shape, 3)],
     ),
     rowsOf(
       "cross-entropy",
@@ -74,7 +74,7 @@ const family = (shape: readonly [number, number]): KernelRow[] => {
       1,
       0,
       (x, y) => crossEntropyPerRow(x!, y!),
-      () => [normal(shape), labels()],
+      () => [normalArray(shape), labels()],
     ),
     rowsOf(
       "cross-entropy-backward",
@@ -82,7 +82,7 @@ const family = (shape: readonly [number, number]): KernelRow[] => {
       1,
       1,
       (...inputs: Tensor[]) => emitOne("cross-entropy-backward", inputs),
-      () => [normal(shape), labels(), uniform([rows], 3, 4), uniform([rows], 5, 500, 4), normal([rows], 2)],
+      () => [normalArray(shape), labels(), uniformArray([rows], 3, 4), uniformArray([rows], 5, 500, 4), normalArray([rows], 2)],
     ),
   ];
 };

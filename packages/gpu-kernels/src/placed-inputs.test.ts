@@ -11,7 +11,7 @@ import {
   type Tensor,
   trace,
 } from "@skein/tensor-core";
-import { normal, uniform } from "@skein/testing";
+import { normalArray, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../test/gpu.ts";
 import { leastDevice } from "./least-device.ts";
@@ -31,11 +31,11 @@ const passesOf = (op: string, fn: (...inputs: Tensor[]) => Tensor, inputs: reado
 
 /** Three results one behind the other: the first two begin at multiples of 256 bytes, the last does not. */
 const bucket = (a: Tensor, b: Tensor, c: Tensor): Tensor => concat([add(a, 1), multiply(b, 2), add(c, 3)]);
-const bucketInputs = [normal([128], 1), normal([67], 2), normal([5], 3)];
+const bucketInputs = [normalArray([128], 1), normalArray([67], 2), normalArray([5], 3)];
 
 /** Rows added onto a sum that nobody else needs. */
 const onto = (base: Tensor, indices: Tensor, updates: Tensor): Tensor => scatterAdd(add(base, 1), indices, updates);
-const ontoInputs = [normal([40, 8], 1), uniform([30], 0, 40, 2, "i32"), normal([30, 8], 3)];
+const ontoInputs = [normalArray([40, 8], 1), uniformArray([30], 0, 40, 2, "i32"), normalArray([30, 8], 3)];
 
 describe("inputs that lie in the output", () => {
   test("are not copied by a concat", () => {

@@ -35,7 +35,7 @@ import {
   vjp,
   where,
 } from "@skein/tensor-core";
-import { firstDifference, normal } from "@skein/testing";
+import { firstDifference, normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DeviceLostError, type HostMemory, type WebGpuBackend } from "../src/index.ts";
 import { hasAdapter, openBackend } from "./gpu.ts";
@@ -182,7 +182,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     expect(memories.map(({ held }) => held)).toEqual([0, 0]);
   };
 
-  const inputs = [normal([4, 6], 1), normal([4, 6], 2)];
+  const inputs = [normalArray([4, 6], 1), normalArray([4, 6], 2)];
 
   test.each([
     ["all-reduce", (x: Tensor) => [allReduce(add(x, 1), "data")]],
@@ -341,7 +341,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
   });
 
   test("tensors without elements", async () => {
-    await check((x) => [allReduce(multiply(x, 2), "data"), allGather(x, "data")], [normal([0, 3]), normal([0, 3])]);
+    await check((x) => [allReduce(multiply(x, 2), "data"), allGather(x, "data")], [normalArray([0, 3]), normalArray([0, 3])]);
   });
 
   test("a group that fails rejects the run; only what a peer may still write keeps its memory", async () => {

@@ -23,7 +23,7 @@ import {
   trace,
   transpose,
 } from "@skein/tensor-core";
-import { firstDifference, normal } from "@skein/testing";
+import { firstDifference, normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ArrayBlock, releaseBlock, uploadBytes } from "../src/array-block.ts";
 import { BufferPool } from "../src/buffer-pool.ts";
@@ -193,7 +193,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
     const parts = [1, 2, 3, 4, 5, 6].map((k) => matmul(multiply(x, k), w));
     return parts.reduce((total, part, i) => add(total, multiply(part, matmul(parts[(i + 3) % 6]!, w))));
   };
-  const wideInputs = [normal([64, 64], 1), normal([64, 64], 2)];
+  const wideInputs = [normalArray([64, 64], 1), normalArray([64, 64], 2)];
   const wideReference = (): Float64Array =>
     interpretWorld(trace(wide, wideInputs as never).graph, [
       wideInputs.map((array) => ({ spec: { dtype: array.dtype, shape: array.shape }, data: Float64Array.from(array.data) })),

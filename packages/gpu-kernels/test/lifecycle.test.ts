@@ -4,7 +4,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { Worker } from "node:worker_threads";
 import { add, jit, matmul, multiply, NdArray, subtract, sum, type Tensor, valueAndGrad } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { describe, expect, test } from "vitest";
 import { DeviceLostError } from "../src/index.ts";
 import { hasAdapter, openBackend } from "./gpu.ts";
@@ -56,8 +56,8 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
       backend,
       { donate: [0] },
     );
-    const [x, y] = [normal([16, 8], 1), normal([16, 4], 2)];
-    let w = backend.upload(normal([8, 4], 3));
+    const [x, y] = [normalArray([16, 8], 1), normalArray([16, 4], 2)];
+    let w = backend.upload(normalArray([8, 4], 3));
     const losses: number[] = [];
     const [held, resident]: [string[], number[]] = [[], []];
     for (let i = 0; i < 5000; i++) {
@@ -106,7 +106,7 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
   test("what is under way when the device is lost rejects too", async () => {
     const backend = await openBackend();
     const f = jit((x: Tensor) => Array.from({ length: 8 }).reduce<Tensor>((y) => matmul(y, x), x), backend);
-    const x = backend.upload(normal([512, 512]));
+    const x = backend.upload(normalArray([512, 512]));
     backend.free(await f(x));
     // Some wait for room ahead, one for its copy.
     const pending = [async () => backend.download(await f(x)), async () => backend.download(x)].map(async (call) => call());

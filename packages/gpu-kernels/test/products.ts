@@ -1,5 +1,5 @@
 import { evaluate, matmul, NdArray, type Tensor } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import type { WebGpuBackend } from "../src/index.ts";
 import type { Product } from "../src/kernels/matmul/product.ts";
@@ -53,7 +53,7 @@ const exact = (
 
 /** Normal numbers, every seventh twenty times as large, and halves that cancel the first ones. */
 const adversarial = (shape: readonly number[], dtype: "f32" | "f16", seed: number): NdArray => {
-  const values = Float32Array.from(normal(shape, seed).toNumbers(), (value, i) => (i % 7 === 3 ? 20 * value : value));
+  const values = Float32Array.from(normalArray(shape, seed).toNumbers(), (value, i) => (i % 7 === 3 ? 20 * value : value));
   for (let i = 1; i < values.length; i += 5) values[i] = -values[i - 1]!;
   return NdArray.from(values, shape, dtype);
 };

@@ -11,7 +11,7 @@ import {
   unpackBits,
   where,
 } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { WebGpuBackend } from "../src/index.ts";
 import { hasAdapter, openBackend } from "./gpu.ts";
@@ -39,7 +39,7 @@ describe.skipIf(!hasAdapter)("compression on WebGPU", () => {
         scale,
         dequantize(codes, scale, { bits, count: size }),
       ]);
-    await agree(fn as (...x: Tensor[]) => readonly Tensor[], [normal([3, size], 7), randomKey(3)]);
+    await agree(fn as (...x: Tensor[]) => readonly Tensor[], [normalArray([3, size], 7), randomKey(3)]);
   });
 
   test("signs as bits, and back", async () => {
@@ -48,7 +48,7 @@ describe.skipIf(!hasAdapter)("compression on WebGPU", () => {
         const words = packBits(greater(x!, 0));
         return [words, where(unpackBits(words, 1003), 0.5, -0.5)];
       },
-      [normal([3, 1003], 7)],
+      [normalArray([3, 1003], 7)],
     );
   });
 });

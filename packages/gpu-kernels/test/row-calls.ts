@@ -1,5 +1,5 @@
 import { type NdArray, operators, type Params, type ReferenceArray, type Shape, type TensorSpec } from "@skein/tensor-core";
-import { firstDifference, normal, type Tolerance, uniform } from "@skein/testing";
+import { firstDifference, normalArray, type Tolerance, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "./gpu.ts";
 import { nodeOf, runPlan } from "./run-plan.ts";
@@ -25,7 +25,7 @@ export const spec = (shape: Shape, dtype: TensorSpec["dtype"] = "f32"): TensorSp
 
 /** Standard normal values with every seventh entry twenty times as large. */
 export const outliers = (shape: Shape, seed = 1): NdArray => {
-  const array = normal(shape, seed);
+  const array = normalArray(shape, seed);
   for (let i = 3; i < array.data.length; i += 7) array.data[i] = 20 * array.data[i]!;
   return array;
 };
@@ -40,19 +40,19 @@ export interface Call {
 export const callOf = (op: string, rows: number, columns: number): Call => {
   const shape = [rows, columns];
   const x = outliers(shape);
-  const g = normal(shape, 2);
-  const gamma = uniform([columns], 0.5, 1.5, 7);
-  const means = normal([rows], 3);
-  const rstds = uniform([rows], 0.3, 0.5, 4);
-  const labels = uniform([rows], 0, columns, 3, "i32");
+  const g = normalArray(shape, 2);
+  const gamma = uniformArray([columns], 0.5, 1.5, 7);
+  const means = normalArray([rows], 3);
+  const rstds = uniformArray([rows], 0.3, 0.5, 4);
+  const labels = uniformArray([rows], 0, columns, 3, "i32");
   const inputs: { readonly [name: string]: readonly NdArray[] } = {
     softmax: [x],
     "log-softmax": [x],
-    "softmax-backward": [uniform(shape, 0, 2 / columns), g],
-    "log-softmax-backward": [uniform(shape, -20, -2), g],
+    "softmax-backward": [uniformArray(shape, 0, 2 / columns), g],
+    "log-softmax-backward": [uniformArray(shape, -20, -2), g],
     "cross-entropy": [x, labels],
-    "cross-entropy-backward": [x, labels, uniform([rows], 60, 70), uniform([rows], 1, 1e4, 4), normal([rows], 2)],
-    "layer-norm": [x, gamma, normal([columns], 8)],
+    "cross-entropy-backward": [x, labels, uniformArray([rows], 60, 70), uniformArray([rows], 1, 1e4, 4), normalArray([rows], 2)],
+    "layer-norm": [x, gamma, normalArray([columns], 8)],
     "rms-norm": [x, gamma],
     "layer-norm-backward": [x, gamma, means, rstds, g],
     "rms-norm-backward": [x, gamma, rstds, g],

@@ -13,7 +13,7 @@ import {
   valueAndGradWithAux,
 } from "@skein/tensor-core";
 import { measure, printMeasurement } from "@skein/measuring";
-import { uniform } from "@skein/testing";
+import { uniformArray } from "@skein/testing";
 import { cnn, gpt, type LabelledBatch, mlp, type Model, resnet18 } from "../src/index.ts";
 
 interface Row {
@@ -24,19 +24,19 @@ interface Row {
   readonly numClasses: number;
 }
 
-const classes = (count: number): NdArray => uniform([count], 0, 10, 2, "i32");
-const tokens = (seed: number): NdArray => uniform([8, 128], 0, 256, seed, "i32");
+const classes = (count: number): NdArray => uniformArray([count], 0, 10, 2, "i32");
+const tokens = (seed: number): NdArray => uniformArray([8, 128], 0, 256, seed, "i32");
 
 const rows: readonly Row[] = [
   {
     name: "mlp 784-512-512-10, batch 64",
     model: mlp({ sizes: [784, 512, 512, 10] }),
-    inputs: uniform([64, 784], 0, 1),
+    inputs: uniformArray([64, 784], 0, 1),
     labels: classes(64),
     numClasses: 10,
   },
-  { name: "cnn 28×28, batch 64", model: cnn(), inputs: uniform([64, 28, 28, 1], 0, 1), labels: classes(64), numClasses: 10 },
-  { name: "resnet18 32×32, batch 8", model: resnet18(), inputs: uniform([8, 32, 32, 3], 0, 1), labels: classes(8), numClasses: 10 },
+  { name: "cnn 28×28, batch 64", model: cnn(), inputs: uniformArray([64, 28, 28, 1], 0, 1), labels: classes(64), numClasses: 10 },
+  { name: "resnet18 32×32, batch 8", model: resnet18(), inputs: uniformArray([8, 32, 32, 3], 0, 1), labels: classes(8), numClasses: 10 },
   {
     name: "gpt 4 layers of 128, 8×128 bytes",
     model: gpt({ contextLength: 128, width: 128, numLayers: 4, numHeads: 4 }),

@@ -11,14 +11,14 @@ import {
   type Tensor,
   zeros,
 } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { describe, expect, it } from "vitest";
 import { glorotUniform } from "./initialisers.ts";
 import { applyConv2d, initConv2d, initDense, initEmbedding } from "./layers.ts";
 import { applyGroupNorm, applyLayerNorm, applyRmsNorm, initGroupNorm, initLayerNorm, initRmsNorm } from "./normalisation.ts";
 
 const backend = referenceBackend();
-const run = async (fn: (key: Tensor, x: Tensor) => readonly Tensor[], x: NdArray = normal([1], 1)): Promise<NdArray[]> =>
+const run = async (fn: (key: Tensor, x: Tensor) => readonly Tensor[], x: NdArray = normalArray([1], 1)): Promise<NdArray[]> =>
   (await evaluate(fn, backend)(randomKey(3), x)) as unknown as NdArray[];
 const deviationOf = (array: NdArray): number =>
   Math.sqrt(array.toNumbers().reduce((sum, value) => sum + value * value, 0) / array.toNumbers().length);
@@ -63,7 +63,7 @@ describe("layers", () => {
         const options = { padding: "same", stride: 2, groups: 2 } as const;
         return [applyConv2d(params, x, options), add(conv2d(x, params.weight, options), 1)];
       },
-      normal([2, 5, 4, 2], 1),
+      normalArray([2, 5, 4, 2], 1),
     );
     expect(own!.toNumbers()).toEqual(wanted!.toNumbers());
   });
@@ -79,7 +79,7 @@ describe("layers", () => {
           applyGroupNorm({ gain: zeros([6]), shift: ones([6]) }, wide, { groups: 3 }),
         ];
       },
-      normal([2, 4, 6], 2),
+      normalArray([2, 4, 6], 2),
     );
     expect(norms.map(deviationOf).map((value) => Math.round(value * 100) / 100)).toEqual([1, 1, 1, 1]);
     const means = norms.map((array) => array.toNumbers().reduce((sum, value) => sum + value, 0) / 48);

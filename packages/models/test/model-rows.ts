@@ -1,5 +1,5 @@
 import { NdArray } from "@skein/tensor-core";
-import { normal, uniform } from "@skein/testing";
+import { normalArray, uniformArray } from "@skein/testing";
 import { cnn, gpt, type GptOptions, mlp, type Model, resnet18 } from "../src/index.ts";
 import { ownModel } from "./own-model.ts";
 
@@ -20,7 +20,7 @@ export interface ModelRow {
 
 const tinyGpt = (options: Partial<GptOptions> = {}): Model =>
   gpt({ vocabulary: 7, contextLength: 6, width: 8, numLayers: 2, numHeads: 2, ...options });
-const tokens = { inputs: uniform([2, 5], 0, 7, 3, "i32"), labels: uniform([2, 5], 0, 7, 4, "i32") };
+const tokens = { inputs: uniformArray([2, 5], 0, 7, 3, "i32"), labels: uniformArray([2, 5], 0, 7, 4, "i32") };
 const attentionSize = 4 * 8 * 8;
 
 // Every model of this package, and each of its variants, earns its place by one row.
@@ -28,28 +28,28 @@ export const modelRows: readonly ModelRow[] = [
   {
     name: "mlp",
     model: mlp({ sizes: [6, 5, 4, 3] }),
-    batch: { inputs: normal([4, 2, 3], 1), labels: NdArray.from([0, 1, 2, 1], [4], "i32") },
+    batch: { inputs: normalArray([4, 2, 3], 1), labels: NdArray.from([0, 1, 2, 1], [4], "i32") },
     numClasses: 3,
     parameters: 7 * 5 + 6 * 4 + 5 * 3,
   },
   {
     name: "cnn",
     model: cnn({ imageSize: [8, 9], inputChannels: 2, channels: [3, 4], hidden: 5, numClasses: 3 }),
-    batch: { inputs: normal([3, 8, 9, 2], 1), labels: NdArray.from([2, 0, 1], [3], "i32") },
+    batch: { inputs: normalArray([3, 8, 9, 2], 1), labels: NdArray.from([2, 0, 1], [3], "i32") },
     numClasses: 3,
     parameters: (9 * 2 + 1) * 3 + (9 * 3 + 1) * 4 + (2 * 2 * 4 + 1) * 5 + 6 * 3,
   },
   {
     name: "a model of the layers",
     model: ownModel(3),
-    batch: { inputs: normal([4, 4, 4, 2], 1), labels: NdArray.from([2, 0, 1, 2], [4], "i32") },
+    batch: { inputs: normalArray([4, 4, 4, 2], 1), labels: NdArray.from([2, 0, 1, 2], [4], "i32") },
     numClasses: 3,
     parameters: (9 * 2 + 1) * 4 + 2 * 4 + (2 * 2 * 4 + 1) * 8 + 2 * 8 + 9 * 3,
   },
   {
     name: "resnet18",
     model: resnet18({ numClasses: 4, inputChannels: 2, channels: [2, 2, 3, 4] }),
-    batch: { inputs: normal([4, 9, 8, 2], 1), labels: NdArray.from([3, 0, 1, 2], [4], "i32") },
+    batch: { inputs: normalArray([4, 9, 8, 2], 1), labels: NdArray.from([3, 0, 1, 2], [4], "i32") },
     numClasses: 4,
     parameters:
       // stem; each stage: its convolutions, 1×1 shortcuts and two values of each normalisation per channel; head

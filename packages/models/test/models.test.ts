@@ -17,7 +17,7 @@ import {
   unflattenTree,
   valueAndGradWithAux,
 } from "@skein/tensor-core";
-import { normal, seeded } from "@skein/testing";
+import { normalArray, seeded } from "@skein/testing";
 import { describe, expect, it } from "vitest";
 import { cnn, gpt, type LabelledBatch, mlp, type Model, resnet18 } from "../src/index.ts";
 import { type HostBatch, modelRows } from "./model-rows.ts";
@@ -74,7 +74,7 @@ describe.each(modelRows)("$name", ({ model, batch, numClasses, parameters }) => 
     const paths = leafPaths(params);
     const moved = flat.leaves.map((leaf, i) =>
       NdArray.from(
-        normal(leaf.shape, 50 + i)
+        normalArray(leaf.shape, 50 + i)
           .toNumbers()
           .map((value) => 0.4 * value + (paths[i]!.endsWith("gain") ? 1 : 0)),
         leaf.shape,

@@ -9,7 +9,7 @@ import {
   trace,
   zerosLike,
 } from "@skein/tensor-core";
-import { normal, uniform } from "@skein/testing";
+import { normalArray, uniformArray } from "@skein/testing";
 import { describe, expect, it } from "vitest";
 import { applyBatchNorm, cnn, gpt, type Model, mlp, resnet18 } from "../src/index.ts";
 import { dropWhileTraining } from "../src/layers.ts";
@@ -65,7 +65,7 @@ describe("gpt", () => {
 
 describe("images", () => {
   it("are the same as bytes and as fractions", async () => {
-    const bytes = uniform([2, 8, 8, 1], 0, 256, 1, "u8");
+    const bytes = uniformArray([2, 8, 8, 1], 0, 256, 1, "u8");
     const fractions = NdArray.from(
       bytes.toNumbers().map((byte) => byte / 255),
       [2, 8, 8, 1],
@@ -83,7 +83,7 @@ describe("images", () => {
 
 describe("dropout", () => {
   const model = cnn({ imageSize: [4, 4], channels: [2, 2], hidden: 16, dropoutRate: 0.5 });
-  const image = normal([1, 4, 4, 1], 1);
+  const image = normalArray([1, 4, 4, 1], 1);
 
   it("differs from key to key, repeats with the key, and rests outside of training", async () => {
     const [a, b, again] = [
@@ -120,7 +120,7 @@ describe("resnet18", () => {
       const silenced = { ...params, stages: params.stages.map((blocks) => blocks.map(silence)) };
       return model.apply(silenced, state, x, { train: false })[0];
     }, backend);
-    const [a, b] = [await run(randomKey(1), normal([1, 8, 8, 1], 1)), await run(randomKey(1), normal([1, 8, 8, 1], 2))];
+    const [a, b] = [await run(randomKey(1), normalArray([1, 8, 8, 1], 1)), await run(randomKey(1), normalArray([1, 8, 8, 1], 2))];
     expect(a.toNumbers()).not.toEqual(b.toNumbers());
   });
 

@@ -8,6 +8,7 @@ export type {
   RaggedRows,
   Reduction,
 } from "./communicator.ts";
+export type { BucketPlan } from "./bucket-plan.ts";
 export { checkRowCounts, readRowCounts } from "./ragged-rows.ts";
 export {
   bytesPerElement,

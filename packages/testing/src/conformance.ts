@@ -19,7 +19,7 @@ import {
 } from "@skein/tensor-core";
 import { assertClose, defaultTolerance, firstDifference, type Tolerance, unitRoundoff } from "./closeness.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
-import { normal } from "./seeded.ts";
+import { normalArray } from "./seeded.ts";
 
 const toReference = (array: NdArray): ReferenceArray => ({
   spec: { dtype: array.dtype, shape: array.shape },
@@ -98,7 +98,7 @@ const gradientProgram = (
   const shapes: NdArray[] = [];
   trace((...inputs: Tensor[]) => {
     const outputs = outputsOf(row, inputs);
-    outputs.forEach((output, i) => shapes.push(normal(output.shape, 977 + i)));
+    outputs.forEach((output, i) => shapes.push(normalArray(output.shape, 977 + i)));
     return outputs;
   }, row.inputs as never);
   const count = row.inputs.length;

@@ -4,5 +4,5 @@ export { conformanceCases } from "./cases/table.ts";
 export { assertClose, defaultTolerance, firstDifference, type Tolerance } from "./closeness.ts";
 export { checkGradientRule, checkGradientValues, type CheckOptions, checkValues, inputElements } from "./conformance.ts";
 export type { ConformanceCase } from "./conformance-case.ts";
-export { normal, seeded, uniform } from "./seeded.ts";
+export { normalArray, seeded, uniformArray } from "./seeded.ts";
 export { spread } from "./spread.ts";

@@ -13,7 +13,7 @@ export const seeded = (seed: number): (() => number) => {
 };
 
 /** Standard normal values, rounded to what `dtype` holds; integers and bools get a small spread around zero. */
-export const normal = (shape: Shape, seed = 1, dtype: DType = "f32"): NdArray => {
+export const normalArray = (shape: Shape, seed = 1, dtype: DType = "f32"): NdArray => {
   const random = seeded(seed);
   const draw = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const values = Array.from({ length: elementCount(shape) }, () => {
@@ -27,7 +27,7 @@ export const normal = (shape: Shape, seed = 1, dtype: DType = "f32"): NdArray =>
 };
 
 /** Values in [low, high). Integers are rounded down. */
-export const uniform = (shape: Shape, low: number, high: number, seed = 1, dtype: DType = "f32"): NdArray => {
+export const uniformArray = (shape: Shape, low: number, high: number, seed = 1, dtype: DType = "f32"): NdArray => {
   const random = seeded(seed);
   const values = Array.from({ length: elementCount(shape) }, () => {
     const value = low + (high - low) * random();

@@ -1,4 +1,4 @@
-import type { BucketPlan } from "@skein/compressors";
+import type { BucketPlan } from "@skein/tensor-core";
 import { z } from "zod";
 import type { Job } from "../job.ts";
 

@@ -1,4 +1,5 @@
-import { type Aggregator, bucketOf, type BucketPlan, specsByPath } from "@skein/compressors";
+import { type Aggregator, bucketOf, specsByPath } from "@skein/compressors";
+import type { BucketPlan } from "@skein/tensor-core";
 import {
   fitLinkModel,
   fitSlowdown,

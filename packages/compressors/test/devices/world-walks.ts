@@ -1,6 +1,6 @@
 import type { WorldConnection } from "@skein/collectives/node";
 import { type DType, NdArray, type Shape } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { type Bucket, lengthOf } from "../../src/index.ts";
 import { cycleOf } from "../laws/law.ts";
 import type { Row } from "../rows/row.ts";
@@ -61,7 +61,7 @@ export const worldWalks: readonly WorldWalk[] = rows.flatMap((row) => [
  * nothing but zeros on rank 1.
  */
 export const gradientOf = (bucket: Bucket, rank: number, number: number): NdArray => {
-  const values = normal([lengthOf(bucket)], 100 * number + rank).toNumbers();
+  const values = normalArray([lengthOf(bucket)], 100 * number + rank).toNumbers();
   if (number === 0) return NdArray.from(values.map((value) => Math.round(4 * value) / 4));
   return NdArray.from(number === 1 && rank === 1 ? values.map(() => 0) : values);
 };

@@ -1,5 +1,5 @@
 import type { ReferenceArray } from "@skein/tensor-core";
-import { normal, uniform } from "@skein/testing";
+import { normalArray, uniformArray } from "@skein/testing";
 import { type Aggregator, bucketOf, lengthOf, withErrorFeedback } from "../../src/index.ts";
 import { always, cycleOf, expectSameBits, type Law, squares, worldsOf } from "./law.ts";
 
@@ -13,8 +13,8 @@ const distance = (a: ArrayLike<number>, b: ArrayLike<number>): number => Math.sq
 
 /** Rank r minimises ½ Σ_j a_rj (w_j − c_rj)²; at the optimum of the mean no rank's own gradient is zero. */
 const quadratics = (numRanks: number) => {
-  const curvatures = Array.from({ length: numRanks }, (_, rank) => uniform([n], 0.5, 1.5, 10 + rank).toNumbers());
-  const centres = Array.from({ length: numRanks }, (_, rank) => normal([n], 20 + rank).toNumbers());
+  const curvatures = Array.from({ length: numRanks }, (_, rank) => uniformArray([n], 0.5, 1.5, 10 + rank).toNumbers());
+  const centres = Array.from({ length: numRanks }, (_, rank) => normalArray([n], 20 + rank).toNumbers());
   const optimum = Array.from({ length: n }, (_, j) => {
     const weight = curvatures.reduce((sum, own) => sum + own[j]!, 0);
     return curvatures.reduce((sum, own, rank) => sum + own[j]! * centres[rank]![j]!, 0) / weight;

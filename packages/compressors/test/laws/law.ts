@@ -1,4 +1,4 @@
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import fc from "fast-check";
 import { type Aggregator, type Bucket, bucketOf, lengthOf } from "../../src/index.ts";
 import type { Row } from "../rows/row.ts";
@@ -66,7 +66,8 @@ interface Room {
 const anyGradient = (length: number): fc.Arbitrary<number[]> => fc.array(value, { minLength: length, maxLength: length });
 
 /** Gradients without ties. */
-export const smoothGradient = (length: number): fc.Arbitrary<number[]> => fc.nat(1e6).map((seed) => normal([length], seed).toNumbers());
+export const smoothGradient = (length: number): fc.Arbitrary<number[]> =>
+  fc.nat(1e6).map((seed) => normalArray([length], seed).toNumbers());
 
 /** A bucket, some ranks, and a gradient for each. */
 export const drawn = ({

@@ -1,4 +1,5 @@
-import { allInOne, type BucketPlan, checkProfile, type GradientProfile, onePerTensor, readySeconds } from "../gradient-profile.ts";
+import { allInOne, checkProfile, type GradientProfile, onePerTensor, readySeconds } from "../gradient-profile.ts";
+import type { BucketPlan } from "@skein/tensor-core";
 import type { CollectiveModel } from "../link-model.ts";
 import { simultaneously, type Slowdown } from "../simultaneous-timeline.ts";
 import { mergeOptimally } from "./mg-wfbp-exact.ts";

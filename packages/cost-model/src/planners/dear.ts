@@ -1,5 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
-import { backwardSeconds, type BucketPlan, checkProfile, type GradientProfile, plannedBuckets } from "../gradient-profile.ts";
+import { backwardSeconds, checkProfile, type GradientProfile, plannedBuckets } from "../gradient-profile.ts";
+import type { BucketPlan } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds, halfOf } from "../link-model.ts";
 import { type CollectiveSpan, inTurn, type Timeline } from "../timeline.ts";
 

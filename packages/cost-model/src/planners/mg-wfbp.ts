@@ -1,4 +1,5 @@
-import { type BucketPlan, checkProfile, type GradientProfile, readySeconds } from "../gradient-profile.ts";
+import { checkProfile, type GradientProfile, readySeconds } from "../gradient-profile.ts";
+import type { BucketPlan } from "@skein/tensor-core";
 import { collectiveSeconds, type LinkModel } from "../link-model.ts";
 
 /**

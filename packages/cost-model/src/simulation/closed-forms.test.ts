@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { models, planned } from "../../test/profiles.ts";
-import { type BucketPlan, backwardSeconds, forwardSeconds, type GradientProfile, plannedBuckets } from "../gradient-profile.ts";
+import { backwardSeconds, forwardSeconds, type GradientProfile, plannedBuckets } from "../gradient-profile.ts";
+import type { BucketPlan } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds, lineAt } from "../link-model.ts";
 import { dearTimeline, type HalvesModel } from "../planners/dear.ts";
 import { simultaneousTimeline, twoAtOnce } from "../simultaneous-timeline.ts";

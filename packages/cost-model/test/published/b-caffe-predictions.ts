@@ -1,5 +1,4 @@
 import {
-  type BucketPlan,
   collectiveSeconds,
   fitLinkModel,
   type GradientProfile,
@@ -9,6 +8,7 @@ import {
   onePerTensor,
   timelineOf,
 } from "../../src/index.ts";
+import type { BucketPlan } from "@skein/tensor-core";
 import { tracedLayers } from "../traces/b-caffe.ts";
 
 type LayerTimes = readonly number[];

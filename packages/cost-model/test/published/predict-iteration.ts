@@ -1,5 +1,4 @@
 import {
-  type BucketPlan,
   collectiveSeconds,
   type CollectiveModel,
   type GradientProfile,
@@ -10,6 +9,7 @@ import {
   priorityTimeline,
   timelineOf,
 } from "../../src/index.ts";
+import type { BucketPlan } from "@skein/tensor-core";
 import { profileOf } from "./architectures.ts";
 import { type Cluster, negotiatedModel, ringModel, serverModel, type Place } from "./cluster.ts";
 import { type Method, type ModelName, type Network, singleGpu } from "./seven-methods.ts";

@@ -8,7 +8,7 @@ import { reshape, swapDims } from "./movement.ts";
 import { mean, sum } from "./reduce.ts";
 
 /** Apply an operator that works on rows (the last dimension) along `dim`. */
-const alongDim = (op: "softmax" | "log-softmax", x: Tensor, options: DimOption): Tensor => {
+const emitAlongDim = (op: "softmax" | "log-softmax", x: Tensor, options: DimOption): Tensor => {
   const { dim = -1 } = checkOptions(op === "softmax" ? "softmax(x)" : "logSoftmax(x)", options, { dim: true });
   requireOperands(op, [x]);
   const along = resolveDim(dim, x.rank, op);
@@ -19,10 +19,10 @@ const alongDim = (op: "softmax" | "log-softmax", x: Tensor, options: DimOption):
  * `exp(x − max x) / Σ exp(x − max x)` along `dim` (the last one by default), f32. Entries of −∞ get probability 0; a row of nothing else is NaN. Along the last
  * dimension no data moves; along another one it is transposed there and back.
  */
-export const softmax = (x: Tensor, options: DimOption = {}): Tensor => alongDim("softmax", x, options);
+export const softmax = (x: Tensor, options: DimOption = {}): Tensor => emitAlongDim("softmax", x, options);
 
 /** `x − max x − log Σ exp(x − max x)` along `dim` (the last one by default), f32: the logarithm of `softmax` without its underflow. */
-export const logSoftmax = (x: Tensor, options: DimOption = {}): Tensor => alongDim("log-softmax", x, options);
+export const logSoftmax = (x: Tensor, options: DimOption = {}): Tensor => emitAlongDim("log-softmax", x, options);
 
 export interface CrossEntropyOptions {
   /** bool, shaped like the labels: rows that count. Default: all. */

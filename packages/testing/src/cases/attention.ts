@@ -1,6 +1,6 @@
 import { attention, emit, rotary, type Shape } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal, uniform } from "../seeded.ts";
+import { normalArray, uniformArray } from "../seeded.ts";
 
 const shapes: readonly (readonly [name: string, batch: number, heads: number, queries: number, keys: number, width: number])[] = [
   ["one of each", 1, 1, 1, 1, 1],
@@ -21,9 +21,9 @@ const large: readonly (readonly [name: string, batch: number, heads: number, que
 ];
 
 const operands = (batch: number, heads: number, queries: number, keys: number, width: number, factor = 1) => [
-  uniform([batch, heads, queries, width], -factor, factor, 1),
-  uniform([batch, heads, keys, width], -1, 1, 2),
-  normal([batch, heads, keys, width], 3),
+  uniformArray([batch, heads, queries, width], -factor, factor, 1),
+  uniformArray([batch, heads, keys, width], -1, 1, 2),
+  normalArray([batch, heads, keys, width], 3),
 ];
 
 const attentionRows: readonly ConformanceCase[] = [false, true].flatMap((causal) => [
@@ -57,7 +57,7 @@ const attentionRows: readonly ConformanceCase[] = [false, true].flatMap((causal)
     op: "attention-backward",
     name: `given sums${causal ? ", causal" : ""}`,
     fn: (...inputs) => emit("attention-backward", inputs, { causal, scale: 0.5 }),
-    inputs: [...operands(2, 2, 17, 17, 7), normal([2, 2, 17, 7], 4), uniform([2, 2, 17], 2, 3), normal([2, 2, 17, 7], 5)],
+    inputs: [...operands(2, 2, 17, 17, 7), normalArray([2, 2, 17, 7], 4), uniformArray([2, 2, 17], 2, 3), normalArray([2, 2, 17, 7], 5)],
     tolerance: { absolute: 1e-4, relative: 1e-4 },
   },
 ]);
@@ -77,7 +77,7 @@ export const attentionCases: readonly ConformanceCase[] = [
       op: "rotary",
       name,
       fn: (x) => rotary(x!, base, offset),
-      inputs: [normal(shape)],
+      inputs: [normalArray(shape)],
       gradient: [0],
     }),
   ),

@@ -14,7 +14,7 @@ import {
   where,
 } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal, uniform } from "../seeded.ts";
+import { normalArray, uniformArray } from "../seeded.ts";
 
 const shapes: readonly Shape[] = [
   [0],
@@ -39,27 +39,27 @@ const hardFloats = NdArray.from([0, -0, 1, -1.5, Infinity, -Infinity, NaN, 3.4e3
 /** Rows of the operators that turn bools into bits and back, and look at the bits of numbers. */
 export const bitsCases: readonly ConformanceCase[] = [
   ...shapes.flatMap((shape): ConformanceCase[] => [
-    { op: "pack-bits", name: `[${shape.join()}]`, fn: (x) => packBits(x!), inputs: [normal(shape, 1, "bool")] },
+    { op: "pack-bits", name: `[${shape.join()}]`, fn: (x) => packBits(x!), inputs: [normalArray(shape, 1, "bool")] },
     {
       op: "unpack-bits",
       name: `[${shape.join()}]`,
       fn: (x) => unpackBits(x!, shape.at(-1)!),
-      inputs: [uniform([...shape.slice(0, -1), Math.ceil(shape.at(-1)! / 32)], 0, 2 ** 32, 2, "u32")],
+      inputs: [uniformArray([...shape.slice(0, -1), Math.ceil(shape.at(-1)! / 32)], 0, 2 ** 32, 2, "u32")],
     },
   ]),
-  { op: "pack-bits", name: "there and back", fn: (x) => unpackBits(packBits(greater(x!, 0)), 101), inputs: [normal([3, 101], 4)] },
+  { op: "pack-bits", name: "there and back", fn: (x) => unpackBits(packBits(greater(x!, 0)), 101), inputs: [normalArray([3, 101], 4)] },
   {
     op: "pack-bits",
     name: "gradient beside it",
     fn: (x) => multiply(where(unpackBits(packBits(greater(x!, 0)), 37), 1, -1), x!),
-    inputs: [normal([2, 37], 5)],
+    inputs: [normalArray([2, 37], 5)],
     gradient: [0],
   },
   {
     op: "unpack-bits",
     name: "gradient beside it",
     fn: (x, words) => where(unpackBits(words!, 40), x!, multiply(x!, -2)),
-    inputs: [normal([2, 40], 5), uniform([2, 2], 0, 2 ** 32, 6, "u32")],
+    inputs: [normalArray([2, 40], 5), uniformArray([2, 2], 0, 2 ** 32, 6, "u32")],
     gradient: [0],
   },
   ...words.flatMap((from) =>
@@ -71,7 +71,9 @@ export const bitsCases: readonly ConformanceCase[] = [
           name: `${from} to ${to} [${shape.join()}]`,
           fn: (x) => bitcast(x!, to),
           inputs: [
-            from === "f32" ? normal(shape, 3) : uniform(shape, from === "i32" ? -(2 ** 31) : 0, 2 ** (from === "i32" ? 31 : 32), 3, from),
+            from === "f32"
+              ? normalArray(shape, 3)
+              : uniformArray(shape, from === "i32" ? -(2 ** 31) : 0, 2 ** (from === "i32" ? 31 : 32), 3, from),
           ],
           tolerance: { absolute: 0, relative: 0 },
         })),
@@ -87,7 +89,7 @@ export const bitsCases: readonly ConformanceCase[] = [
       const power = bitcast(bitwiseAnd(bits, 0x7f800000), "f32");
       return [power, shiftRight(bitcast(bits, "i32"), 23), multiply(power, 3), bits];
     },
-    inputs: [normal([1031], 7)],
+    inputs: [normalArray([1031], 7)],
     tolerance: { absolute: 0, relative: 0 },
   },
   {
@@ -97,12 +99,12 @@ export const bitsCases: readonly ConformanceCase[] = [
       const [a, b] = [cumsum(x!), cumsum(y!)];
       return [cumsum(bitcast(a, "u32")), cumsum(bitcast(bitwiseOr(b, 1), "f32")), a];
     },
-    inputs: [NdArray.from([4, 1, 2]), uniform([40], 0, 2 ** 24, 8, "u32")],
+    inputs: [NdArray.from([4, 1, 2]), uniformArray([40], 0, 2 ** 24, 8, "u32")],
   },
   {
     op: "bitcast",
     name: "of another shape, twice",
     fn: (x) => [bitcast(x!, "u32"), bitcast(bitcast(x!, "u32"), "i32"), bitcast(bitcast(x!, "i32"), "f32")],
-    inputs: [normal([3, 5], 9)],
+    inputs: [normalArray([3, 5], 9)],
   },
 ];

@@ -21,7 +21,7 @@ import {
   triu,
 } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal, uniform } from "../seeded.ts";
+import { normalArray, uniformArray } from "../seeded.ts";
 
 const row = (
   op: string,
@@ -33,7 +33,7 @@ const row = (
 
 /** Values at least 0.1 apart, so that central differences change no order. */
 const apart = (shape: Shape, seed: number): NdArray => {
-  const order = uniform(shape, 0, 1, seed).toNumbers();
+  const order = uniformArray(shape, 0, 1, seed).toNumbers();
   const places = order.map((value) => order.filter((other) => other < value).length);
   return NdArray.from(
     places.map((place) => 0.13 * (place - order.length / 2)),
@@ -45,24 +45,26 @@ const labels = NdArray.from([3, -100, 0, 4, -100, 1], [2, 3], "i32");
 const counted = NdArray.from([1, 1, 1, 0, 0, 1], [2, 3], "bool");
 
 const losses: readonly ConformanceCase[] = [
-  row("crossEntropy", "ignored labels", (x, l) => crossEntropy(x!, l!, { ignoreIndex: -100 }), [normal([2, 3, 5], 1), labels]),
+  row("crossEntropy", "ignored labels", (x, l) => crossEntropy(x!, l!, { ignoreIndex: -100 }), [normalArray([2, 3, 5], 1), labels]),
   row(
     "crossEntropy",
     "smoothed, ignored labels and a mask",
     (x, l, mask) => crossEntropy(x!, l!, { ignoreIndex: -100, labelSmoothing: 0.3, mask: mask! }),
-    [normal([2, 3, 5], 2), labels, counted],
+    [normalArray([2, 3, 5], 2), labels, counted],
   ),
   row("crossEntropyPerRow", "smoothed, large logits", (x, l) => crossEntropyPerRow(x!, l!, { labelSmoothing: 0.1 }), [
-    uniform([4, 33], 9990, 10010, 3),
+    uniformArray([4, 33], 9990, 10010, 3),
     NdArray.from([0, 32, 7, 7], [4], "i32"),
   ]),
-  row("logSumExp", "last", (x) => logSumExp(x!, { dims: -1 }), [normal([3, 37], 4)]),
-  row("logSumExp", "all but the middle, large", (x) => logSumExp(x!, { dims: [0, 2], keepDims: true }), [uniform([4, 3, 5], 80, 120, 5)]),
+  row("logSumExp", "last", (x) => logSumExp(x!, { dims: -1 }), [normalArray([3, 37], 4)]),
+  row("logSumExp", "all but the middle, large", (x) => logSumExp(x!, { dims: [0, 2], keepDims: true }), [
+    uniformArray([4, 3, 5], 80, 120, 5),
+  ]),
 ];
 
 const activations: readonly ConformanceCase[] = [
-  row("leakyRelu", "odd size", (x) => leakyRelu(x!, { slope: 0.2 }), [normal([5, 7], 6)]),
-  row("elu", "odd size", (x) => elu(x!, { alpha: 1.5 }), [normal([5, 7], 7)]),
+  row("leakyRelu", "odd size", (x) => leakyRelu(x!, { slope: 0.2 }), [normalArray([5, 7], 6)]),
+  row("elu", "odd size", (x) => elu(x!, { alpha: 1.5 }), [normalArray([5, 7], 7)]),
   {
     ...row("elu", "near zero", (x) => elu(x!), [NdArray.from([-1e-3, -1e-5, -3e-7, -1e-20, -20, -0.4])]),
     tolerance: { absolute: 1e-22, relative: 1e-6 },
@@ -71,23 +73,23 @@ const activations: readonly ConformanceCase[] = [
 
 const images: readonly ConformanceCase[] = [
   row("conv2d", "bias", (x, w, b) => conv2d(x!, w!, { bias: b!, padding: "same" }), [
-    normal([2, 4, 5, 3], 8),
-    normal([3, 3, 3, 4], 9),
-    normal([4], 10),
+    normalArray([2, 4, 5, 3], 8),
+    normalArray([3, 3, 3, 4], 9),
+    normalArray([4], 10),
   ]),
   row(
     "conv1d",
     "stride, dilation, causal padding, groups, bias",
     (x, w, b) => conv1d(x!, w!, { stride: 2, dilation: 2, padding: [4, 0], groups: 2, bias: b! }),
-    [normal([2, 9, 4], 11), normal([3, 2, 6], 12), normal([6], 13)],
+    [normalArray([2, 9, 4], 11), normalArray([3, 2, 6], 12), normalArray([6], 13)],
   ),
   row("conv1d", "as long as before", (x, w) => conv1d(x!, w!, { padding: "same", stride: 3 }), [
-    normal([1, 8, 3], 14),
-    normal([4, 3, 2], 15),
+    normalArray([1, 8, 3], 14),
+    normalArray([4, 3, 2], 15),
   ]),
   row("convTranspose1d", "stride and output padding", (x, w) => convTranspose1d(x!, w!, { stride: 3, padding: 1, outputPadding: 2 }), [
-    normal([2, 4, 3], 16),
-    normal([4, 2, 3], 17),
+    normalArray([2, 4, 3], 16),
+    normalArray([4, 2, 3], 17),
   ]),
   row(
     "convTranspose2d",
@@ -103,19 +105,19 @@ const images: readonly ConformanceCase[] = [
         groups: 2,
         bias: b!,
       }),
-    [normal([2, 3, 4, 4], 18), normal([3, 3, 3, 4], 19), normal([6], 20)],
+    [normalArray([2, 3, 4, 4], 18), normalArray([3, 3, 3, 4], 19), normalArray([6], 20)],
   ),
   row(
     "convTranspose2d",
     "twice the size, dilated",
     (x, w) => convTranspose2d(x!, w!, { stride: [2, 1], padding: "same", dilation: [1, 2] }),
-    [normal([1, 3, 4, 2], 21), normal([4, 3, 3, 2], 22)],
+    [normalArray([1, 3, 4, 2], 21), normalArray([4, 3, 3, 2], 22)],
   ),
   ...([1, 2, 6] as const).map((groups) =>
     row("groupNorm", `${groups} groups`, (x, gamma, beta) => groupNorm(x!, gamma!, beta!, { groups }), [
-      normal([2, 3, 4, 6], 23),
-      normal([6], 24),
-      normal([6], 25),
+      normalArray([2, 3, 4, 6], 23),
+      normalArray([6], 24),
+      normalArray([6], 25),
     ]),
   ),
 ];
@@ -125,17 +127,17 @@ const orders: readonly ConformanceCase[] = [
   row("sort", "first, from the greatest", (x) => sort(x!, { dim: 0, descending: true }), [apart([37, 2], 27)]),
   row("sort", "ties, infinities, NaN", (x) => sort(x!), [NdArray.from([2, 1, NaN, 1, Infinity, -Infinity, 2, NaN, 1, -0, 0])], []),
   row("sort", "nothing", (x) => sort(x!), [NdArray.zeros("f32", [3, 0])], []),
-  row("prod", "all, odd", (x) => prod(x!), [normal([3, 5], 28)]),
+  row("prod", "all, odd", (x) => prod(x!), [normalArray([3, 5], 28)]),
   row("prod", "middle, one zero and several", (x) => prod(x!, { dims: 1 }), [
     NdArray.from([1, 2, 0, 4, 5, 6, 0, 2, 0.5, 0, 0, 3, 0, 3, 0, 4, 2, -1], [2, 3, 3]),
   ]),
-  row("prod", "integers", (x) => prod(x!, { dims: [0, 2], keepDims: true }), [normal([3, 2, 4], 29, "i32")]),
+  row("prod", "integers", (x) => prod(x!, { dims: [0, 2], keepDims: true }), [normalArray([3, 2, 4], 29, "i32")]),
   row("prod", "nothing", (x) => prod(x!, { dims: 1 }), [NdArray.zeros("f32", [2, 0])], []),
   ...(["f32", "i32", "u8", "bool"] as const).flatMap((dtype) => [
-    row("flip", `two dimensions, ${dtype}`, (x) => flip(x!, { dims: [0, -1] }), [normal([3, 4, 5], 30, dtype)]),
-    row("roll", `middle, ${dtype}`, (x) => roll(x!, -7, { dim: 1 }), [normal([3, 5, 2], 31, dtype)]),
-    row("tril", dtype, (x) => tril(x!, { diagonal: 1 }), [normal([2, 4, 5], 32, dtype)]),
-    row("triu", dtype, (x) => triu(x!, { diagonal: -2 }), [normal([2, 5, 4], 33, dtype)]),
+    row("flip", `two dimensions, ${dtype}`, (x) => flip(x!, { dims: [0, -1] }), [normalArray([3, 4, 5], 30, dtype)]),
+    row("roll", `middle, ${dtype}`, (x) => roll(x!, -7, { dim: 1 }), [normalArray([3, 5, 2], 31, dtype)]),
+    row("tril", dtype, (x) => tril(x!, { diagonal: 1 }), [normalArray([2, 4, 5], 32, dtype)]),
+    row("triu", dtype, (x) => triu(x!, { diagonal: -2 }), [normalArray([2, 5, 4], 33, dtype)]),
   ]),
 ];
 
@@ -144,7 +146,7 @@ const sums = (expression: string, ...shapes: readonly Shape[]): ConformanceCase 
     "einsum",
     expression,
     (...operands: Tensor[]) => einsum(expression, ...operands),
-    shapes.map((shape, i) => normal(shape, 34 + i)),
+    shapes.map((shape, i) => normalArray(shape, 34 + i)),
   );
 
 const einsums: readonly ConformanceCase[] = [

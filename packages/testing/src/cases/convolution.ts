@@ -1,6 +1,6 @@
 import { conv2d, emitOne, type Padding, type Pair, type Shape } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal } from "../seeded.ts";
+import { normalArray } from "../seeded.ts";
 
 interface Geometry {
   readonly name: string;
@@ -173,12 +173,12 @@ const rowsOf = (
   const terms = Math.max(w[0]! * w[1]! * w[2]!, w[0]! * w[1]! * w[3]!, y[0]! * y[1]! * y[2]!, 1);
   const tolerance = { absolute: 4e-6 * Math.sqrt(terms), relative: 1e-5 };
   return [
-    { op: "conv2d", name, fn: (a, b) => conv2d(a!, b!, params), inputs: [normal(x, 1), normal(w, 2)], tolerance, ...gradient },
+    { op: "conv2d", name, fn: (a, b) => conv2d(a!, b!, params), inputs: [normalArray(x, 1), normalArray(w, 2)], tolerance, ...gradient },
     {
       op: "conv2d-backward-input",
       name,
       fn: (g, b) => emitOne("conv2d-backward-input", [g!, b!], { ...params, shape: x }),
-      inputs: [normal(y, 3), normal(w, 2)],
+      inputs: [normalArray(y, 3), normalArray(w, 2)],
       tolerance,
       ...gradient,
     },
@@ -186,7 +186,7 @@ const rowsOf = (
       op: "conv2d-backward-weight",
       name,
       fn: (a, g) => emitOne("conv2d-backward-weight", [a!, g!], { ...params, shape: w }),
-      inputs: [normal(x, 1), normal(y, 3)],
+      inputs: [normalArray(x, 1), normalArray(y, 3)],
       tolerance,
       ...gradient,
     },

@@ -1,11 +1,11 @@
 import { cholesky, choleskySolve, inverseFromCholesky, NdArray, type Shape, triangularSolve } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal, seeded } from "../seeded.ts";
+import { normalArray, seeded } from "../seeded.ts";
 
 /** Matrices `w wᵀ + diagonal·1` with w of entries near 1/√n, symmetric as f32: eigenvalues from `diagonal` to about 4 + `diagonal`. */
 const definite = (batch: Shape, size: number, diagonal = 1, seed = 1): NdArray => {
   const count = batch.reduce((product, dim) => product * dim, 1);
-  const factor = normal([count, size, size], seed).toNumbers();
+  const factor = normalArray([count, size, size], seed).toNumbers();
   const values: number[] = [];
   for (let matrix = 0; matrix < count; matrix++) {
     for (let i = 0; i < size; i++) {
@@ -92,7 +92,7 @@ const choleskyRows: readonly ConformanceCase[] = [
     op: "cholesky",
     name: "solve",
     fn: (a, b) => choleskySolve(cholesky(a!), b!),
-    inputs: [definite([], 9), normal([9, 4], 2)],
+    inputs: [definite([], 9), normalArray([9, 4], 2)],
     gradient: [0, 1],
   },
   { op: "cholesky", name: "inverse", fn: (a) => inverseFromCholesky(cholesky(a!)), inputs: [definite([2], 6)], gradient: [0] },
@@ -115,7 +115,7 @@ const solveRows: readonly ConformanceCase[] = [false, true].flatMap((transpose) 
         op: "triangular-solve",
         name: `${name}, ${lower ? "lower" : "upper"}${transpose ? " transposed" : ""}`,
         fn: (l, b) => triangularSolve(l!, b!, { lower, transpose }),
-        inputs: [triangle(batch, size), normal([...batch, size, columns], 2)],
+        inputs: [triangle(batch, size), normalArray([...batch, size, columns], 2)],
         ...(size <= 70 ? { gradient: [0, 1] } : {}),
       }),
     ),
@@ -130,7 +130,7 @@ export const decompositionCases: readonly ConformanceCase[] = [
       op: "triangular-solve",
       name: `unit diagonal${transpose ? ", transposed" : ""}`,
       fn: (l, b) => triangularSolve(l!, b!, { lower: true, transpose, unitDiagonal: true }),
-      inputs: [triangle([], 9), normal([9, 4], 2)],
+      inputs: [triangle([], 9), normalArray([9, 4], 2)],
       gradient: [0, 1],
     }),
   ),
@@ -138,13 +138,13 @@ export const decompositionCases: readonly ConformanceCase[] = [
     op: "triangular-solve",
     name: "one triangle for a batch",
     fn: (l, b) => triangularSolve(l!, b!, { lower: true, transpose: false }),
-    inputs: [triangle([], 5), normal([3, 5, 2], 2)],
+    inputs: [triangle([], 5), normalArray([3, 5, 2], 2)],
     gradient: [0, 1],
   },
   {
     op: "triangular-solve",
     name: "no columns",
     fn: (l, b) => triangularSolve(l!, b!, { lower: true, transpose: false }),
-    inputs: [triangle([], 5), normal([5, 0], 2)],
+    inputs: [triangle([], 5), normalArray([5, 0], 2)],
   },
 ];

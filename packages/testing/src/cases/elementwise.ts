@@ -55,7 +55,7 @@ import {
 } from "@skein/tensor-core";
 import type { Tolerance } from "../closeness.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal, uniform } from "../seeded.ts";
+import { normalArray, uniformArray } from "../seeded.ts";
 
 type Unary = (x: Tensor) => Tensor;
 type Binary = (a: Tensor, b: Tensor) => Tensor;
@@ -96,7 +96,7 @@ const adversarial = (scale: number, extra: readonly number[] = []): NdArray =>
   NdArray.from([
     ...special,
     ...extra,
-    ...normal([1100], 3)
+    ...normalArray([1100], 3)
       .toNumbers()
       .map((value) => Math.fround(value * scale)),
   ]);
@@ -163,10 +163,19 @@ const unaryRows: readonly UnaryRow[] = [
 
 const unaryCases = unaryRows.flatMap(
   ({ op, fn, tolerance, scale = 1, extra = [], positive = false, differentiable = false }): ConformanceCase[] => [
-    ...smallShapes.map((shape) => ({ op, name: `shape [${shape.join()}]`, fn, inputs: [uniform(shape, 0.1, 2, 5)], tolerance })),
+    ...smallShapes.map((shape) => ({ op, name: `shape [${shape.join()}]`, fn, inputs: [uniformArray(shape, 0.1, 2, 5)], tolerance })),
     { op, name: "adversarial values", fn, inputs: [adversarial(scale, extra)], tolerance },
     ...(differentiable
-      ? [{ op, name: "gradient", fn, inputs: [positive ? uniform([3, 5], 0.3, 4, 7) : normal([3, 5], 7)], gradient: [0], tolerance }]
+      ? [
+          {
+            op,
+            name: "gradient",
+            fn,
+            inputs: [positive ? uniformArray([3, 5], 0.3, 4, 7) : normalArray([3, 5], 7)],
+            gradient: [0],
+            tolerance,
+          },
+        ]
       : []),
   ],
 );
@@ -273,7 +282,7 @@ const binaryCases = binaryRows.flatMap(({ op, fn, dtypes: own, tolerance, differ
       op,
       name: `[${a.join()}] and [${b.join()}], ${dtype}`,
       fn: fn as ConformanceCase["fn"],
-      inputs: [normal(a, 11, dtype), normal(b, 12, dtype)],
+      inputs: [normalArray(a, 11, dtype), normalArray(b, 12, dtype)],
       tolerance,
     })),
     { op, name: `edges, ${dtype}`, fn: fn as ConformanceCase["fn"], inputs: outer(dtype), tolerance },
@@ -284,7 +293,7 @@ const binaryCases = binaryRows.flatMap(({ op, fn, dtypes: own, tolerance, differ
           op,
           name: `gradient, [${a.join()}] and [${b.join()}]`,
           fn: fn as ConformanceCase["fn"],
-          inputs: [normal(a, 13), uniform(b, 0.5, 2, 14)],
+          inputs: [normalArray(a, 13), uniformArray(b, 0.5, 2, 14)],
           gradient: [0, 1],
           tolerance,
         }),
@@ -316,19 +325,19 @@ const selections = (["f32", "i32", "u32", "u8", "bool"] as const).flatMap((dtype
     op: "where",
     name: `equal shapes, ${dtype}`,
     fn: (c, a, b) => where(c!, a!, b!),
-    inputs: [normal([5, 7], 1, "bool"), normal([5, 7], 2, dtype), normal([5, 7], 3, dtype)],
+    inputs: [normalArray([5, 7], 1, "bool"), normalArray([5, 7], 2, dtype), normalArray([5, 7], 3, dtype)],
   },
   {
     op: "where",
     name: `stretched condition, ${dtype}`,
     fn: (c, a, b) => where(c!, a!, b!),
-    inputs: [normal([5, 1], 1, "bool"), normal([7], 2, dtype), normal([5, 7], 3, dtype)],
+    inputs: [normalArray([5, 1], 1, "bool"), normalArray([7], 2, dtype), normalArray([5, 7], 3, dtype)],
   },
   {
     op: "where",
     name: `a number, ${dtype}`,
     fn: (c, a) => where(c!, a!, 1),
-    inputs: [normal([1030], 1, "bool"), normal([1030], 2, dtype)],
+    inputs: [normalArray([1030], 1, "bool"), normalArray([1030], 2, dtype)],
   },
 ]);
 
@@ -340,7 +349,7 @@ const castable = [
 
 const casts = dtypes.flatMap((from) =>
   dtypes.map((to): ConformanceCase => {
-    const values = [...edges[from], ...(isFloat(from) ? castable : []), ...normal([300], 21, from).toNumbers()];
+    const values = [...edges[from], ...(isFloat(from) ? castable : []), ...normalArray([300], 21, from).toNumbers()];
     // The reference keeps f32 in f64, where an integer needs no rounding.
     return {
       op: "cast",
@@ -363,21 +372,21 @@ export const elementwiseCases: readonly ConformanceCase[] = [
   { op: "negate", name: "edges, i32", fn: (x) => negate(x!), inputs: [NdArray.from(edges.i32, undefined, "i32")] },
   { op: "negate", name: "edges, u32", fn: (x) => negate(x!), inputs: [NdArray.from(edges.u32, undefined, "u32")] },
   { op: "sign", name: "edges, i32", fn: (x) => sign(x!), inputs: [NdArray.from(edges.i32, undefined, "i32")] },
-  { op: "logical-not", name: "bools", fn: (x) => logicalNot(x!), inputs: [normal([19], 1, "bool")] },
+  { op: "logical-not", name: "bools", fn: (x) => logicalNot(x!), inputs: [normalArray([19], 1, "bool")] },
   { op: "identity", name: "every value itself", fn: (x) => identity(x!), inputs: [adversarial(1)], tolerance: exact },
   { op: "power", name: "edges meet", fn: (a, b) => power(a!, b!), inputs: outer("f32"), tolerance: elementary },
   {
     op: "power",
     name: "positive bases",
     fn: (a, b) => power(a!, b!),
-    inputs: [uniform([37, 29], 0.01, 8, 1), normal([29], 2)],
+    inputs: [uniformArray([37, 29], 0.01, 8, 1), normalArray([29], 2)],
     tolerance: elementary,
   },
   {
     op: "power",
     name: "gradient",
     fn: (a, b) => power(a!, b!),
-    inputs: [uniform([5, 9], 0.1, 8, 1), normal([9], 2)],
+    inputs: [uniformArray([5, 9], 0.1, 8, 1), normalArray([9], 2)],
     gradient: [0, 1],
     tolerance: elementary,
   },
@@ -385,17 +394,24 @@ export const elementwiseCases: readonly ConformanceCase[] = [
     op: "power",
     name: "whole exponents",
     fn: (a, b) => power(a!, b!),
-    inputs: [normal([57, 7], 1), NdArray.from([-3, -1, 0, 1, 2, 3, 24])],
+    inputs: [normalArray([57, 7], 1), NdArray.from([-3, -1, 0, 1, 2, 3, 24])],
     tolerance: elementary,
   },
   {
     op: "power",
     name: "great exponents",
     fn: (a, b) => power(a!, b!),
-    inputs: [uniform([400], 0.9, 1.1, 1), uniform([400], -700, 700, 2)],
+    inputs: [uniformArray([400], 0.9, 1.1, 1), uniformArray([400], -700, 700, 2)],
     tolerance: elementary,
   },
-  { op: "identity", name: "gradient", fn: (x) => multiply(identity(x!), x!), inputs: [normal([7], 1)], gradient: [0], tolerance: rounded },
+  {
+    op: "identity",
+    name: "gradient",
+    fn: (x) => multiply(identity(x!), x!),
+    inputs: [normalArray([7], 1)],
+    gradient: [0],
+    tolerance: rounded,
+  },
   ...(
     [
       ["ceil", ceil],
@@ -409,7 +425,7 @@ export const elementwiseCases: readonly ConformanceCase[] = [
       op,
       name: "no gradient flows",
       fn: (x) => multiply(fn(x!), x!),
-      inputs: [normal([4, 5], 1)],
+      inputs: [normalArray([4, 5], 1)],
       gradient: [0],
       tolerance: rounded,
     }),
@@ -418,7 +434,7 @@ export const elementwiseCases: readonly ConformanceCase[] = [
     op: "maximum",
     name: "ties share the gradient",
     fn: (x) => multiply(maximum(x!, identity(x!)), 3),
-    inputs: [normal([9], 1)],
+    inputs: [normalArray([9], 1)],
     gradient: [0],
     tolerance: rounded,
   },
@@ -426,7 +442,7 @@ export const elementwiseCases: readonly ConformanceCase[] = [
     op: "where",
     name: "gradient",
     fn: (x, y) => where(greater(x!, 0), multiply(x!, y!), y!),
-    inputs: [normal([4, 5], 1), normal([5], 2)],
+    inputs: [normalArray([4, 5], 1), normalArray([5], 2)],
     gradient: [0, 1],
     tolerance: rounded,
   },
@@ -434,7 +450,7 @@ export const elementwiseCases: readonly ConformanceCase[] = [
     op: "where",
     name: "clip and its gradient",
     fn: (x) => clip(x!, -0.5, 0.75),
-    inputs: [normal([40], 1)],
+    inputs: [normalArray([40], 1)],
     gradient: [0],
     tolerance: exact,
   },
@@ -442,7 +458,7 @@ export const elementwiseCases: readonly ConformanceCase[] = [
     op: "cast",
     name: "gradient",
     fn: (x) => multiply(cast(cast(x!, "f32"), "f32"), 2),
-    inputs: [normal([6], 1)],
+    inputs: [normalArray([6], 1)],
     gradient: [0],
     tolerance: exact,
   },

@@ -20,7 +20,7 @@ import {
   where,
 } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal, uniform } from "../seeded.ts";
+import { normalArray, uniformArray } from "../seeded.ts";
 
 export const fusedCases: readonly ConformanceCase[] = [
   {
@@ -32,7 +32,7 @@ export const fusedCases: readonly ConformanceCase[] = [
       const m = add(multiply(x, 0.9), y);
       return [m, subtract(x, multiply(m, 0.5)), divide(y, add(absolute(m), 1))].map((result) => cumsum(result));
     },
-    inputs: [normal([2, 1030], 1), normal([2, 1030], 2)],
+    inputs: [normalArray([2, 1030], 1), normalArray([2, 1030], 2)],
     tolerance: { absolute: 1e-3, relative: 1e-5 },
   },
   {
@@ -44,34 +44,34 @@ export const fusedCases: readonly ConformanceCase[] = [
       const m = multiply(z, 0.5);
       return [m, add(product, m)].map((result) => cumsum(result));
     },
-    inputs: [normal([2, 1030], 1), normal([2, 1030], 2), normal([2, 1030], 3)],
+    inputs: [normalArray([2, 1030], 1), normalArray([2, 1030], 2), normalArray([2, 1030], 3)],
     tolerance: { absolute: 1e-1, relative: 1e-5 },
   },
   {
     op: "fused",
     name: "normalised rows, long",
     fn: (x, m, s, w) => add(multiply(multiply(subtract(x!, m!), s!), w!), 1),
-    inputs: [normal([3, 1027], 1), normal([3, 1], 2), normal([3, 1], 3), normal([1027], 4)],
+    inputs: [normalArray([3, 1027], 1), normalArray([3, 1], 2), normalArray([3, 1], 3), normalArray([1027], 4)],
     gradient: [1, 2],
   },
   {
     op: "fused",
     name: "normalised rows, short",
     fn: (x, m, s, w) => add(multiply(multiply(subtract(x!, m!), s!), w!), 1),
-    inputs: [normal([200, 9], 1), normal([200, 1], 2), normal([200, 1], 3), normal([9], 4)],
+    inputs: [normalArray([200, 9], 1), normalArray([200, 1], 2), normalArray([200, 1], 3), normalArray([9], 4)],
     gradient: [1, 2, 3],
   },
   {
     op: "fused",
     name: "dtypes mixed",
     fn: (x, flags, bytes) => where(logicalAnd(flags!, greater(x!, 0)), add(cast(bytes!, "f32"), x!), cast(flags!, "f32")),
-    inputs: [normal([77, 13], 1), normal([77, 13], 2, "bool"), normal([13], 3, "u8")],
+    inputs: [normalArray([77, 13], 1), normalArray([77, 13], 2, "bool"), normalArray([13], 3, "u8")],
   },
   {
     op: "fused",
     name: "16-bit storage, arithmetic between",
     fn: (x, y) => cast(multiply(cast(x!, "f32"), cast(y!, "f32")), "bf16"),
-    inputs: [normal([41, 6], 1, "f16"), normal([6], 2, "bf16")],
+    inputs: [normalArray([41, 6], 1, "f16"), normalArray([6], 2, "bf16")],
   },
   {
     op: "fused",
@@ -80,7 +80,7 @@ export const fusedCases: readonly ConformanceCase[] = [
       const y = exp(x!);
       return [y, y, negate(y), stopGradient(x!)];
     },
-    inputs: [normal([1029], 1)],
+    inputs: [normalArray([1029], 1)],
   },
   {
     op: "fused",
@@ -89,7 +89,7 @@ export const fusedCases: readonly ConformanceCase[] = [
       const parts = Array.from({ length: 12 }, (_, i) => sin(multiply(x!, i + 1)));
       return parts.reduce((sum, part, i) => add(sum, multiply(part, parts[(5 * i + 3) % 12]!)));
     },
-    inputs: [normal([1100], 1)],
+    inputs: [normalArray([1100], 1)],
   },
   {
     op: "fused",
@@ -101,7 +101,7 @@ export const fusedCases: readonly ConformanceCase[] = [
       add(multiply(2, a!), multiply(c!, 0.5)),
       subtract(multiply(a!, 0.25), c!),
     ],
-    inputs: [normal([1031], 1), normal([1031], 2), normal([1031], 3)],
+    inputs: [normalArray([1031], 1), normalArray([1031], 2), normalArray([1031], 3)],
   },
   {
     op: "fused",
@@ -116,8 +116,8 @@ export const fusedCases: readonly ConformanceCase[] = [
       cast(bitwiseAnd(0x8000000f, bits!), "f32"),
     ],
     inputs: [
-      NdArray.from([NaN, 0, -0, Infinity, -Infinity, 3e9, -3e9, 300, 2.55, 1.27, -1e-9, ...normal([1037], 5).toNumbers()]),
-      uniform([1048], 0, 2 ** 32, 6, "u32"),
+      NdArray.from([NaN, 0, -0, Infinity, -Infinity, 3e9, -3e9, 300, 2.55, 1.27, -1e-9, ...normalArray([1037], 5).toNumbers()]),
+      uniformArray([1048], 0, 2 ** 32, 6, "u32"),
     ],
     tolerance: { absolute: 0, relative: 1e-7 },
   },

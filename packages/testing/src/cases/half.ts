@@ -1,7 +1,7 @@
 import { matmul, NdArray, operators } from "@skein/tensor-core";
 import { defaultTolerance, storageTolerance } from "../closeness.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal } from "../seeded.ts";
+import { normalArray } from "../seeded.ts";
 
 const toHalf = (array: NdArray): NdArray => NdArray.from(array.toNumbers(), array.shape, "f16");
 
@@ -33,14 +33,14 @@ export const wideResultRows: readonly ConformanceCase[] = [
     op: "matmul",
     name: "f16 to f32, beyond the range of f16",
     fn: (a, b) => matmul(a!, b!, { transposeA: true, resultDtype: "f32" }),
-    inputs: [NdArray.from(new Float32Array(40 * 6).fill(200), [40, 6], "f16"), normal([40, 10], 3, "f16")],
+    inputs: [NdArray.from(new Float32Array(40 * 6).fill(200), [40, 6], "f16"), normalArray([40, 10], 3, "f16")],
     tolerance: { absolute: 1e-2, relative: 1e-5 },
   },
   {
     op: "matmul",
     name: "f16 to f32, batch",
     fn: (a, b) => matmul(a!, b!, { resultDtype: "f32" }),
-    inputs: [normal([3, 17, 70], 1, "f16"), normal([3, 70, 9], 2, "f16")],
+    inputs: [normalArray([3, 17, 70], 1, "f16"), normalArray([3, 70, 9], 2, "f16")],
     tolerance: { absolute: 2e-5, relative: 1e-5 },
   },
 ];

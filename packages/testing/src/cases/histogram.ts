@@ -1,6 +1,6 @@
 import { absolute, full, histogram, multiply, NdArray, reduceMax, type Shape, sum, cast } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal, uniform } from "../seeded.ts";
+import { normalArray, uniformArray } from "../seeded.ts";
 
 const f32 = Math.fround;
 const scalar = (value: number): NdArray => NdArray.scalar(value);
@@ -35,8 +35,8 @@ const thrice = (...values: number[]): NdArray => NdArray.from([...values, ...val
 
 /** Rows of the histogram; counts are integers, so all of them are exact. */
 export const histogramCases: readonly ConformanceCase[] = [
-  ...shapes.map((shape) => row(`[${shape.join()}]`, normal(shape, 3), -1, 2, 10)),
-  ...[1, 2, 3, 255, 256, 257, 4096, 4097, 65_536].map((bins) => row(`${bins} bins`, normal([20_011], 5), -2.5, 3.1, bins)),
+  ...shapes.map((shape) => row(`[${shape.join()}]`, normalArray(shape, 3), -1, 2, 10)),
+  ...[1, 2, 3, 255, 256, 257, 4096, 4097, 65_536].map((bins) => row(`${bins} bins`, normalArray([20_011], 5), -2.5, 3.1, bins)),
   row("edges of 10 bins", edges(0, 1, 10), 0, 1, 10),
   row("edges of 1000 bins", edges(-0.3, f32(0.7), 1000), -0.3, f32(0.7), 1000),
   row("edges of 4096 bins", edges(0, Math.PI, 4096), 0, Math.PI, 4096),
@@ -64,18 +64,18 @@ export const histogramCases: readonly ConformanceCase[] = [
   row("subnormal differences", thrice(...[1, 1.25, 1.5, 1.75, 2].map((value) => value * 2 ** -125)), 2 ** -125, 2 ** -124, 64),
   row("bins narrower than the smallest number", thrice(...[1, 1.25, 1.5, 2].map((value) => value * 2 ** -126)), 2 ** -126, 2 ** -125, 1000),
   row("all in one bin", NdArray.from(new Array<number>(5000).fill(0.3)), 0, 1, 512),
-  row("range as wide as one bin", uniform([999], 0, 8, 3), 2, 6, 1),
+  row("range as wide as one bin", uniformArray([999], 0, 8, 3), 2, 6, 1),
   {
     op: "histogram",
     name: "of magnitudes, up to the greatest",
     fn: (x) => histogram(absolute(x!), full([], 0), reduceMax(absolute(x!)), 300),
-    inputs: [normal([40_000], 8)],
+    inputs: [normalArray([40_000], 8)],
   },
   {
     op: "histogram",
     name: "gradient beside it",
     fn: (x) => multiply(x!, cast(sum(histogram(x!, full([], -9), full([], 9), 4)), "f32")),
-    inputs: [normal([30], 8)],
+    inputs: [normalArray([30], 8)],
     gradient: [0],
   },
 ];

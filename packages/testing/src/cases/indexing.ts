@@ -14,11 +14,11 @@ import {
   type Tensor,
 } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal, uniform } from "../seeded.ts";
+import { normalArray, uniformArray } from "../seeded.ts";
 
 const exact = { absolute: 0, relative: 0 };
 
-const rowsUpTo = (shape: Shape, size: number): NdArray => uniform(shape, 0, size, 5, "i32");
+const rowsUpTo = (shape: Shape, size: number): NdArray => uniformArray(shape, 0, size, 5, "i32");
 const integers = (...values: number[]): NdArray => NdArray.from(values, [values.length], "i32");
 
 const gathers: readonly (readonly [name: string, shape: Shape, indices: Shape, dim: number])[] = [
@@ -52,7 +52,7 @@ const summable: readonly DType[] = ["f32", "i32", "u32"];
 /** Bools of which about `share` hold. */
 const mask = (size: number, share: number): NdArray =>
   NdArray.from(
-    uniform([size], 0, 1, size)
+    uniformArray([size], 0, 1, size)
       .toNumbers()
       .map((value) => (value < share ? 1 : 0)),
     [size],
@@ -77,7 +77,7 @@ const masks: readonly (readonly [name: string, size: number, share: number, capa
 
 /** Values of which a share of about 0.3 has a magnitude of 1 or more, and a few hard ones. */
 const hardVector = (size: number): NdArray => {
-  const values = normal([size], size).toNumbers();
+  const values = normalArray([size], size).toNumbers();
   [-0, 0, -1, 1, -Infinity, 3e38, 1e-40, 0.99999994].slice(0, size).forEach((value, i) => (values[(i * 7919) % size] = value));
   return NdArray.from(values);
 };
@@ -110,7 +110,7 @@ export const indexingCases: readonly ConformanceCase[] = [
       op: "gather",
       name,
       fn: (x, i) => gather(x!, i!, { dim }),
-      inputs: [normal(shape), rowsUpTo(indices, shape.at(dim)!)],
+      inputs: [normalArray(shape), rowsUpTo(indices, shape.at(dim)!)],
       gradient: [0],
     }),
   ),
@@ -119,7 +119,7 @@ export const indexingCases: readonly ConformanceCase[] = [
       op: "gather",
       name: `rows outside, ${dtype}`,
       fn: (x, i) => [gather(x!, i!), gather(x!, i!, { dim: 1 }), gather(x!, i!, { dim: 1, outside: "zero" })],
-      inputs: [normal([5, 3], 1, dtype), integers(4, -1, 0, 5, 2, 2 ** 31 - 1, -(2 ** 31))],
+      inputs: [normalArray([5, 3], 1, dtype), integers(4, -1, 0, 5, 2, 2 ** 31 - 1, -(2 ** 31))],
       tolerance: { absolute: 0, relative: 0 },
     }),
   ),
@@ -127,15 +127,15 @@ export const indexingCases: readonly ConformanceCase[] = [
     op: "gather",
     name: "permutation",
     fn: (x, p) => permuteRows(x!, p!, { dim: 1 }),
-    inputs: [normal([2, 6, 3]), integers(3, 0, 5, 1, 4, 2)],
+    inputs: [normalArray([2, 6, 3]), integers(3, 0, 5, 1, 4, 2)],
     gradient: [0],
   },
-  { op: "gather", name: "from an empty table", fn: (x, i) => embedding(x!, i!), inputs: [normal([0, 3]), integers(0, 1)] },
+  { op: "gather", name: "from an empty table", fn: (x, i) => embedding(x!, i!), inputs: [normalArray([0, 3]), integers(0, 1)] },
   {
     op: "gather",
     name: "rows outside have no gradient",
     fn: (x, i) => gather(x!, i!, { outside: "zero" }),
-    inputs: [normal([5, 3]), integers(4, -1, 0, 5, 4)],
+    inputs: [normalArray([5, 3]), integers(4, -1, 0, 5, 4)],
     gradient: [0],
   },
   ...scatters.flatMap(([name, base, indices, dim]) =>
@@ -144,7 +144,7 @@ export const indexingCases: readonly ConformanceCase[] = [
         op: "scatter-add",
         name: `${name}, ${dtype}`,
         fn: (x, i, updates) => scatterAdd(x!, i!, updates!, { dim }),
-        inputs: [normal(base, 1, dtype), rowsUpTo(indices, base.at(dim)!), normal(updatesShape(base, indices, dim), 2, dtype)],
+        inputs: [normalArray(base, 1, dtype), rowsUpTo(indices, base.at(dim)!), normalArray(updatesShape(base, indices, dim), 2, dtype)],
         ...(dtype === "f32" ? { gradient: [0, 2] } : {}),
       }),
     ),
@@ -153,20 +153,20 @@ export const indexingCases: readonly ConformanceCase[] = [
     op: "scatter-add",
     name: "rows outside are left out",
     fn: (x, i, updates) => scatterAdd(x!, i!, updates!),
-    inputs: [normal([5, 3]), integers(4, -1, 0, 5, 4, 2 ** 31 - 1, -(2 ** 31)), normal([7, 3], 2)],
+    inputs: [normalArray([5, 3]), integers(4, -1, 0, 5, 4, 2 ** 31 - 1, -(2 ** 31)), normalArray([7, 3], 2)],
     gradient: [0, 2],
   },
   {
     op: "scatter-add",
     name: "many updates of many rows",
     fn: (x, i, updates) => scatterAdd(x!, i!, updates!),
-    inputs: [normal([700, 32]), uniform([1200], -3, 703, 5, "i32"), normal([1200, 32], 2)],
+    inputs: [normalArray([700, 32]), uniformArray([1200], -3, 703, 5, "i32"), normalArray([1200, 32], 2)],
   },
   {
     op: "scatter-add",
     name: "many updates of one row",
     fn: (x, i, updates) => scatterAdd(x!, i!, updates!),
-    inputs: [normal([3, 68]), NdArray.zeros("i32", [700]), normal([700, 68], 2)],
+    inputs: [normalArray([3, 68]), NdArray.zeros("i32", [700]), normalArray([700, 68], 2)],
     tolerance: { absolute: 1e-4, relative: 1e-5 },
   },
   ...masks.map(
@@ -187,7 +187,7 @@ export const indexingCases: readonly ConformanceCase[] = [
       const { indices, count } = nonzero(held!, 20);
       return [gather(x!, indices), multiply(gather(x!, indices), cast(count, "f32"))];
     },
-    inputs: [mask(50, 0.3), normal([50], 3)],
+    inputs: [mask(50, 0.3), normalArray([50], 3)],
     gradient: [1],
   },
   ...compactions.map(
@@ -203,14 +203,14 @@ export const indexingCases: readonly ConformanceCase[] = [
     op: "compact",
     name: "a NaN at the end",
     fn: (x, least) => compactAll(x!, least!, 40),
-    inputs: [NdArray.from([...normal([70], 4).toNumbers(), NaN]), NdArray.scalar(2)],
+    inputs: [NdArray.from([...normalArray([70], 4).toNumbers(), NaN]), NdArray.scalar(2)],
     tolerance: exact,
   },
   {
     op: "compact",
     name: "gradient of what it picks",
     fn: (x, least) => compact(x!, least!, 20).values,
-    inputs: [normal([50], 3), NdArray.scalar(0.5)],
+    inputs: [normalArray([50], 3), NdArray.scalar(0.5)],
     gradient: [0],
     tolerance: exact,
   },

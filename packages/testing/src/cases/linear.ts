@@ -1,6 +1,6 @@
 import { matmul, type Shape } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal } from "../seeded.ts";
+import { normalArray } from "../seeded.ts";
 
 const shapes: readonly (readonly [name: string, rows: number, columns: number, inner: number])[] = [
   ["one by one", 1, 1, 1],
@@ -43,8 +43,8 @@ const product = (
   name: `${name}, ${transposeA ? "T" : "N"}${transposeB ? "T" : "N"}`,
   fn: (a, b) => matmul(a!, b!, { transposeA, transposeB }),
   inputs: [
-    normal([...batch, ...(transposeA ? [inner, rows] : [rows, inner])], 1),
-    normal([...batch, ...(transposeB ? [columns, inner] : [inner, columns])], 2),
+    normalArray([...batch, ...(transposeA ? [inner, rows] : [rows, inner])], 1),
+    normalArray([...batch, ...(transposeB ? [columns, inner] : [inner, columns])], 2),
   ],
   // Sums of `inner` products of unit size: the rounding errors of f32 add up like a random walk, with room for another order.
   tolerance: { absolute: 2e-6 * Math.max(1, Math.sqrt(inner)), relative: 1e-5 },
@@ -55,7 +55,7 @@ const broadcast = (name: string, a: Shape, b: Shape, options: { transposeA?: boo
   op: "matmul",
   name,
   fn: (x, y) => matmul(x!, y!, options),
-  inputs: [normal(a, 3), normal(b, 4)],
+  inputs: [normalArray(a, 3), normalArray(b, 4)],
   gradient: [0, 1],
 });
 

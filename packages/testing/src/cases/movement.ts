@@ -12,7 +12,7 @@ import {
   transpose,
 } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal } from "../seeded.ts";
+import { normalArray } from "../seeded.ts";
 
 /** One row per dtype of a function of one tensor. Moving data keeps every bit, so nothing may differ. */
 const perDtype = (op: string, name: string, shape: Shape, fn: ConformanceCase["fn"], only: readonly DType[] = dtypes): ConformanceCase[] =>
@@ -20,7 +20,7 @@ const perDtype = (op: string, name: string, shape: Shape, fn: ConformanceCase["f
     op,
     name: `${name}, ${dtype}`,
     fn,
-    inputs: [normal(shape, 1, dtype)],
+    inputs: [normalArray(shape, 1, dtype)],
     tolerance: { absolute: 0, relative: 0 },
   }));
 
@@ -29,7 +29,7 @@ const differentiated = (op: string, name: string, shapes: readonly Shape[], fn: 
   op,
   name,
   fn,
-  inputs: shapes.map((shape, i) => normal(shape, i + 1)),
+  inputs: shapes.map((shape, i) => normalArray(shape, i + 1)),
   gradient: shapes.map((_, i) => i),
   tolerance: { absolute: 0, relative: 0 },
 });
@@ -131,7 +131,7 @@ const paddingValues: readonly ConformanceCase[] = [-Infinity, 1.5].map((value) =
   op: "pad",
   name: `value ${value}`,
   fn: (x) => pad(x!, [[1, 1]], value),
-  inputs: [normal([5])],
+  inputs: [normalArray([5])],
   tolerance: { absolute: 0, relative: 0 },
 }));
 
@@ -224,7 +224,7 @@ export const movementCases: readonly ConformanceCase[] = [
       op: "concat",
       name: `rows, ${dtype}`,
       fn: (a, b) => concat([a!, b!, a!], { dim: 1 }),
-      inputs: [normal([3, 5], 1, dtype), normal([3, 2], 2, dtype)],
+      inputs: [normalArray([3, 5], 1, dtype), normalArray([3, 2], 2, dtype)],
     }),
   ),
   // Operands that are computed here may lie in the result from the start, the others begin within its words.
@@ -233,7 +233,7 @@ export const movementCases: readonly ConformanceCase[] = [
       op: "concat",
       name: `computed, of odd lengths, ${dtype}`,
       fn: (a, b, c) => concat([columns(a!), columns(b!), reshape(c!, [-1]), columns(c!)]),
-      inputs: [normal([16, 32], 1, dtype), normal([3, 3], 2, dtype), normal([5, 3], 3, dtype)],
+      inputs: [normalArray([16, 32], 1, dtype), normalArray([3, 3], 2, dtype), normalArray([5, 3], 3, dtype)],
       tolerance: { absolute: 0, relative: 0 },
     }),
   ),

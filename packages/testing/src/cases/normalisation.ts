@@ -13,12 +13,12 @@ import {
   softmax,
 } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal, uniform } from "../seeded.ts";
+import { normalArray, uniformArray } from "../seeded.ts";
 
 /** Standard normal values with every seventh entry twenty times as large, so that a row is not flat. */
 const outliers = (shape: Shape, seed = 1): NdArray =>
   NdArray.from(
-    normal(shape, seed)
+    normalArray(shape, seed)
       .toNumbers()
       .map((value, i) => (i % 7 === 3 ? value * 20 : value)),
     shape,
@@ -44,7 +44,7 @@ const softmaxRows = (op: string, fn: typeof softmax): ConformanceCase[] => [
   { op, name: "long rows", fn: (x) => fn(x!), inputs: [outliers(long)] },
   { op, name: "first dimension", fn: (x) => fn(x!, { dim: 0 }), inputs: [outliers([5, 3, 2])], gradient: [0] },
   { op, name: "middle dimension", fn: (x) => fn(x!, { dim: 1 }), inputs: [outliers([2, 9, 3])], gradient: [0] },
-  { op, name: "far from zero", fn: (x) => fn(x!), inputs: [uniform([4, 13], 30_000, 30_020)] },
+  { op, name: "far from zero", fn: (x) => fn(x!), inputs: [uniformArray([4, 13], 30_000, 30_020)] },
   {
     op,
     name: "masked entries",
@@ -70,11 +70,11 @@ const backwardRows = (op: string): ConformanceCase[] =>
     op,
     name,
     fn: (y, g) => emitOne(op, [y!, g!]),
-    inputs: [uniform(shape, -1, 0.5), normal(shape, 2)],
+    inputs: [uniformArray(shape, -1, 0.5), normalArray(shape, 2)],
     gradient: [0, 1],
   }));
 
-const labels = (rows: number, classes: number): NdArray => uniform([rows], 0, classes, 3, "i32");
+const labels = (rows: number, classes: number): NdArray => uniformArray([rows], 0, classes, 3, "i32");
 
 const crossEntropyRows: readonly ConformanceCase[] = [
   ...(
@@ -99,20 +99,20 @@ const crossEntropyRows: readonly ConformanceCase[] = [
     op: "cross-entropy",
     name: "mean over positions",
     fn: (x, y) => crossEntropy(x!, y!),
-    inputs: [outliers([2, 3, 17]), uniform([2, 3], 0, 17, 3, "i32")],
+    inputs: [outliers([2, 3, 17]), uniformArray([2, 3], 0, 17, 3, "i32")],
     gradient: [0],
   },
   {
     op: "cross-entropy",
     name: "labels outside",
     fn: (x, y) => crossEntropyPerRow(x!, y!),
-    inputs: [normal([4, 5]), NdArray.from([0, -1, 5, 4], [4], "i32")],
+    inputs: [normalArray([4, 5]), NdArray.from([0, -1, 5, 4], [4], "i32")],
   },
   {
     op: "cross-entropy",
     name: "far from zero",
     fn: (x, y) => crossEntropyPerRow(x!, y!),
-    inputs: [uniform([4, 9], -30_020, -30_000), labels(4, 9)],
+    inputs: [uniformArray([4, 9], -30_020, -30_000), labels(4, 9)],
   },
   // The gradient of a sure row, −3.4e-4, is what is left of softmax − 1: the digits of the sum of exponentials must not go in a great maximum.
   {
@@ -133,11 +133,17 @@ const crossEntropyRows: readonly ConformanceCase[] = [
     op: "cross-entropy-backward",
     name: "labels outside",
     fn: (x, y, maxima, totals, g) => emitOne("cross-entropy-backward", [x!, y!, maxima!, totals!, g!]),
-    inputs: [normal([5, 9]), NdArray.from([0, -1, 9, 8, 3], [5], "i32"), uniform([5], 2, 4), uniform([5], 1, 9, 4), normal([5], 2)],
+    inputs: [
+      normalArray([5, 9]),
+      NdArray.from([0, -1, 9, 8, 3], [5], "i32"),
+      uniformArray([5], 2, 4),
+      uniformArray([5], 1, 9, 4),
+      normalArray([5], 2),
+    ],
   },
 ];
 
-const perColumn = (shape: Shape): NdArray[] => [uniform(shape.slice(-1), 0.5, 1.5, 7), normal(shape.slice(-1), 8)];
+const perColumn = (shape: Shape): NdArray[] => [uniformArray(shape.slice(-1), 0.5, 1.5, 7), normalArray(shape.slice(-1), 8)];
 
 // A sum over `rows` in blocks of f32 partial sums against f64.
 const normTolerance = { absolute: 3e-5, relative: 3e-5 };
@@ -207,7 +213,7 @@ export const normalisationCases: readonly ConformanceCase[] = [
     op: "layer-norm",
     name: "far from zero",
     fn: (x, gamma, beta) => layerNorm(x!, gamma!, beta!),
-    inputs: [uniform([4, 65], 1000, 1002), ...perColumn([65])],
+    inputs: [uniformArray([4, 65], 1000, 1002), ...perColumn([65])],
     tolerance: { absolute: 1e-3, relative: 1e-3 },
   },
   {
@@ -234,28 +240,40 @@ export const normalisationCases: readonly ConformanceCase[] = [
     op: "layer-norm-backward",
     name: "given statistics",
     fn: allOutputs("layer-norm-backward"),
-    inputs: [normal([37, 11]), uniform([11], 0.5, 1.5), normal([37], 2), uniform([37], 0.5, 2), normal([37, 11], 3)],
+    inputs: [
+      normalArray([37, 11]),
+      uniformArray([11], 0.5, 1.5),
+      normalArray([37], 2),
+      uniformArray([37], 0.5, 2),
+      normalArray([37, 11], 3),
+    ],
     tolerance: normTolerance,
   },
   {
     op: "rms-norm-backward",
     name: "given statistics",
     fn: allOutputs("rms-norm-backward"),
-    inputs: [normal([37, 11]), uniform([11], 0.5, 1.5), uniform([37], 0.5, 2), normal([37, 11], 3)],
+    inputs: [normalArray([37, 11]), uniformArray([11], 0.5, 1.5), uniformArray([37], 0.5, 2), normalArray([37, 11], 3)],
     tolerance: normTolerance,
   },
   {
     op: "batch-norm-backward",
     name: "given statistics",
     fn: allOutputs("batch-norm-backward", { epsilon: 1e-3 }),
-    inputs: [normal([37, 11]), uniform([11], 0.5, 1.5), normal([11], 2), uniform([11], 0.5, 2), normal([37, 11], 3)],
+    inputs: [
+      normalArray([37, 11]),
+      uniformArray([11], 0.5, 1.5),
+      normalArray([11], 2),
+      uniformArray([11], 0.5, 2),
+      normalArray([37, 11], 3),
+    ],
     tolerance: normTolerance,
   },
   {
     op: "batch-norm",
     name: "inference",
     fn: (x, gamma, beta, mean, variance) => batchNormInference(x!, gamma!, beta!, mean!, variance!),
-    inputs: [normal([5, 9]), ...perColumn([9]), normal([9], 4), uniform([9], 0.5, 2)],
+    inputs: [normalArray([5, 9]), ...perColumn([9]), normalArray([9], 4), uniformArray([9], 0.5, 2)],
     gradient: [0, 1, 2, 3, 4],
   },
   {
@@ -271,7 +289,7 @@ export const normalisationCases: readonly ConformanceCase[] = [
     op: "batch-norm",
     name: "mean far from zero",
     fn: (x, gamma, beta) => batchNorm(x!, gamma!, beta!).y,
-    inputs: [uniform([2000, 6], 1000, 1002), ...perColumn([6])],
+    inputs: [uniformArray([2000, 6], 1000, 1002), ...perColumn([6])],
     tolerance: { absolute: 1e-3, relative: 1e-3 },
   },
 ];

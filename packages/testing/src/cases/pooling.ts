@@ -1,6 +1,6 @@
 import { avgPool2d, emitOne, globalAvgPool, maxPool2d, NdArray, type Padding, type Pair, type Shape } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal, uniform } from "../seeded.ts";
+import { normalArray, uniformArray } from "../seeded.ts";
 
 interface Geometry {
   readonly name: string;
@@ -60,24 +60,24 @@ const rowsOf = ({
       op: "avg-pool2d",
       name: `${name}${countPadding ? "" : ", pixels only"}`,
       fn: (a) => avgPool2d(a!, { ...options, countPadding }),
-      inputs: [normal(x, 1)],
+      inputs: [normalArray(x, 1)],
       gradient: [0],
     },
     {
       op: "avg-pool2d-backward",
       name: `${name}${countPadding ? "" : ", pixels only"}`,
       fn: (g) => emitOne("avg-pool2d-backward", [g!], { ...params, countPadding, shape: x }),
-      inputs: [normal(y, 2)],
+      inputs: [normalArray(y, 2)],
       gradient: [0],
     },
   ];
   return [
-    { op: "max-pool2d", name, fn: (a) => maxPool2d(a!, options), inputs: [normal(x, 1)], gradient: [0] },
+    { op: "max-pool2d", name, fn: (a) => maxPool2d(a!, options), inputs: [normalArray(x, 1)], gradient: [0] },
     {
       op: "max-pool2d-backward",
       name,
       fn: (a, g) => emitOne("max-pool2d-backward", [a!, g!], params),
-      inputs: [normal(x, 1), normal(y, 2)],
+      inputs: [normalArray(x, 1), normalArray(y, 2)],
     },
     ...average(true),
     ...average(false),
@@ -98,14 +98,14 @@ const ties: ConformanceCase = {
       ],
       dilation: [1, 1],
     }),
-  inputs: [NdArray.from(uniform([2, 9, 9, 7], 0, 3, 3, "i32").toNumbers(), [2, 9, 9, 7]), normal([2, 5, 5, 7], 4)],
+  inputs: [NdArray.from(uniformArray([2, 9, 9, 7], 0, 3, 3, "i32").toNumbers(), [2, 9, 9, 7]), normalArray([2, 5, 5, 7], 4)],
 };
 
 const negative: ConformanceCase = {
   op: "max-pool2d",
   name: "all negative: padding must not win",
   fn: (a) => maxPool2d(a!, { window: 3, stride: 2, padding: "same" }),
-  inputs: [uniform([1, 6, 6, 5], -9, -1, 5)],
+  inputs: [uniformArray([1, 6, 6, 5], -9, -1, 5)],
   gradient: [0],
 };
 
@@ -113,5 +113,5 @@ export const poolingCases: readonly ConformanceCase[] = [
   ...geometries.flatMap(rowsOf),
   ties,
   negative,
-  { op: "avg-pool2d", name: "global", fn: (a) => globalAvgPool(a!), inputs: [normal([2, 3, 5, 6], 6)], gradient: [0] },
+  { op: "avg-pool2d", name: "global", fn: (a) => globalAvgPool(a!), inputs: [normalArray([2, 3, 5, 6], 6)], gradient: [0] },
 ];

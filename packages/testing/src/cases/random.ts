@@ -19,7 +19,7 @@ import {
   uniform,
 } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal as values } from "../seeded.ts";
+import { normalArray as values } from "../seeded.ts";
 
 const keys: readonly NdArray[] = [
   randomKey(0),

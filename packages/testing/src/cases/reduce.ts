@@ -17,7 +17,7 @@ import {
   variance,
 } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal, uniform } from "../seeded.ts";
+import { normalArray, uniformArray } from "../seeded.ts";
 
 const reductions: readonly (readonly [name: string, shape: Shape, dims: readonly number[] | undefined])[] = [
   ["all of a scalar", [], undefined],
@@ -56,7 +56,7 @@ const reductionCases = (["f32", "i32", "u32", "u8", "bool"] as const).flatMap((d
           op,
           name: `${name}, ${dtype}`,
           fn: (x) => fn(x!, dims === undefined ? {} : { dims }),
-          inputs: [normal(shape, 5, dtype)],
+          inputs: [normalArray(shape, 5, dtype)],
           ...(op === "sum" ? { tolerance: { absolute: 2e-6, relative: 1e-6 } } : { tolerance: { absolute: 0, relative: 0 } }),
           ...(dtype === "f32" && shape.reduce((product, size) => product * size, 1) < 300 ? { gradient: [0] } : {}),
         }),
@@ -65,7 +65,7 @@ const reductionCases = (["f32", "i32", "u32", "u8", "bool"] as const).flatMap((d
 );
 
 /** A great common part that a naive running sum would lose the small parts to. */
-const offset = (shape: Shape): NdArray => uniform(shape, 1000, 1001, 9);
+const offset = (shape: Shape): NdArray => uniformArray(shape, 1000, 1001, 9);
 
 const accuracy: readonly ConformanceCase[] = [
   {
@@ -87,7 +87,7 @@ const accuracy: readonly ConformanceCase[] = [
     op: "sum",
     name: "mean, rows kept",
     fn: (x) => mean(x!, { dims: -1, keepDims: true }),
-    inputs: [normal([4, 33], 1)],
+    inputs: [normalArray([4, 33], 1)],
     gradient: [0],
     tolerance: { absolute: 2e-6, relative: 2e-6 },
   },
@@ -95,7 +95,7 @@ const accuracy: readonly ConformanceCase[] = [
     op: "sum",
     name: "variance with correction",
     fn: (x) => variance(x!, { dims: 0, correction: 1 }),
-    inputs: [normal([11, 6], 1)],
+    inputs: [normalArray([11, 6], 1)],
     gradient: [0],
     tolerance: { absolute: 2e-6, relative: 2e-6 },
   },
@@ -103,7 +103,7 @@ const accuracy: readonly ConformanceCase[] = [
     op: "sum",
     name: "variance of all",
     fn: (x) => variance(x!),
-    inputs: [normal([5, 6], 1)],
+    inputs: [normalArray([5, 6], 1)],
     gradient: [0],
     tolerance: { absolute: 2e-6, relative: 2e-6 },
   },
@@ -111,7 +111,7 @@ const accuracy: readonly ConformanceCase[] = [
 
 const withNaN = (shape: Shape): NdArray =>
   NdArray.from(
-    normal(shape, 4)
+    normalArray(shape, 4)
       .toNumbers()
       .map((value, i) => (i % 13 === 5 ? NaN : value)),
     shape,
@@ -141,7 +141,7 @@ const extremes: readonly ConformanceCase[] = [
     op: "reduce-max",
     name: "columns of bytes",
     fn: (x) => [reduceMax(x!, { dims: 0 }), reduceMin(x!, { dims: 0 })],
-    inputs: [uniform([9, 37], 0, 256, 2, "u8")],
+    inputs: [uniformArray([9, 37], 0, 256, 2, "u8")],
   },
   { op: "reduce-max", name: "NaN among the values", fn: (x) => reduceMax(x!, { dims: 1 }), inputs: [withNaN([6, 37])] },
   { op: "reduce-min", name: "NaN among the values, columns", fn: (x) => reduceMin(x!, { dims: 0 }), inputs: [withNaN([6, 37])] },
@@ -177,10 +177,10 @@ const positions: readonly ConformanceCase[] = [
         ["argmin", argmin],
       ] as const
     ).flatMap(([op, fn]): ConformanceCase[] => [
-      { op, name: `last, ${dtype}`, fn: (x) => fn(x!), inputs: [normal([7, 33], 3, dtype)] },
-      { op, name: `first, ${dtype}`, fn: (x) => fn(x!, { dim: 0 }), inputs: [normal([33, 7], 3, dtype)] },
-      { op, name: `middle, ${dtype}`, fn: (x) => fn(x!, { dim: 1 }), inputs: [normal([2, 9, 3], 3, dtype)] },
-      { op, name: `one element, ${dtype}`, fn: (x) => fn(x!), inputs: [normal([1], 3, dtype)] },
+      { op, name: `last, ${dtype}`, fn: (x) => fn(x!), inputs: [normalArray([7, 33], 3, dtype)] },
+      { op, name: `first, ${dtype}`, fn: (x) => fn(x!, { dim: 0 }), inputs: [normalArray([33, 7], 3, dtype)] },
+      { op, name: `middle, ${dtype}`, fn: (x) => fn(x!, { dim: 1 }), inputs: [normalArray([2, 9, 3], 3, dtype)] },
+      { op, name: `one element, ${dtype}`, fn: (x) => fn(x!), inputs: [normalArray([1], 3, dtype)] },
     ]),
   ),
   { op: "argmax", name: "ties and NaN", fn: (x) => [argmax(x!), argmax(x!, { dim: 0 })], inputs: [ties] },
@@ -205,7 +205,7 @@ const scans = (["f32", "i32", "u32"] as const).flatMap((dtype) =>
         op: "cumsum",
         name: `dim ${dim} of [${shape.join()}]${reverse ? ", from the end" : ""}, ${dtype}`,
         fn: (x) => cumsum(x!, { dim, reverse }),
-        inputs: [normal(shape, 6, dtype)],
+        inputs: [normalArray(shape, 6, dtype)],
         tolerance: { absolute: 1e-6, relative: 1e-6 },
         ...(dtype === "f32" && shape.length > 1 && shape[1]! < 100 ? { gradient: [0] } : {}),
       }),
@@ -234,7 +234,7 @@ const top = selections.flatMap(([name, shape, k]) =>
         op: "top-k",
         name: `${name}, by ${by}${sorted ? ", sorted" : ""}`,
         fn: (x) => topK(x!, k, { sorted, by }),
-        inputs: [normal(shape, 8)],
+        inputs: [normalArray(shape, 8)],
         tolerance: { absolute: 0, relative: 0 },
       }),
     ),
@@ -266,32 +266,32 @@ const topEdges: readonly ConformanceCase[] = [
     fn: (x) => topK(x!, 400),
     inputs: [
       NdArray.from(
-        normal([50_000], 2)
+        normalArray([50_000], 2)
           .toNumbers()
           .map((value, i) => (i % 6 === 0 ? 10 + value : value)),
       ),
     ],
   },
   { op: "top-k", name: "all equal", fn: (x) => topK(x!, 50), inputs: [NdArray.zeros("f32", [20_000])] },
-  { op: "top-k", name: "below zero only", fn: (x) => topK(x!, 60), inputs: [uniform([20_000], -9, -1, 3)] },
+  { op: "top-k", name: "below zero only", fn: (x) => topK(x!, 60), inputs: [uniformArray([20_000], -9, -1, 3)] },
   {
     op: "top-k",
     name: "one huge among small",
     fn: (x) => topK(x!, 40, { by: "magnitude" }),
     inputs: [
       NdArray.from(
-        normal([20_000], 2)
+        normalArray([20_000], 2)
           .toNumbers()
           .map((value, i) => (i === 12_345 ? -1e30 : value * 1e-20)),
       ),
     ],
   },
-  { op: "top-k", name: "gradient", fn: (x) => topK(x!, 3)[0], inputs: [normal([4, 7], 1)], gradient: [0] },
+  { op: "top-k", name: "gradient", fn: (x) => topK(x!, 3)[0], inputs: [normalArray([4, 7], 1)], gradient: [0] },
   {
     op: "top-k",
     name: "gradient of magnitudes",
     fn: (x) => topK(x!, 3, { by: "magnitude", sorted: false })[0],
-    inputs: [normal([7], 1)],
+    inputs: [normalArray([7], 1)],
     gradient: [0],
   },
 ];
@@ -312,7 +312,7 @@ const oneHotGradient: ConformanceCase = {
   op: "one-hot",
   name: "gradient beside it",
   fn: (x, w) => multiply(oneHot(x!, 4), w!),
-  inputs: [NdArray.from([2, 0, 9], undefined, "i32"), normal([3, 4], 1)],
+  inputs: [NdArray.from([2, 0, 9], undefined, "i32"), normalArray([3, 4], 1)],
   gradient: [1],
 };
 

@@ -13,7 +13,7 @@ import {
   variance,
 } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
-import { normal, uniform } from "../seeded.ts";
+import { normalArray, uniformArray } from "../seeded.ts";
 
 /** A vocabulary: no multiple of any vector. */
 const width = 131_071;
@@ -31,7 +31,7 @@ const like = (value: number, first: number, shape: Shape = [1, width]): NdArray 
 const twoRows = (value: number, first: number): NdArray => {
   const array = NdArray.zeros("f32", [2, width]);
   (array.data as Float32Array).set(like(value, first).data as Float32Array);
-  (array.data as Float32Array).set(normal([width], 31).data as Float32Array, width);
+  (array.data as Float32Array).set(normalArray([width], 31).data as Float32Array, width);
   return array;
 };
 
@@ -84,7 +84,7 @@ export const wideCases: readonly ConformanceCase[] = [
     op: "layer-norm",
     name: "wide rows",
     fn: (x, gamma, beta) => layerNorm(x!, gamma!, beta!),
-    inputs: [twoRows(0.3, 300), ones, normal([width], 8)],
+    inputs: [twoRows(0.3, 300), ones, normalArray([width], 8)],
     tolerance: { absolute: 3e-6, relative: 3e-6 },
   },
   {
@@ -122,7 +122,7 @@ export const wideCases: readonly ConformanceCase[] = [
       const { y, mean: average, variance: spread } = batchNorm(x!, gamma!, beta!);
       return [y, average, spread];
     },
-    inputs: [uniform([width, 2], 1, 2, 33), NdArray.from([1, 0.5]), NdArray.from([0, 0.5])],
+    inputs: [uniformArray([width, 2], 1, 2, 33), NdArray.from([1, 0.5]), NdArray.from([0, 0.5])],
     tolerance: { absolute: 2e-6, relative: 2e-6 },
   },
   {

@@ -1,5 +1,5 @@
 import { NdArray, operators } from "@skein/tensor-core";
-import { assertClose, normal } from "@skein/testing";
+import { assertClose, normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { leastDevice } from "../../least-device.ts";
@@ -17,10 +17,10 @@ import { attentionTile, tileBytes } from "./tile.ts";
 type Sizes = readonly [batch: number, heads: number, queries: number, keys: number, width: number];
 
 const operands = ([batch, heads, queries, keys, width]: Sizes, factor = 1, dtype: "f32" | "f16" = "f32"): NdArray[] => {
-  const q = normal([batch, heads, queries, width], 1);
+  const q = normalArray([batch, heads, queries, width], 1);
   // Every seventh entry is an outlier.
   for (let i = 3; i < q.data.length; i += 7) q.data[i] = factor * q.data[i]!;
-  const arrays = [q, normal([batch, heads, keys, width], 2), normal([batch, heads, keys, width], 3)];
+  const arrays = [q, normalArray([batch, heads, keys, width], 2), normalArray([batch, heads, keys, width], 3)];
   return dtype === "f32" ? arrays : arrays.map((array) => NdArray.from(array.toNumbers(), array.shape, "f16"));
 };
 
@@ -35,7 +35,7 @@ const backwardOperands = (inputs: readonly NdArray[], params: { causal: boolean;
     specs,
   );
   const [out, sums] = specs.map((spec, i) => NdArray.from(Array.from(data[i]!), spec.shape, spec.dtype));
-  const g = normal(inputs[0]!.shape, 4);
+  const g = normalArray(inputs[0]!.shape, 4);
   return [...inputs, out!, sums!, NdArray.from(g.toNumbers(), g.shape, inputs[0]!.dtype)];
 };
 

@@ -1,5 +1,5 @@
 import { NdArray, type Shape } from "@skein/tensor-core";
-import { normal, uniform } from "@skein/testing";
+import { normalArray, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { leastDevice } from "../../least-device.ts";
@@ -24,7 +24,7 @@ const shapes: readonly Shape[] = [
 /** Every seventh value twenty times as large, and all far from zero. */
 const offCentre = (shape: Shape, centre: number): NdArray =>
   NdArray.from(
-    normal(shape, 1)
+    normalArray(shape, 1)
       .toNumbers()
       .map((value, i) => centre + (i % 7 === 3 ? 20 * value : value)),
     shape,
@@ -51,14 +51,14 @@ describe.skipIf(!hasAdapter)("batch normalisation on a device", () => {
   test.each(shapes.map((shape) => [shape]))("forward and backward, every shape: %j", async (shape) => {
     for (const facts of [leastDevice, software]) {
       const columns = shape.slice(-1);
-      const [gamma, beta] = [uniform(columns, 0.5, 1.5, 7), normal(columns, 8)];
+      const [gamma, beta] = [uniformArray(columns, 0.5, 1.5, 7), normalArray(columns, 8)];
       const x = offCentre(shape, 3);
       await checkNode(backend, "batch-norm", [x, gamma, beta], { epsilon: 1e-3 }, { facts, tolerance: { absolute: 3e-5, relative: 3e-5 } });
       const rows = x.data.length / columns[0]!;
       await checkNode(
         backend,
         "batch-norm-backward",
-        [normal(shape, 2), gamma, normal(columns, 9), uniform(columns, 0.5, 2), normal(shape, 3)],
+        [normalArray(shape, 2), gamma, normalArray(columns, 9), uniformArray(columns, 0.5, 2), normalArray(shape, 3)],
         { epsilon: 1e-3 },
         { facts, tolerance: { absolute: 3e-5 * Math.max(1, Math.sqrt(rows) / 30), relative: 3e-5 } },
       );
@@ -66,10 +66,10 @@ describe.skipIf(!hasAdapter)("batch normalisation on a device", () => {
   });
 
   test("the variance survives a mean ten thousand deviations away, and a first row that is an outlier", async () => {
-    const x = normal([30_000, 5], 4);
+    const x = normalArray([30_000, 5], 4);
     (x.data as Float32Array).forEach((value, i, data) => (data[i] = Math.fround(10_000 + (i < 5 ? 1e6 : value))));
-    const flat = uniform([30_000, 5], 9_999, 10_001, 5);
-    const parameters = [uniform([5], 1, 1.5), normal([5], 2)];
+    const flat = uniformArray([30_000, 5], 9_999, 10_001, 5);
+    const parameters = [uniformArray([5], 1, 1.5), normalArray([5], 2)];
     for (const data of [x, flat])
       await checkNode(backend, "batch-norm", [data, ...parameters], { epsilon: 1e-5 }, { tolerance: { absolute: 2e-3, relative: 1e-3 } });
     const [, , variance] = await runNode(backend, "batch-norm", [flat, ...parameters], { epsilon: 1e-5 });
@@ -84,7 +84,7 @@ describe.skipIf(!hasAdapter)("batch normalisation on a device", () => {
   });
 
   test("no rows have mean and variance zero", async () => {
-    const [, mean, variance] = await runNode(backend, "batch-norm", [NdArray.zeros("f32", [0, 3]), normal([3]), normal([3])], {
+    const [, mean, variance] = await runNode(backend, "batch-norm", [NdArray.zeros("f32", [0, 3]), normalArray([3]), normalArray([3])], {
       epsilon: 1e-5,
     });
     expect([...mean!.toNumbers(), ...variance!.toNumbers()]).toEqual([0, 0, 0, 0, 0, 0]);

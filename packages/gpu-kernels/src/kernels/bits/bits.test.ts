@@ -1,5 +1,5 @@
 import { NdArray } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { runPlan } from "../../../test/run-plan.ts";
@@ -31,7 +31,7 @@ describe.skipIf(!hasAdapter)("bit packing on WebGPU", () => {
 
   test.each([1, 3, 4, 31, 32, 33, 36, 48, 63, 64, 1000, 4096, 5001])("rows of %i bools come back as they were", async (count) => {
     const rows = 7;
-    const bools = normal([rows, count], count, "bool");
+    const bools = normalArray([rows, count], count, "bool");
     const words = Math.ceil(count / 32);
     const [packed] = await runPlan(
       backend.device,

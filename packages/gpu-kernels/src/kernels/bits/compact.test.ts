@@ -1,5 +1,5 @@
 import { NdArray } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { runPlan } from "../../../test/run-plan.ts";
@@ -24,7 +24,7 @@ describe.skipIf(!hasAdapter)("compact", () => {
   ])("of %i values with room for %i", async (count, capacity) => {
     const blocks = new ScratchBlocks();
     const passes = compactPasses(count, capacity, blocks, backend.device.facts);
-    const x = normal([count], count).data as Float32Array;
+    const x = normalArray([count], count).data as Float32Array;
     const outputs = await runPlan(
       backend.device,
       { scratch: blocks.bytes, passes },

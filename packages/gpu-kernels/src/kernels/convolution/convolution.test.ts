@@ -1,5 +1,5 @@
 import { type DType, NdArray, operators, type OperatorParams, type ReferenceArray, type Shape, type TensorSpec } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { leastDevice } from "../../least-device.ts";
@@ -93,7 +93,7 @@ const count = (shape: Shape): number => shape.reduce((product, size) => product 
 /** Every seventh value twenty times as large, every fifth zero. */
 const rugged = (shape: Shape, seed: number, dtype: DType = "f32"): NdArray =>
   NdArray.from(
-    normal(shape, seed)
+    normalArray(shape, seed)
       .toNumbers()
       .map((value, i) => (i % 5 === 0 ? 0 : i % 7 === 0 ? 20 * value : value)),
     shape,
@@ -241,7 +241,7 @@ describe.skipIf(!hasAdapter)("convolutions on the device", () => {
     if (!backend.facts.f16) skip("the adapter has no f16");
     const facts = { ...leastDevice, f16: true };
     const one = caseOf({ name: "", x: [1, 6, 6, 60], w: [3, 3, 60, 20], padding: 1 });
-    const [x, w] = [normal(one.x, 1, "f16"), normal(one.w, 2, "f16")];
+    const [x, w] = [normalArray(one.x, 1, "f16"), normalArray(one.w, 2, "f16")];
     const half = (shape: Shape): TensorSpec => ({ dtype: "f16", shape });
     const plan = conv2dKernel.plan(nodeOf("conv2d", [half(one.x), half(one.w)], [half(one.y)], one.params), facts, {}, []);
     const [result] = await runPlan(backend.device, plan, [x, w], [half(one.y)]);

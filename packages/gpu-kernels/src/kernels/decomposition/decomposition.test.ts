@@ -1,5 +1,5 @@
 import { NdArray, operators, type Shape } from "@skein/tensor-core";
-import { assertClose, normal } from "@skein/testing";
+import { assertClose, normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { leastDevice } from "../../least-device.ts";
@@ -10,7 +10,7 @@ import { choleskyNaive } from "./naive.ts";
 
 /** Symmetric with a heavy diagonal, hence definite. */
 const definite = (batch: number, size: number): NdArray => {
-  const random = normal([batch, size, size], 1).toNumbers();
+  const random = normalArray([batch, size, size], 1).toNumbers();
   const values = random.map((_, at) => {
     const [i, j] = [Math.floor(at / size) % size, at % size];
     const start = at - i * size - j;
@@ -21,7 +21,7 @@ const definite = (batch: number, size: number): NdArray => {
 
 /** Both triangles filled, diagonal around ±2. */
 const triangle = (batch: number, size: number): NdArray => {
-  const values = normal([batch, size, size], 2)
+  const values = normalArray([batch, size, size], 2)
     .toNumbers()
     .map((value, at) => (Math.floor(at / size) % size === at % size ? Math.sign(value) * (2 + Math.abs(value)) : value / Math.sqrt(size)));
   return NdArray.from(values, [batch, size, size]);
@@ -77,7 +77,7 @@ describe.skipIf(!hasAdapter)("decompositions on a device", () => {
   ])(
     "triangular solve of %d systems of %d rows and %d columns at default limits",
     async (batch, size, columns) => {
-      const inputs = [triangle(batch, size), normal([batch, size, columns], 3)];
+      const inputs = [triangle(batch, size), normalArray([batch, size, columns], 3)];
       for (const lower of [true, false]) {
         for (const transpose of [false, true]) {
           for (const unitDiagonal of [false, true])

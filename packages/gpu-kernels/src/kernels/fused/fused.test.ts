@@ -16,7 +16,7 @@ import {
   trace,
   where,
 } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { createCpuBackend, createSharedMemory } from "@skein/cpu-kernels";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
@@ -75,7 +75,7 @@ describe("the shader of a program", () => {
   });
 
   test("binds no more than a device of WebGPU's default limits, whatever the graph", () => {
-    const inputs = Array.from({ length: 30 }, (_, i) => normal([64], i + 1));
+    const inputs = Array.from({ length: 30 }, (_, i) => normalArray([64], i + 1));
     const { graph } = trace(
       (...x: Tensor[]) => [x.reduce((a, b) => add(a, b)), ...x.slice(0, 12).map((a, i) => multiply(a, x[29 - i]!))],
       inputs as never,
@@ -130,10 +130,10 @@ describe.skipIf(!hasAdapter)("programs on WebGPU", () => {
   const columns = Array.from({ length: 13 }, (_, i) => i + 1);
   test.each(columns)("operands stretched along any dimensions, %i columns", async (last) => {
     const shape = [3, 5, last];
-    const inputs = [normal(shape, 1)];
+    const inputs = [normalArray(shape, 1)];
     for (let subset = 1; subset < 8; subset++)
       inputs.push(
-        normal(
+        normalArray(
           shape.map((size, dim) => ((subset >> dim) & 1 ? 1 : size)),
           subset + 1,
         ),
@@ -143,7 +143,11 @@ describe.skipIf(!hasAdapter)("programs on WebGPU", () => {
 
   test.each([8, 12, 7])("every storage dtype, dense and stretched, %i columns", async (last) => {
     const dtypes = ["f16", "bf16", "u8", "bool", "i32", "u32"] as const;
-    const inputs = dtypes.flatMap((dtype, i) => [normal([5, last], i, dtype), normal([last], i + 9, dtype), normal([5, 1], i + 19, dtype)]);
+    const inputs = dtypes.flatMap((dtype, i) => [
+      normalArray([5, last], i, dtype),
+      normalArray([last], i + 9, dtype),
+      normalArray([5, 1], i + 19, dtype),
+    ]);
     const fn = (...x: Tensor[]): Tensor[] =>
       dtypes.map((dtype, i) => {
         const [dense, row, column] = x.slice(3 * i, 3 * i + 3) as [Tensor, Tensor, Tensor];
@@ -154,10 +158,10 @@ describe.skipIf(!hasAdapter)("programs on WebGPU", () => {
   });
 
   test("a program of more operands than a kernel binds becomes several", async () => {
-    const inputs = Array.from({ length: 40 }, (_, i) => normal([1027], i + 1));
+    const inputs = Array.from({ length: 40 }, (_, i) => normalArray([1027], i + 1));
     await agree((...x) => [x.reduce((a, b, i) => (i % 3 === 0 ? subtract(a, b) : add(a, b)))], inputs);
-    const conditions = Array.from({ length: 12 }, (_, i) => normal([513], i + 50, "bool"));
-    const values = Array.from({ length: 24 }, (_, i) => normal([513], i + 70));
+    const conditions = Array.from({ length: 12 }, (_, i) => normalArray([513], i + 50, "bool"));
+    const values = Array.from({ length: 24 }, (_, i) => normalArray([513], i + 70));
     await agree((...x) => conditions.map((_, i) => where(x[i]!, x[12 + 2 * i]!, x[13 + 2 * i]!)), [...conditions, ...values]);
   });
 
@@ -181,7 +185,7 @@ describe.skipIf(!hasAdapter)("programs on WebGPU", () => {
   });
 
   test("the same bits, run after run", async () => {
-    const inputs = [normal([301, 77], 1), normal([77], 2)];
+    const inputs = [normalArray([301, 77], 1), normalArray([77], 2)];
     const fn = (x: Tensor, y: Tensor): Tensor => multiply(add(x, y), x);
     const [first, second] = [
       await evaluate(fn, backend)(...(inputs as [NdArray, NdArray])),

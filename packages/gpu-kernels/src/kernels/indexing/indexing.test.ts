@@ -1,5 +1,5 @@
 import { type DType, dtypes, elementCount, hostArrayType, type KernelNode, NdArray, operators, type TensorSpec } from "@skein/tensor-core";
-import { normal, uniform } from "@skein/testing";
+import { normalArray, uniformArray } from "@skein/testing";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
@@ -95,7 +95,7 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
     [3000, 70_000],
     [70_001, 5],
   ])("%i positions are ordered by %i rows, equal ones as they come, those outside last", async (count, size) => {
-    const indices = uniform([count], -2, size + 2, 7, "i32");
+    const indices = uniformArray([count], -2, size + 2, 7, "i32");
     const key = (position: number): number => {
       const index = indices.data[position]!;
       return index >= 0 && index < size ? index : size;
@@ -117,8 +117,8 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
   };
   const scatterCase = (sizes: IndexedSizes, indices: NdArray) => {
     const { outer, size, inner, count } = sizes;
-    const base = normal([outer, size, inner], 1);
-    const updates = normal([outer, count, inner], 2);
+    const base = normalArray([outer, size, inner], 1);
+    const updates = normalArray([outer, count, inner], 2);
     const copy = denseCopyPass(outer * size * inner, "f32", "base");
     const run = async (plan: KernelPlan): Promise<Float32Array> => {
       const all = { ...plan, passes: [copy, ...plan.passes] };
@@ -146,10 +146,10 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
   });
 
   test.each<[string, IndexedSizes, NdArray]>([
-    ["rows of a large table", { outer: 1, size: 20_000, inner: 12, count: 3000 }, uniform([3000], -5, 20_005, 3, "i32")],
+    ["rows of a large table", { outer: 1, size: 20_000, inner: 12, count: 3000 }, uniformArray([3000], -5, 20_005, 3, "i32")],
     ["one hot row", { outer: 1, size: 500, inner: 64, count: 4099 }, NdArray.from(new Array<number>(4099).fill(321), [4099], "i32")],
-    ["few rows, many updates", { outer: 2, size: 3, inner: 5, count: 5000 }, uniform([5000], 0, 3, 3, "i32")],
-    ["two digits, blocks", { outer: 3, size: 300, inner: 4, count: 1025 }, uniform([1025], 0, 300, 3, "i32")],
+    ["few rows, many updates", { outer: 2, size: 3, inner: 5, count: 5000 }, uniformArray([5000], 0, 3, 3, "i32")],
+    ["two digits, blocks", { outer: 3, size: 300, inner: 4, count: 1025 }, uniformArray([1025], 0, 300, 3, "i32")],
   ])("scatter-add of %s has the bits of a loop, run after run", async (_, sizes, indices) => {
     const { run, expected } = scatterCase(sizes, indices);
     expect(await run(scatterAddSorted(sizes))).toEqual(expected);
@@ -178,7 +178,7 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
     });
     await fc.assert(
       fc.asyncProperty(some, async ({ outer, size, inner, indices, outside, dtype }) => {
-        const inputs = [normal([outer, size, inner], 1, dtype), integers(indices)];
+        const inputs = [normalArray([outer, size, inner], 1, dtype), integers(indices)];
         const node = nodeFor("gather", inputs, { dim: 1, outside });
         const operands = inputs.map((input) => ({ spec: input, data: Float64Array.from(input.toNumbers()) }));
         const [expected] = operators["gather"]!.reference(operands, node.params, node.outputs);

@@ -9,7 +9,7 @@ import {
   type Shape,
   type TensorSpec,
 } from "@skein/tensor-core";
-import { normal, uniform } from "@skein/testing";
+import { normalArray, uniformArray } from "@skein/testing";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
@@ -150,7 +150,9 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
       ),
     );
     await fc.assert(
-      fc.asyncProperty(permuted, dtype, async ([sizes, permutation], type) => check("transpose", { permutation }, normal(sizes, 1, type))),
+      fc.asyncProperty(permuted, dtype, async ([sizes, permutation], type) =>
+        check("transpose", { permutation }, normalArray(sizes, 1, type)),
+      ),
       many,
     );
   });
@@ -171,7 +173,7 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
     [[1000, 4], [1, 0], "bool"],
     [[5, 16, 3, 20], [0, 3, 2, 1], "u8"],
   ] as const)("%j transposed by %j, %s", async (sizes, permutation, type) => {
-    await check("transpose", { permutation }, type === "bool" ? normal(sizes, 1, type) : uniform(sizes, 0, 200, 1, type));
+    await check("transpose", { permutation }, type === "bool" ? normalArray(sizes, 1, type) : uniformArray(sizes, 0, 200, 1, type));
   });
 
   test("any slice", async () => {
@@ -188,7 +190,7 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
         await check(
           "slice",
           { starts: dims.map(({ before }) => before), ends, strides: dims.map(({ step }) => step) },
-          normal(sizes, 1, type),
+          normalArray(sizes, 1, type),
         );
       }),
       many,
@@ -200,7 +202,7 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(dim, { minLength: 1, maxLength: 3 }), dtype, fc.constantFrom(0, 1), async (dims, type, value) => {
         const params = { low: dims.map(({ low }) => low), high: dims.map(({ high }) => high), interior: dims.map(({ gap }) => gap), value };
-        await check("pad", params, normal(dims.map(({ size }) => size), 1, type)); // biome-ignore format: one call
+        await check("pad", params, normalArray(dims.map(({ size }) => size), 1, type)); // biome-ignore format: one call
       }),
       many,
     );
@@ -215,7 +217,7 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
         dtype,
         async (dims, lead, type) => {
           const from = dims.map(({ size, stretched }) => (stretched ? 1 : size));
-          await check("broadcast-to", { shape: [...lead, ...dims.map(({ size }) => size)] }, normal(from, 1, type));
+          await check("broadcast-to", { shape: [...lead, ...dims.map(({ size }) => size)] }, normalArray(from, 1, type));
         },
       ),
       many,
@@ -226,7 +228,7 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
     const widths = fc.array(fc.nat(9), { minLength: 1, maxLength: 10 });
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 5 }), widths, fc.integer({ min: 1, max: 4 }), dtype, async (rows, sizes, inner, type) => {
-        await check("concat", { dim: 1 }, ...sizes.map((width, i) => normal([rows, width, inner], i, type)));
+        await check("concat", { dim: 1 }, ...sizes.map((width, i) => normalArray([rows, width, inner], i, type)));
       }),
       many,
     );
@@ -236,7 +238,7 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
     const sizes = fc.array(fc.tuple(fc.nat(9), fc.boolean()), { minLength: 1, maxLength: 20 });
     await fc.assert(
       fc.asyncProperty(sizes, dtype, async (operands, type) => {
-        const inputs = operands.map(([size], i) => normal([size], i, type));
+        const inputs = operands.map(([size], i) => normalArray([size], i, type));
         const node = nodeFor("concat", inputs, { dim: 0 });
         const placed = operands.map(([, inPlace]) => inPlace);
         const plan = planOf(node, leastDevice, placed);

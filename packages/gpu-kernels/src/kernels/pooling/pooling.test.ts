@@ -1,5 +1,5 @@
 import { NdArray, operators, type Params, type ReferenceArray, type Shape, type TensorSpec } from "@skein/tensor-core";
-import { normal, uniform } from "@skein/testing";
+import { normalArray, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { leastDevice } from "../../least-device.ts";
@@ -113,14 +113,14 @@ describe.skipIf(!hasAdapter)("pooling on the device", () => {
     ["sixteen share a window", 33, 1],
   ])("few large windows: %s", async (_, size, batch) => {
     for (const channels of [8, 3]) {
-      const x = normal([batch, size, size, channels], 1);
+      const x = normalArray([batch, size, size, channels], 1);
       const y = [batch, 1, 1, channels];
       const params = paramsOf(size, size);
       expect(planOf("max-pool2d", [x.shape], y, params).passes[0]!.label).toMatch(/(4|16) sharing/);
       expect([...(await run("max-pool2d", [x], y, params))]).toEqual([...referenceOf("max-pool2d", [x], y, params)]);
       const mean = await run("avg-pool2d", [x], y, params);
       expect(Math.max(...referenceOf("avg-pool2d", [x], y, params).map((value, i) => Math.abs(value - mean[i]!)))).toBeLessThan(1e-6);
-      const g = normal(y, 2);
+      const g = normalArray(y, 2);
       expect([...(await run("max-pool2d-backward", [x, g], x.shape, params))]).toEqual([
         ...referenceOf("max-pool2d-backward", [x, g], x.shape, params),
       ]);
@@ -134,10 +134,10 @@ describe.skipIf(!hasAdapter)("pooling on the device", () => {
       [3, 2, 1],
       [3, 1, 2],
     ] as const) {
-      const x = NdArray.from(uniform([2, 9, 11, 4], 0, 3, 3, "i32").toNumbers(), [2, 9, 11, 4]);
+      const x = NdArray.from(uniformArray([2, 9, 11, 4], 0, 3, 3, "i32").toNumbers(), [2, 9, 11, 4]);
       const y = pooledShape(x.shape, window, stride, padding);
       // Whole numbers: their sums are exact in any order.
-      const g = NdArray.from(uniform(y, -50, 50, 4, "i32").toNumbers(), y);
+      const g = NdArray.from(uniformArray(y, -50, 50, 4, "i32").toNumbers(), y);
       const params = paramsOf(window, stride, padding);
       const first = await run("max-pool2d-backward", [x, g], x.shape, params);
       expect([...first], `window ${window}, stride ${stride}`).toEqual([...referenceOf("max-pool2d-backward", [x, g], x.shape, params)]);

@@ -1,5 +1,5 @@
 import { type DType, NdArray, reductionSteps, type Shape } from "@skein/tensor-core";
-import { normal, uniform } from "@skein/testing";
+import { normalArray, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { leastDevice } from "../../least-device.ts";
@@ -31,7 +31,7 @@ const shapes: readonly (readonly [shape: Shape, dims: readonly number[]])[] = [
 ];
 
 const values = (shape: Shape, dtype: DType): NdArray => {
-  const plain = normal(shape, 3, dtype);
+  const plain = normalArray(shape, 3, dtype);
   if (dtype !== "f32") return plain;
   return NdArray.from(
     plain.toNumbers().map((value, i) => (i % 97 === 13 ? 20 * value : value)),
@@ -100,7 +100,7 @@ describe.skipIf(!hasAdapter)("reductions on a device", () => {
       [500_000, 4],
       [300_000, 7],
     ] as const) {
-      const x = uniform(shape, 1000, 1001, 9);
+      const x = uniformArray(shape, 1000, 1001, 9);
       await checkNode(backend, "sum", [x], { dims: shape[0] === 3 ? [1] : [0] }, { tolerance: { absolute: 0, relative: 2.5e-7 } });
     }
   });
@@ -109,7 +109,7 @@ describe.skipIf(!hasAdapter)("reductions on a device", () => {
     const odd = [NaN, -Infinity, -0, 1e-40];
     for (const size of [7, 40_000]) {
       for (const [i, value] of odd.entries()) {
-        const x = normal([2, size], i);
+        const x = normalArray([2, size], i);
         (x.data as Float32Array)[size + ((i * 7919) % size)] = value;
         (x.data as Float32Array)[2 * size - 1] = value;
         for (const op of ["reduce-max", "reduce-min"]) await checkNode(backend, op, [x], { dims: [1] }, { tolerance: exact });
@@ -133,6 +133,6 @@ describe.skipIf(!hasAdapter)("reductions on a device", () => {
   test("more workgroups than one dimension of a grid takes", async () => {
     const columns = [65_600, 2, 2];
     expect(planNode("sum", [{ dtype: "i32", shape: columns }], { dims: [1] }).passes[0]!.groups).toBe(65_600);
-    await checkNode(backend, "sum", [normal(columns, 2, "i32")], { dims: [1] });
+    await checkNode(backend, "sum", [normalArray(columns, 2, "i32")], { dims: [1] });
   });
 });

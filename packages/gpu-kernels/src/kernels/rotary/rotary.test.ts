@@ -1,5 +1,5 @@
 import type { Shape } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { runPlan } from "../../../test/run-plan.ts";
@@ -31,7 +31,7 @@ describe.skipIf(!hasAdapter)("rotary on WebGPU", () => {
 
   // A table in f32, or angles in f32, would be off by 1e-7 times the position.
   test.each(cases)("%j turned by %j is exact at any position", async (shape, params) => {
-    const x = normal(shape, 1);
+    const x = normalArray(shape, 1);
     const spec = { dtype: "f32", shape } as const;
     const [first] = await runPlan(backend.device, rotaryPlan(spec, params), [x], [spec]);
     const [second] = await runPlan(backend.device, rotaryPlan(spec, params), [x], [spec]);

@@ -1,6 +1,6 @@
 import { leastDevice } from "../../least-device.ts";
 import { NdArray, operators, type TensorSpec } from "@skein/tensor-core";
-import { normal, type Tolerance, uniform } from "@skein/testing";
+import { normalArray, type Tolerance, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import {
@@ -237,13 +237,17 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     const rows = 4;
     const columns = 1030;
     const samples: readonly NdArray[] = [
-      uniform([rows, columns], 1000, 1002),
+      uniformArray([rows, columns], 1000, 1002),
       filled(rows, columns, () => 3),
       filled(rows, columns, (row, column) => (column === 0 ? 1e4 : Math.sin(column + row))),
       filled(rows, columns, (row, column) => (column === columns - 1 ? -1e4 : Math.cos(column * row))),
     ];
     for (const [i, x] of samples.entries()) {
-      const call: Call = { op: "layer-norm", params: { epsilon: 1e-5 }, inputs: [x, uniform([columns], 0.5, 1.5), normal([columns], 2)] };
+      const call: Call = {
+        op: "layer-norm",
+        params: { epsilon: 1e-5 },
+        inputs: [x, uniformArray([columns], 0.5, 1.5), normalArray([columns], 2)],
+      };
       const expected = reference(call, specsOf(call).outputs);
       const wide = i === 0 ? { absolute: 1e-3, relative: 1e-3 } : i === 1 ? { absolute: 3e-4, relative: 3e-5 } : rowTolerance;
       for (const facts of Object.values(factsToRun)) await check(call, planOf(call, facts), expected, wide, `sample ${i}`);
@@ -256,7 +260,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     const labels = NdArray.from([0, -1, 9, 8, 2 ** 31 - 1, 3], [rows], "i32");
     const x = outliers([rows, columns]);
     const forward: Call = { op: "cross-entropy", params: {}, inputs: [x, labels] };
-    const [maxima, totals, g] = [uniform([rows], 60, 70), uniform([rows], 1, 1e4, 4), normal([rows], 2)];
+    const [maxima, totals, g] = [uniformArray([rows], 60, 70), uniformArray([rows], 1, 1e4, 4), normalArray([rows], 2)];
     const backward: Call = { op: "cross-entropy-backward", params: {}, inputs: [x, labels, maxima, totals, g] };
     for (const call of [forward, backward])
       for (const facts of Object.values(factsToRun))

@@ -1,5 +1,5 @@
 import { NdArray, type Shape } from "@skein/tensor-core";
-import { normal, uniform } from "@skein/testing";
+import { normalArray, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { leastDevice } from "../../least-device.ts";
@@ -45,13 +45,14 @@ describe.skipIf(!hasAdapter)("running sums on a device", () => {
 
   test.each(shapes)("every shape, both directions: %j along %i", async (shape, dim) => {
     const tolerance = { absolute: 0, relative: 1e-6 };
-    await checkNode(backend, "cumsum", [normal(shape, 4, "i32")], { dim, reverse: true }, { facts: software });
-    for (const reverse of [false, true]) await checkNode(backend, "cumsum", [uniform(shape, 0.5, 1.5, 4)], { dim, reverse }, { tolerance });
+    await checkNode(backend, "cumsum", [normalArray(shape, 4, "i32")], { dim, reverse: true }, { facts: software });
+    for (const reverse of [false, true])
+      await checkNode(backend, "cumsum", [uniformArray(shape, 0.5, 1.5, 4)], { dim, reverse }, { tolerance });
   });
 
   test("two runs give the same bits", async () => {
-    await runNode(backend, "cumsum", [normal([100_001], 4)], { dim: 0, reverse: false }, { runs: 2 });
-    await runNode(backend, "cumsum", [normal([4_000, 6], 4)], { dim: 0, reverse: true }, { runs: 2 });
+    await runNode(backend, "cumsum", [normalArray([100_001], 4)], { dim: 0, reverse: false }, { runs: 2 });
+    await runNode(backend, "cumsum", [normalArray([4_000, 6], 4)], { dim: 0, reverse: true }, { runs: 2 });
   });
 
   test("integers wrap", async () => {
@@ -60,7 +61,7 @@ describe.skipIf(!hasAdapter)("running sums on a device", () => {
   });
 
   test("what stands behind the scanned end of a row does not leak in", async () => {
-    const x = normal([4, 1_001], 2);
+    const x = normalArray([4, 1_001], 2);
     (x.data as Float32Array)[1_001] = Infinity;
     await checkNode(backend, "cumsum", [x], { dim: 1, reverse: true }, { tolerance: { absolute: 1e-4, relative: 1e-5 } });
   });

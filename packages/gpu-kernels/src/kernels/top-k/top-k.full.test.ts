@@ -1,5 +1,5 @@
 import { NdArray } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { planNode } from "../../../test/run-node.ts";
@@ -15,7 +15,7 @@ describe.skipIf(!hasAdapter)("large selections on a device", () => {
   afterAll(() => backend.close());
 
   test("of ten million, a thousandth and a hundredth", async () => {
-    const block = normal([1_000_000], 7).data as Float32Array;
+    const block = normalArray([1_000_000], 7).data as Float32Array;
     const x = new NdArray(
       "f32",
       [10_000_000],
@@ -28,7 +28,7 @@ describe.skipIf(!hasAdapter)("large selections on a device", () => {
   test("more workgroups than one dimension of a grid takes", async () => {
     const shape = [65_600, 129];
     expect(planNode("top-k", [{ dtype: "f32", shape }], { k: 1, sorted: false, by: "value" }).passes[0]!.groups).toBe(65_600);
-    const block = normal([100_003], 7).data as Float32Array;
+    const block = normalArray([100_003], 7).data as Float32Array;
     await checkSelection(
       backend,
       new NdArray(

@@ -1,5 +1,5 @@
 import { NdArray, type Shape } from "@skein/tensor-core";
-import { normal } from "@skein/testing";
+import { normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { leastDevice } from "../../least-device.ts";
@@ -48,7 +48,7 @@ describe.skipIf(!hasAdapter)("selections on a device", () => {
 
   /** Every hundredth twenty times as large, and some of everything that floats can be. */
   const wild = (shape: Shape): NdArray => {
-    const x = normal(shape, 5);
+    const x = normalArray(shape, 5);
     const data = x.data as Float32Array;
     const odd = [NaN, Infinity, -Infinity, -0, 0, 1e-40, -1e-40, -3.4e38];
     for (let i = 0; i < data.length; i++) {
