@@ -1,5 +1,5 @@
 // One function per micro-operation of two and three operands, so that each gets machine code of its own.
-import { Opcode } from "./fused-opcode";
+import * as Opcode from "./fused-opcode";
 import { binary, hotBinary, scalarBinary, shift, ternary } from "./fused-loops";
 
 export function addTile<T>(d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {

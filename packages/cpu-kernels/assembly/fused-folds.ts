@@ -1,18 +1,8 @@
 // Reductions of the lanes that a fused program has just computed, before they leave the cache.
 import { packLanes } from "./bits";
+import * as Fold from "./fused-fold";
 import { maxF32, maxMagnitudes, minF32 } from "./reduce";
 import { sumBlocks, sumF32, sumMagnitudes, sumMagnitudesBlocks } from "./sum";
-
-/** `src/fused-program.ts` holds the same numbers. */
-export const enum Fold {
-  Sum = 0,
-  Max = 1,
-  Min = 2,
-  Bits = 3,
-  SumMagnitudes = 4,
-  MaxMagnitudes = 5,
-  Count = 6,
-}
 
 /** How many of `n` masks are set. */
 function countMasks(masks: usize, n: i32): i32 {

@@ -1,6 +1,6 @@
 // One loop per micro-operation over a tile of 32-bit lanes. Pointers are in bytes; a step is the width of T, or 0 where one value serves
 // the whole tile. `n` lanes, a multiple of what T holds. A result may stand where an operand stood.
-import { Opcode } from "./fused-opcode";
+import * as Opcode from "./fused-opcode";
 import { byteOf } from "./fused-runs";
 import { roundToBf16, roundToF16 } from "./half";
 import { powerOf } from "./power";

@@ -1,4 +1,4 @@
-import { Opcode } from "./fused-opcode";
+import * as Opcode from "./fused-opcode";
 import {
   addITile,
   addTile,

@@ -1,5 +1,5 @@
 // One function per micro-operation of one operand, so that each gets machine code of its own.
-import { Opcode } from "./fused-opcode";
+import * as Opcode from "./fused-opcode";
 import { hotUnary, unary } from "./fused-loops";
 
 export function copyTile<T>(d: usize, a: usize, stepA: usize, n: i32): void {

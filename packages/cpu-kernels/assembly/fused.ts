@@ -1,11 +1,10 @@
 // The virtual machine of elementwise programs. It walks the shape in tiles that stay in the first-level cache and runs each
 // micro-operation over a whole tile. `src/fused-program.ts` writes the programs and documents their words.
+import { TILE } from "./fused-blocks";
 import { foldLanes } from "./fused-folds";
 import { loadRun, storeRun, widthOf } from "./fused-runs";
 import { runTile } from "./fused-tiles";
 
-/** Lanes of a tile: with the few live registers of a usual program, tiles fill half of a 32 KiB cache. */
-const TILE: i32 = 1024;
 /** Index of the first outer size in a program. */
 const OUTER_SIZES: i32 = 12;
 

@@ -2,12 +2,7 @@
 // position then takes everything above it and as many equals as are still wanted. A long row is first thinned out by a bound guessed
 // from a sample, so that it is read twice whatever its length; a wrong guess only costs time.
 import { floatKey, magnitudeKey } from "./order";
-
-const BINS: i32 = 2048;
-/** Rows with k up to this keep a sorted list instead. */
-const LIST: i32 = 32;
-/** Rows from this length on are thinned out first. */
-const LONG: i32 = 16384;
+import { AIM_TIMES, BINS, LEAST_AIM, LIST, LONG, ROOM_TIMES, SMALL_PART } from "./top-k-blocks";
 
 // @ts-ignore: decorator
 @inline
@@ -22,24 +17,24 @@ function wordAt(base: usize, i: i32): usize {
   return base + ((<usize>i) << 2);
 }
 
-/** How many the bound is meant to let pass: enough more than k that a sample hardly ever says too few. */
+/** How many the bound is meant to let pass. */
 // @ts-ignore: decorator
 @inline
 function aimOf(k: i32): i32 {
-  return max<i32>(2 * k, 2048);
+  return max<i32>(AIM_TIMES * k, LEAST_AIM);
 }
 
 /** Candidates that a thinned row may leave. */
 // @ts-ignore: decorator
 @inline
 function capacityOf(k: i32): i32 {
-  return 2 * aimOf(k);
+  return ROOM_TIMES * aimOf(k);
 }
 
 // @ts-ignore: decorator
 @inline
 function thins(n: i32, k: i32): bool {
-  return n >= LONG && k <= n >> 3;
+  return n >= LONG && k <= n / SMALL_PART;
 }
 
 /**

@@ -23,7 +23,7 @@ import {
 } from "@skein/tensor-core";
 import { Arena, createSharedMemory } from "./arena.ts";
 import { CpuExecutable } from "./executable.ts";
-import { tileLanes } from "./fused-program.ts";
+import { TILE } from "../assembly/fused-blocks.ts";
 import type { Kernel } from "./kernel.ts";
 import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
 import { compileWasm, detectBuild, instantiateWasm, type WasmBuild } from "./wasm-build.ts";
@@ -67,7 +67,7 @@ const expand = (source: Graph, kernels: KernelTable): Graph =>
 
 /** What is compiled in place of a traced graph: compositions of operators without a kernel, the standard passes, and f16 products widened. */
 export const prepareForCpu = (source: Graph, collectiveOrder?: readonly number[], kernels: KernelTable = ownKernels): Graph =>
-  optimize(widenHalf(expand(source, kernels)), { fuse: { maxTile: tileLanes }, schedule: collectiveOrder ?? true });
+  optimize(widenHalf(expand(source, kernels)), { fuse: { maxTile: TILE }, schedule: collectiveOrder ?? true });
 
 /**
  * Make the WebAssembly backend of one rank: kernels from the fastest build that the host runs, arrays in an arena of

@@ -24,6 +24,8 @@ const node = (
   } satisfies FusedParams,
 });
 
+const nameOf = new Map(Object.entries(opcodes).map(([name, number]) => [number, name]));
+
 /** The micro-operations of a program, their slots, and which outputs are written in place; read from its words. */
 const decode = (source: KernelNode<FusedParams>): { ops: string[]; slots: number[]; direct: boolean[] } => {
   const { words } = fusedProgram(source);
@@ -33,7 +35,7 @@ const decode = (source: KernelNode<FusedParams>): { ops: string[]; slots: number
   const at = (i: number, field: number): number => words[code + 6 * i + field]!;
   const indices = Array.from({ length: micros! }, (_, i) => i);
   return {
-    ops: indices.map((i) => opcodes[at(i, 0)]!),
+    ops: indices.map((i) => nameOf.get(at(i, 0))!),
     slots: indices.map((i) => at(i, 5)),
     direct: Array.from({ length: outputs! }, (_, i) => words[outputWords + 3 * i + 2] === 1),
   };

@@ -8,6 +8,8 @@ import {
   type KernelNode,
 } from "@skein/tensor-core";
 import { kindOf, laneBits, lowerInstruction } from "./fused-lowering.ts";
+import { TILE } from "../assembly/fused-blocks.ts";
+import * as Fold from "../assembly/fused-fold.ts";
 import { type Opcode, opcodes } from "./fused-opcode.ts";
 
 /** A program of the elementwise machine in `assembly/fused.ts`, and the memory that it needs beside its operands. */
@@ -22,15 +24,16 @@ interface Micro {
   readonly result: number;
 }
 
-/** Lanes of a tile at most, as in `assembly/fused.ts`. */
-export const tileLanes = 1024;
-
-/** Folds by number, as in `assembly/fused-folds.ts`. */
-const foldNumbers: { readonly [op in FusedFold["op"]]: number } = { sum: 0, "reduce-max": 1, "reduce-min": 2, "pack-bits": 3 };
+const foldNumbers: { readonly [op in FusedFold["op"]]: number } = {
+  sum: Fold.Sum,
+  "reduce-max": Fold.Max,
+  "reduce-min": Fold.Min,
+  "pack-bits": Fold.Bits,
+};
 /** Folds that take what the operand of a last micro-operation was: magnitudes of floats, ones of masks. */
 const joinedFolds: { readonly [fold in FusedFold["op"]]?: { readonly [op in Opcode]?: number } } = {
-  sum: { abs: 4, boolToFloat: 6 },
-  "reduce-max": { abs: 5 },
+  sum: { abs: Fold.SumMagnitudes, boolToFloat: Fold.Count },
+  "reduce-max": { abs: Fold.MaxMagnitudes },
 };
 
 // A row as long as this is worth its own tiles, in which stretched operands cost nothing; shorter ones are copied together into tiles.
@@ -237,7 +240,7 @@ const planWalk = (node: KernelNode<FusedParams>, folds: readonly FusedFold[]): W
   const rank = shape.length;
   const folded = folds.reduce((most, { size }) => Math.max(most, size), 1);
   const inner = rank === 0 ? 1 : shape[rank - 1]!;
-  const foldsFit = folded <= tileLanes ? inner % folded === 0 : inner === folded;
+  const foldsFit = folded <= TILE ? inner % folded === 0 : inner === folded;
   if ((rank <= 1 || inner >= longRow) && foldsFit) {
     const stride = views.map((view) => (rank === 0 ? 0 : view.strides[rank - 1]!));
     return {
@@ -249,7 +252,7 @@ const planWalk = (node: KernelNode<FusedParams>, folds: readonly FusedFold[]): W
     };
   }
   // Tiles go across rows; or, where a fold's rows are longer than a tile, through one such row after another.
-  const outerSizes = folded > tileLanes ? [count / folded] : [];
+  const outerSizes = folded > TILE ? [count / folded] : [];
   const dense = views.map((_, i) => isDense(node, i));
   const isSingle = views.map((view) => view.strides.every((stride, dim) => shape[dim] === 1 || stride === 0));
   return {
@@ -279,9 +282,9 @@ export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
   const foldOf = (output: number): FusedFold | undefined => folds[output] ?? undefined;
   const folded = folds.filter((fold) => fold !== null);
   const walk = planWalk(node, folded);
-  const tile = foldTile(folded, tileLanes);
+  const tile = foldTile(folded, TILE);
   if (tile === undefined)
-    throw new InvariantError(`fused: rows of ${folded.map(({ size }) => size).join(", ")} elements share no tile of up to ${tileLanes}`);
+    throw new InvariantError(`fused: rows of ${folded.map(({ size }) => size).join(", ")} elements share no tile of up to ${TILE}`);
   const numInputs = node.inputs.length;
 
   const lastUse = new Map<number, number>();
@@ -328,7 +331,7 @@ export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
       slots.set(micro.result, slot);
     }
     const [a = 0, b = 0, c = 0] = micro.args;
-    return [opcodes.indexOf(micro.op), micro.result, a, b, c, slot];
+    return [opcodes[micro.op], micro.result, a, b, c, slot];
   });
 
   const foldWords = results.flatMap((register, output) => {
@@ -357,6 +360,6 @@ export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
   const outputWords = results.flatMap((register, output) => [register, kinds[output]!, isWritten(output) ? (direct[output] ? 1 : 0) : 2]);
   return {
     words: Int32Array.from([...header, ...walk.outerSizes, ...inputWords, ...constants, ...outputWords, ...code, ...foldWords]),
-    scratchBytes: addressBytes + alignUp16(8 * numRegisters) + 16 * numRegisters + 4 * tileLanes * numSlots,
+    scratchBytes: addressBytes + alignUp16(8 * numRegisters) + 16 * numRegisters + 4 * TILE * numSlots,
   };
 };

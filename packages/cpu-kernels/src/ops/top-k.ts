@@ -1,12 +1,14 @@
 import { elementCount, type KernelNode, type OperatorParams } from "@skein/tensor-core";
+import { AIM_TIMES, BINS, LEAST_AIM, LIST, LONG, ROOM_TIMES, SMALL_PART } from "../../assembly/top-k-blocks.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
 
-/** Must cover what `assembly/top-k.ts` lays out: a list of 32 pairs, or a histogram and the larger of candidates and sort buffers. */
+/** A list of pairs, or a histogram and behind it the larger of candidates and the sort's buffers; of pairs, too. */
 const scratchBytesOf = ({ inputs, params }: KernelNode<OperatorParams["top-k"]>): number => {
   const n = inputs[0]!.shape.at(-1)!;
   const k = params.k;
-  const thins = n >= 16384 && k <= Math.floor(n / 8);
-  return 8192 + Math.max(thins ? 16 * Math.max(2 * k, 2048) : 0, 8 * k);
+  const thins = n >= LONG && k <= Math.floor(n / SMALL_PART);
+  const candidates = thins ? ROOM_TIMES * Math.max(AIM_TIMES * k, LEAST_AIM) : 0;
+  return Math.max(8 * LIST, 4 * BINS + 8 * Math.max(candidates, k));
 };
 
 export const topKKernel: Kernel = kernelOf({

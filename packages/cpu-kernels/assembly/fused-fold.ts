@@ -1,0 +1,9 @@
+// Numbers of the folds of `fused`. This file is both AssemblyScript and TypeScript, as fused-opcode.ts is.
+
+export const Sum = 0;
+export const Max = 1;
+export const Min = 2;
+export const Bits = 3;
+export const SumMagnitudes = 4;
+export const MaxMagnitudes = 5;
+export const Count = 6;
