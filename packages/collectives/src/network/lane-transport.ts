@@ -65,7 +65,7 @@ export const laneTransport = ({
     },
     receive: (peer, tag, byteLength) => {
       const { route } = begin(peer, tag);
-      const kept = attempt(route, () => route.mailbox.takeKept(tag, byteLength));
+      const kept = attempt(route, () => route.incoming.takeKept(tag, byteLength));
       const target = kept ?? memory.take(byteLength);
       route.borrowed.push(target);
       const waited = kept === undefined ? receiveInto(route, target) : undefined;

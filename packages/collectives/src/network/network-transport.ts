@@ -17,7 +17,7 @@ import { decodeWord, encodeWord, Failure, longestWord, type Verdict, type Word }
 import { defaultFlow, type Flow } from "./flow.ts";
 import { laneTransport, type NetworkTransport } from "./lane-transport.ts";
 import type { Link, LinkCodec, OutgoingFrame } from "./link.ts";
-import { Mailbox } from "./mailbox.ts";
+import { ReceiveQueue } from "./receive-queue.ts";
 import { Route } from "./route.ts";
 import { SendQueue } from "./send-queue.ts";
 import { keepTurning } from "./turning.ts";
@@ -208,7 +208,7 @@ class World implements NetworkWorld {
           new Route(
             peer,
             lane,
-            (complete) => new Mailbox({ ...flow, memory, codec, grant: (bytes) => grantOn(link, lane, bytes), complete, disagree }),
+            (complete) => new ReceiveQueue({ ...flow, memory, codec, grant: (bytes) => grantOn(link, lane, bytes), complete, disagree }),
           ),
       ),
     };
@@ -219,8 +219,8 @@ class World implements NetworkWorld {
     const limits: { readonly [type in FrameHeader["type"]]?: number } = { data: frameBytes, error: longestWord };
     link.open({
       limit: ({ type, stream }) => (stream < routes.length ? (limits[type] ?? 0) : 0),
-      target: (header) => (header.type === "data" ? routes[header.stream]!.mailbox.target(header) : new Uint8Array(header.length)),
-      torn: (header) => routes[header.stream]!.mailbox.forget(header),
+      target: (header) => (header.type === "data" ? routes[header.stream]!.incoming.target(header) : new Uint8Array(header.length)),
+      torn: (header) => routes[header.stream]!.incoming.forget(header),
       frame: (header, payload) => this.#take(peer, header, payload),
       closed: (error) => {
         if (error !== undefined) return this.#broken(link.peer, error);
@@ -238,7 +238,7 @@ class World implements NetworkWorld {
     if (route === undefined) throw new Error(`a ${header.type} frame is for lane ${header.stream} of ${routes.length}`);
     if (header.type === "data") {
       route.progress = this.#clock.now();
-      route.mailbox.frame(header);
+      route.incoming.frame(header);
     } else if (header.type === "control") queue.grant(header.stream, header.tag);
     else if (header.type === "error") this.#failure.hear(link.peer, decodeWord(payload));
     else throw new Error(`a ${header.type} frame came after the handshake`);

@@ -1,6 +1,6 @@
 import type { DType } from "@skein/tensor-core";
 import type { CollectiveError } from "../errors.ts";
-import type { Mailbox } from "./mailbox.ts";
+import type { ReceiveQueue } from "./receive-queue.ts";
 import type { SendQueue } from "./send-queue.ts";
 
 interface Waiter {
@@ -12,7 +12,7 @@ interface Waiter {
 export class Route {
   readonly peer: number;
   readonly lane: number;
-  readonly mailbox: Mailbox;
+  readonly incoming: ReceiveQueue;
   /** Messages that the transport has handed out and not got back. */
   readonly borrowed: Uint8Array[] = [];
   /** Of the last message that was asked for or sent. */
@@ -24,10 +24,10 @@ export class Route {
   #receiving: Waiter | undefined;
   #returning: (Waiter & { readonly count: number }) | undefined;
 
-  constructor(peer: number, lane: number, makeMailbox: (complete: () => void) => Mailbox) {
+  constructor(peer: number, lane: number, makeQueue: (complete: () => void) => ReceiveQueue) {
     this.peer = peer;
     this.lane = lane;
-    this.mailbox = makeMailbox(() => {
+    this.incoming = makeQueue(() => {
       const receiving = this.#receiving;
       this.#receiving = undefined;
       receiving?.resolve();
@@ -56,7 +56,7 @@ export class Route {
 
   /** Let the next message land in `target`. `waiting` is told when that takes time. */
   receive(target: Uint8Array, waiting: () => void): void | Promise<void> {
-    if (this.mailbox.post(this.tag, target)) return;
+    if (this.incoming.post(this.tag, target)) return;
     return new Promise((resolve, reject) => {
       this.#receiving = { resolve, reject };
       waiting();

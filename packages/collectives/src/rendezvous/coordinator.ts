@@ -22,7 +22,7 @@ import {
 } from "./coordinator-options.ts";
 import { RendezvousError } from "./errors.ts";
 import { type JoinRequest, type Refusal, refusalCodec, welcomeCodec } from "./handshake-messages.ts";
-import { Mailbox } from "./mailbox.ts";
+import { BufferedEmitter } from "./buffered-emitter.ts";
 import { Membership } from "./membership.ts";
 import { checkLost, checkProcess, formatRanks } from "./ranks.ts";
 import type { RankAddress, Roster } from "./roster.ts";
@@ -99,8 +99,8 @@ class HostedRendezvous implements ThreadedCoordinator {
   readonly #listener: ControlListener;
   readonly #membership: Membership<Seat>;
   readonly #seats = new Set<Seat>();
-  readonly #messages = new Mailbox<MemberMessage>();
-  readonly #gone = new Mailbox<number>();
+  readonly #messages = new BufferedEmitter<MemberMessage>();
+  readonly #gone = new BufferedEmitter<number>();
   readonly #loss = Promise.withResolvers<Loss>();
   readonly #strangers = new StrangerLog((event) => this.#options.onEvent(event));
   readonly #idleMilliseconds: (() => number) | undefined;
@@ -333,7 +333,7 @@ class HostedRendezvous implements ThreadedCoordinator {
     const report = reportCodec.decode(payload);
     if (report.kind === "lost") this.#lose([report.rank], report.reason);
     else
-      this.#messages.deliver({
+      this.#messages.emit({
         process: this.#numbers.indexOf(seat),
         ranks: this.#membership.ranksOf(seat),
         message: report.body,
@@ -349,7 +349,7 @@ class HostedRendezvous implements ThreadedCoordinator {
       this.#membership.leave(seat, reason);
       this.#event("left", `${seat.name}: ${reason}`);
     } else if (this.#state === "running") {
-      this.#gone.deliver(this.#numbers.indexOf(seat));
+      this.#gone.emit(this.#numbers.indexOf(seat));
       if (reason === undefined) this.#event("left", seat.name);
       else if (!(ending.how === "broken" && ending.error instanceof RevokedPeerError)) this.#lose(this.#membership.ranksOf(seat), reason);
     }

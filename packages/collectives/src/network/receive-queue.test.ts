@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { MessageMemory } from "../message-memory.ts";
 import { type FrameHeader, frameFlags } from "../wire/frame.ts";
 import type { LinkCodec, OutgoingFrame } from "./link.ts";
-import { Mailbox } from "./mailbox.ts";
+import { ReceiveQueue } from "./receive-queue.ts";
 import { SendQueue } from "./send-queue.ts";
 
 /** Memory that knows how much of it is out. */
@@ -40,23 +40,23 @@ const runs: LinkCodec = {
 const headerOf = ({ payload, ...frame }: OutgoingFrame): FrameHeader => ({ ...frame, length: payload.byteLength });
 
 /** Let a frame land as a reader does: in one go, or with something done between its beginning and its end. */
-const land = (mailbox: Mailbox, frame: OutgoingFrame, meanwhile: () => void = () => undefined): void => {
+const land = (incoming: ReceiveQueue, frame: OutgoingFrame, meanwhile: () => void = () => undefined): void => {
   const header = headerOf(frame);
-  const target = header.length === 0 ? undefined : mailbox.target(header);
+  const target = header.length === 0 ? undefined : incoming.target(header);
   meanwhile();
   target?.set(frame.payload);
-  mailbox.frame(header);
+  incoming.frame(header);
 };
 
 /** Let a frame begin to land, and its connection break: it comes again. */
-const tear = (mailbox: Mailbox, frame: OutgoingFrame, meanwhile: () => void): void => {
+const tear = (incoming: ReceiveQueue, frame: OutgoingFrame, meanwhile: () => void): void => {
   const header = headerOf(frame);
-  mailbox
+  incoming
     .target(header)
     .subarray(0, header.length / 2)
     .fill(0xdd);
   meanwhile();
-  mailbox.forget(header);
+  incoming.forget(header);
 };
 
 const contents = (length: number, seed: number): Uint8Array =>
@@ -64,9 +64,9 @@ const contents = (length: number, seed: number): Uint8Array =>
 
 const flow = { frameBytes: 100, earlyBytes: 400 };
 
-/** A sender and a mailbox with `width` carriers between them, of which any may bring its next frame. */
+/** A sender and a receive queue with `width` sockets between them, of which any may bring its next frame. */
 const pair = (width: number, codec?: LinkCodec) => {
-  const carriers: OutgoingFrame[][] = Array.from({ length: width }, () => []);
+  const sockets: OutgoingFrame[][] = Array.from({ length: width }, () => []);
   let next = 0;
   const taken: (() => void)[] = [];
   const queue = new SendQueue({
@@ -75,7 +75,7 @@ const pair = (width: number, codec?: LinkCodec) => {
     outstandingBytes: 1e9,
     codec,
     write: (frame, handedOver, freed) => {
-      carriers[next++ % width]!.push({ ...frame, payload: frame.payload.slice() });
+      sockets[next++ % width]!.push({ ...frame, payload: frame.payload.slice() });
       taken.push(() => {
         handedOver();
         freed?.();
@@ -84,7 +84,7 @@ const pair = (width: number, codec?: LinkCodec) => {
   });
   const held = counted();
   let completed = 0;
-  const mailbox = new Mailbox({
+  const incoming = new ReceiveQueue({
     ...flow,
     memory: held.memory,
     codec,
@@ -93,10 +93,10 @@ const pair = (width: number, codec?: LinkCodec) => {
     disagree,
   });
   queue.grant(0, flow.earlyBytes);
-  return { queue, mailbox, carriers, held, completed: () => completed };
+  return { queue, incoming, sockets, held, completed: () => completed };
 };
 
-describe("laws, over 1 to 3 carriers that bring frames in any order among them, some of them torn at first, with and without a codec", () => {
+describe("laws, over 1 to 3 sockets that bring frames in any order among them, some of them torn at first, with and without a codec", () => {
   test("every message arrives as it was sent, in order, whenever it is asked for; memory stays below the credit and is given back", () => {
     fc.assert(
       fc.property(
@@ -105,7 +105,7 @@ describe("laws, over 1 to 3 carriers that bring frames in any order among them, 
         fc.boolean(),
         fc.infiniteStream(fc.nat(1000)),
         (lengths, width, coded, choices) => {
-          const { queue, mailbox, carriers, held, completed } = pair(width, coded ? runs : undefined);
+          const { queue, incoming, sockets, held, completed } = pair(width, coded ? runs : undefined);
           const choose = (): number => choices.next().value as number;
           lengths.forEach((length, tag) => queue.push(0, tag, contents(length, tag), () => undefined));
           const received: Uint8Array[] = [];
@@ -113,35 +113,35 @@ describe("laws, over 1 to 3 carriers that bring frames in any order among them, 
           const ask = (): void => {
             if (waiting !== undefined || received.length === lengths.length) return;
             const length = lengths[received.length]!;
-            const kept = choose() % 2 === 0 ? mailbox.takeKept(received.length, length) : undefined;
+            const kept = choose() % 2 === 0 ? incoming.takeKept(received.length, length) : undefined;
             if (kept !== undefined) {
               received.push(kept.slice());
               held.memory.give(kept);
               return;
             }
             const target = new Uint8Array(length).fill(0xcc);
-            if (mailbox.post(received.length, target)) received.push(target);
+            if (incoming.post(received.length, target)) received.push(target);
             else waiting = target;
           };
           for (let turn = 0; received.length < lengths.length; turn++) {
             expect(turn, "frames and asks come to an end").toBeLessThan(2000);
-            const ready = carriers.filter((frames) => frames.length > 0);
+            const ready = sockets.filter((frames) => frames.length > 0);
             if (choose() % 3 === 0 || ready.length === 0) ask();
             else {
               const before = completed();
-              const carrier = ready[choose() % ready.length]!;
-              if (choose() % 5 === 0 && carrier[0]!.payload.byteLength > 0) {
-                tear(mailbox, carrier[0]!, () => (choose() % 4 === 0 ? ask() : undefined));
+              const socket = ready[choose() % ready.length]!;
+              if (choose() % 5 === 0 && socket[0]!.payload.byteLength > 0) {
+                tear(incoming, socket[0]!, () => (choose() % 4 === 0 ? ask() : undefined));
                 continue;
               }
-              const frame = carrier.shift()!;
-              land(mailbox, frame, () => (choose() % 4 === 0 ? ask() : undefined));
+              const frame = socket.shift()!;
+              land(incoming, frame, () => (choose() % 4 === 0 ? ask() : undefined));
               if (completed() > before) {
                 received.push(waiting!);
                 waiting = undefined;
               }
             }
-            // What is kept unasked, and a coded frame on each carrier.
+            // What is kept unasked, and a coded frame on each socket.
             expect(held.most()).toBeLessThanOrEqual(flow.earlyBytes + width * flow.frameBytes);
           }
           received.forEach((bytes, tag) => expect(bytes, `message ${tag}`).toEqual(contents(lengths[tag]!, tag)));
@@ -164,22 +164,22 @@ const frame = (sequence: number, length: number, more: Partial<OutgoingFrame> = 
 });
 const alone = () => {
   const held = counted();
-  const mailbox = new Mailbox({ ...flow, memory: held.memory, grant: () => undefined, complete: () => undefined, disagree });
-  return { mailbox, held };
+  const incoming = new ReceiveQueue({ ...flow, memory: held.memory, grant: () => undefined, complete: () => undefined, disagree });
+  return { incoming, held };
 };
 
 describe("who does not keep to the rules", () => {
   test("a sender without credit is stopped before memory is taken", () => {
-    const { mailbox, held } = alone();
-    for (let i = 0; i < 4; i++) land(mailbox, frame(i, 100));
-    expect(() => land(mailbox, frame(4, 1))).toThrow(/has asked for, 400 are allowed/);
+    const { incoming, held } = alone();
+    for (let i = 0; i < 4; i++) land(incoming, frame(i, 100));
+    expect(() => land(incoming, frame(4, 1))).toThrow(/has asked for, 400 are allowed/);
     expect(held.most()).toBe(400);
   });
 
   test("empty messages are charged too", () => {
-    const { mailbox } = alone();
+    const { incoming } = alone();
     const flood = (): void => {
-      for (let i = 0; i < 7; i++) land(mailbox, frame(i, 0));
+      for (let i = 0; i < 7; i++) land(incoming, frame(i, 0));
     };
     expect(flood).toThrow(/7 empty messages that nobody has asked for/);
   });
@@ -188,16 +188,16 @@ describe("who does not keep to the rules", () => {
     ["asked for", true],
     ["kept", false],
   ])("a frame that comes twice is refused, while %s", (_, asked) => {
-    const { mailbox } = alone();
-    if (asked) mailbox.post(1, new Uint8Array(250));
-    land(mailbox, frame(0, 100, { flags: 0 }));
-    expect(() => land(mailbox, frame(0, 100, { flags: 0 }))).toThrow(/frame 0 of lane 0 came twice/);
+    const { incoming } = alone();
+    if (asked) incoming.post(1, new Uint8Array(250));
+    land(incoming, frame(0, 100, { flags: 0 }));
+    expect(() => land(incoming, frame(0, 100, { flags: 0 }))).toThrow(/frame 0 of lane 0 came twice/);
   });
 
   test("a coded frame for a rank without a codec", () => {
-    const { mailbox } = alone();
-    mailbox.post(1, new Uint8Array(50));
-    expect(() => land(mailbox, frame(0, 10, { flags: frameFlags.last | frameFlags.coded }))).toThrow(/rank without a codec/);
+    const { incoming } = alone();
+    incoming.post(1, new Uint8Array(50));
+    expect(() => land(incoming, frame(0, 10, { flags: frameFlags.last | frameFlags.coded }))).toThrow(/rank without a codec/);
   });
 });
 
@@ -214,11 +214,11 @@ describe.each([
     ["empty instead", 50, frame(0, 0), /has 0 bytes, 50 were expected/],
     ["not empty", 0, frame(0, 50), /has 50 bytes, 0 were expected/],
   ])("%s", (_name, length, sent, message) => {
-    const { mailbox } = alone();
+    const { incoming } = alone();
     const meet = (): void => {
-      if (asked) mailbox.post(1, new Uint8Array(length));
-      land(mailbox, sent);
-      if (!asked && mailbox.takeKept(1, length) === undefined) mailbox.post(1, new Uint8Array(length));
+      if (asked) incoming.post(1, new Uint8Array(length));
+      land(incoming, sent);
+      if (!asked && incoming.takeKept(1, length) === undefined) incoming.post(1, new Uint8Array(length));
     };
     expect(meet).toThrow(message);
   });

@@ -1,12 +1,12 @@
 /**
  * Hands values to listeners in order. What comes before there is a listener waits for the first one, so nothing is missed between a
- * promise that resolves and the callback that is registered after it. A listener's error is its own: it does not reach who delivers.
+ * promise that resolves and the callback that is registered after it. A listener's error is its own: it does not reach who emits.
  */
-export class Mailbox<Value> {
+export class BufferedEmitter<Value> {
   readonly #listeners: ((value: Value) => void)[] = [];
   #waiting: Value[] = [];
 
-  deliver(value: Value): void {
+  emit(value: Value): void {
     if (this.#listeners.length === 0) this.#waiting.push(value);
     else for (const listener of this.#listeners) queueMicrotask(() => listener(value));
   }

@@ -22,7 +22,7 @@ interface Kept {
   whole: boolean;
 }
 
-export interface MailboxOptions extends Flow {
+export interface ReceiveQueueOptions extends Flow {
   readonly memory: MessageMemory;
   readonly codec?: LinkCodec | undefined;
   /** Let the sender send `bytes` more. */
@@ -41,15 +41,15 @@ const empty = new Uint8Array(0);
  *
  * A message may be asked for that is larger than the credit: asking grants what is missing.
  */
-export class Mailbox {
-  readonly #options: MailboxOptions;
+export class ReceiveQueue {
+  readonly #options: ReceiveQueueOptions;
   readonly #kept = new Map<number, Kept>();
   #keptCharge = 0;
   #first = 0; // sequence of the first frame of the next message
   #posted: Posted | undefined;
   #owed = 0; // credit earned and not told yet
 
-  constructor(options: MailboxOptions) {
+  constructor(options: ReceiveQueueOptions) {
     this.#options = options;
   }
 
