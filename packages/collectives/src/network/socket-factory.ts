@@ -2,7 +2,7 @@ import type { Server, Socket } from "node:net";
 import type { ReadInto } from "./frame-socket.ts";
 
 /** What kind of sockets links are made of. */
-export interface Carrier {
+export interface SocketFactory {
   /** Whether nobody on the way can read or change what is sent. */
   readonly encrypted: boolean;
   /** Make a server, which does not listen yet. `accept` gets each socket that is ready for bytes, `fault` what came of the others. */
