@@ -25,5 +25,5 @@ export type { TlsFiles, TlsIdentity } from "./security/tls-identity.ts";
 export { isLoopback } from "./security/loopback.ts";
 export { newSecret } from "./security/secret.ts";
 export { createThreadWorld, spinsOnOwnCore, type ThreadWorld, type ThreadWorldOptions } from "./thread-world.ts";
-export { type BlockingCommunicator, joinWorld } from "./threads/communicator.ts";
-export type { WorldConnection } from "./threads/control.ts";
+export { type BlockingCommunicator, joinWorld } from "./communicator.ts";
+export type { WorldConnection } from "./control-block/world-connection.ts";

@@ -1,13 +1,15 @@
 import type { Worker } from "node:worker_threads";
-import { ArgumentError, SkeinError, type WasmMemory, type WasmModule } from "@skein/tensor-core";
+import { ArgumentError, type WasmMemory, type WasmModule } from "@skein/tensor-core";
 import type { LossKind } from "./errors.ts";
 import type { Facts } from "./facts.ts";
-import type { CompanionInput, CompanionNews, CompanionOrder } from "./process-companion.ts";
+import { CompanionThread } from "./companion/companion-thread.ts";
+import type { CompanionInput, CompanionOrder } from "./companion/companion-messages.ts";
 import type { RankAddress, Roster } from "./rendezvous/roster.ts";
 import { hasOwnCore } from "./own-core.ts";
 import { hostsOf } from "./topology.ts";
-import { Control, controlBytes, type Preference, type WorldConnection } from "./threads/control.ts";
-import { startThread } from "./start-thread.ts";
+import { ControlBlock } from "./control-block/control-block.ts";
+import { controlBytes } from "./control-block/layout.ts";
+import type { Preference, WorldConnection } from "./control-block/world-connection.ts";
 import { spinsOnOwnCore } from "./thread-world.ts";
 import { checkKernels } from "./wasm-arithmetic.ts";
 
@@ -45,62 +47,6 @@ export interface ProcessWorld {
   reportLost(rank: number, reason: string, kind?: LossKind): void;
   /** Say goodbye to all peers and end the companions. Call when every rank of this process has finished. */
   close(): Promise<void>;
-}
-
-/** A companion thread, and what it has said. */
-class Companion {
-  readonly listening: Promise<RankAddress>;
-  readonly ended: Promise<void>;
-  private readonly worker: Worker;
-  private readonly waiting: {
-    readonly type: CompanionNews["type"];
-    readonly resolve: (news: CompanionNews) => void;
-    readonly reject: (error: Error) => void;
-  }[] = [];
-  private failure: Error | undefined;
-
-  constructor(input: CompanionInput, onFailure: (error: Error) => void, onNote: (line: string) => void) {
-    this.worker = startThread(() => new URL("./process-companion-worker.ts", import.meta.url), {
-      workerData: input,
-      name: `companion ${input.connection.rank}`,
-    });
-    this.listening = this.next("listening").then((news) => (news as Extract<CompanionNews, { type: "listening" }>).address);
-    this.listening.catch(() => undefined); // `connect` or `createProcessWorld` tells
-    const fail = (error: Error): void => {
-      this.failure ??= error;
-      for (const { reject } of this.waiting.splice(0)) reject(error);
-      onFailure(error);
-    };
-    this.worker.on("message", (news: CompanionNews) => {
-      if (news.type === "note") return onNote(news.line);
-      if (news.type === "failed") return fail(new SkeinError(news.kind, news.code, news.message));
-      const at = this.waiting.findIndex(({ type }) => type === news.type);
-      if (at >= 0) this.waiting.splice(at, 1)[0]!.resolve(news);
-    });
-    this.worker.once("error", (error) => fail(error as Error));
-    this.ended = new Promise((resolve) => {
-      this.worker.once("exit", () => {
-        for (const { reject } of this.waiting.splice(0)) reject(this.failure ?? new Error("the companion ended"));
-        resolve();
-      });
-    });
-  }
-
-  next(type: CompanionNews["type"]): Promise<CompanionNews> {
-    if (this.failure !== undefined) return Promise.reject(this.failure);
-    return new Promise((resolve, reject) => this.waiting.push({ type, resolve, reject }));
-  }
-
-  tell(order: CompanionOrder): void {
-    this.worker.postMessage(order);
-  }
-
-  async end(graceMilliseconds: number): Promise<void> {
-    this.tell({ type: "end" });
-    const timer = setTimeout(() => void this.worker.terminate(), graceMilliseconds);
-    await this.ended;
-    clearTimeout(timer);
-  }
 }
 
 /** Links say goodbye within a second; a companion that takes longer hangs. */
@@ -152,13 +98,13 @@ export const createProcessWorld = async (options: ProcessWorldOptions): Promise<
       ...(facts && { facts }),
     };
   };
-  const own = new Control(connection(ranks[0]!));
+  const own = new ControlBlock(connection(ranks[0]!));
   const reportLost = (rank: number, reason: string, kind: LossKind = "lost"): void => {
     own.failLost(rank, 0, reason, kind);
     for (const companion of companions) companion.tell({ type: "lost", rank, reason, kind });
   };
   const companions = ranks.map(
-    (rank) => new Companion({ ...links, connection: connection(rank) }, (error) => own.failWith(error, 0), onNote),
+    (rank) => new CompanionThread({ ...links, connection: connection(rank) }, (error) => own.failWith(error, 0), onNote),
   );
   const endAll = async (): Promise<void> => {
     own.close();

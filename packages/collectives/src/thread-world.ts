@@ -2,7 +2,9 @@ import { availableParallelism } from "node:os";
 import type { Worker } from "node:worker_threads";
 import { ArgumentError, type WasmMemory, type WasmModule } from "@skein/tensor-core";
 import { startThread } from "./start-thread.ts";
-import { Control, controlBytes, type Preference, type WorldConnection } from "./threads/control.ts";
+import { ControlBlock } from "./control-block/control-block.ts";
+import { controlBytes } from "./control-block/layout.ts";
+import type { Preference, WorldConnection } from "./control-block/world-connection.ts";
 import { checkKernels } from "./wasm-arithmetic.ts";
 
 export interface ThreadWorldOptions {
@@ -75,10 +77,10 @@ export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
       preference,
     };
   };
-  const reportLost = (rank: number, reason = "its thread ended"): void => new Control(connection(rank)).failLost(rank, 0, reason);
+  const reportLost = (rank: number, reason = "its thread ended"): void => new ControlBlock(connection(rank)).failLost(rank, 0, reason);
 
   const companions = Array.from({ length: worldSize }, (_, rank) => {
-    const worker = startThread(() => new URL("./companion-worker.ts", import.meta.url), {
+    const worker = startThread(() => new URL("./companion/companion-worker.ts", import.meta.url), {
       workerData: connection(rank),
       name: `companion ${rank}`,
       resourceLimits: { maxYoungGenerationSizeMb: 2 }, // a companion makes little garbage; a larger nursery would only hold more of it
@@ -104,7 +106,7 @@ export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
     },
     close: async () => {
       for (const { worker } of companions) worker.ref(); // now their end is awaited
-      new Control(connection(0)).close();
+      new ControlBlock(connection(0)).close();
       await Promise.all(companions.map(({ ended }) => ended));
       const failed = companions.find(({ error }) => error() !== undefined);
       if (failed !== undefined) throw failed.error();

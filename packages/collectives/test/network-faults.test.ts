@@ -182,8 +182,8 @@ test("in a ring that one rank does not enter, everyone names that rank after the
 
 test("a receiver that takes nothing is named when the sender waits for its bytes", async () => {
   const [a, b] = await opened(2, { timeoutMilliseconds: 300, graceMilliseconds: 50 });
-  const loan = a!.transports[1]!.send(1, 3, new Uint8Array(50_000_000));
-  await expect(a!.transports[1]!.whenReturned(loan)).rejects.toMatchObject({ code: "collective-timeout", peer: 1 });
+  const handle = a!.transports[1]!.send(1, 3, new Uint8Array(50_000_000));
+  await expect(a!.transports[1]!.whenSent(handle)).rejects.toMatchObject({ code: "collective-timeout", peer: 1 });
   expect(await failureOf(b!)).toMatchObject({ code: "collective-timeout", peer: 1 });
 });
 

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { Control, laneCount, serveRequests, wasmMessageMemory } from "@skein/collectives";
+import { ControlBlock, laneCount, serveRequests, wasmMessageMemory } from "@skein/collectives";
 import { hasOwnCore } from "@skein/collectives/node";
 import type { ErrorKind } from "@skein/tensor-core";
 import { type CompanionInput, type CompanionNews, threadsOfRank } from "./companion.ts";
@@ -11,7 +11,7 @@ import { openMpi } from "./world.ts";
 const post = (news: CompanionNews): void => parentPort!.postMessage(news);
 
 const run = async ({ connection, load }: CompanionInput): Promise<void> => {
-  const control = new Control(connection);
+  const control = new ControlBlock(connection);
   parentPort!.on("message", () => control.close());
   const world = await openMpi(load);
   const memory = wasmMessageMemory(connection.memory);

@@ -2,7 +2,7 @@ import {
   type CollectiveError,
   CollectiveTimeoutError,
   type Eventually,
-  type Loan,
+  type SendHandle,
   type MessageMemory,
   RanksDisagreeError,
   type Transport,
@@ -13,7 +13,7 @@ import { MpiTransferError } from "./errors.ts";
 import type { MpiLane } from "./lane.ts";
 import type { Answer } from "./requests.ts";
 
-/** A message under way; its promise never rejects. */
+/** A message in flight; its promise never rejects. */
 interface Sending {
   answer: Answer | undefined;
   readonly whenAnswered: Promise<Answer>;
@@ -51,7 +51,7 @@ export class MpiTransport implements Transport {
     return false;
   }
 
-  send(peer: number, tag: number, bytes: Uint8Array): Loan {
+  send(peer: number, tag: number, bytes: Uint8Array): SendHandle {
     this.lane.throwIfBroken();
     const { communicator, timeoutMilliseconds } = this.lane;
     const whenAnswered = this.lane.requests.post({
@@ -103,7 +103,7 @@ export class MpiTransport implements Transport {
     this.memory.give(bytes);
   }
 
-  whenReturned({ peer, count }: Loan): Eventually<void> {
+  whenSent({ peer, count }: SendHandle): Eventually<void> {
     const message = this.sending[peer]!.get(count);
     if (message === undefined) return; // was seen to come home before
     const finish = (answer: Answer): void => {

@@ -1,6 +1,14 @@
 import { hostname } from "node:os";
 import type { Worker } from "node:worker_threads";
-import { checkKernels, Control, controlBytes, type Facts, type LossKind, type Preference, type WorldConnection } from "@skein/collectives";
+import {
+  checkKernels,
+  ControlBlock,
+  controlBytes,
+  type Facts,
+  type LossKind,
+  type Preference,
+  type WorldConnection,
+} from "@skein/collectives";
 import { hasOwnCore, type RankAddress, spinsOnOwnCore, startThread } from "@skein/collectives/node";
 import { ArgumentError, InvariantError, SkeinError, type WasmMemory, type WasmModule } from "@skein/tensor-core";
 import { type CompanionInput, type CompanionNews, threadsOfRank } from "./companion.ts";
@@ -120,7 +128,7 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
     };
   };
   const control = new SharedArrayBuffer(controlBytes(worldSize, 1));
-  const own = new Control(connection(rank));
+  const own = new ControlBlock(connection(rank));
   let companion: Worker | undefined;
   let ended: Promise<void> = Promise.resolve();
 

@@ -25,7 +25,7 @@ import { keepTurning } from "./turning.ts";
 export interface NetworkWorldOptions extends Partial<Flow> {
   readonly rank: number;
   readonly worldSize: number;
-  /** Requests that may be under way at once, each with a transport of its own. The highest lane goes first. */
+  /** Requests that may be in flight at once, each with a transport of its own. The highest lane goes first. */
   readonly lanes: number;
   /** One per peer that is reached over a network. */
   readonly links: Iterable<Link>;

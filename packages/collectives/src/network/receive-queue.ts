@@ -60,7 +60,7 @@ export class ReceiveQueue {
    */
   post(tag: number, target: Uint8Array): boolean {
     if (this.#posted !== undefined)
-      throw new InvariantError(`a message was asked for while one under tag ${this.#posted.tag} is under way`);
+      throw new InvariantError(`a message was asked for while one under tag ${this.#posted.tag} is in flight`);
     const frames = frameCount(target.byteLength, this.#options);
     const posted = { tag, target, frames, claimed: new Uint8Array(frames), arrived: 0 };
     this.#posted = posted;

@@ -20,9 +20,9 @@ export class Route {
   /** When the peer was last seen to take part: a frame from it, bytes that left for it, or the beginning of the wait. */
   progress = 0;
   #sent = 0;
-  #returned = 0;
+  #done = 0;
   #receiving: Waiter | undefined;
-  #returning: (Waiter & { readonly count: number }) | undefined;
+  #waitingForSends: (Waiter & { readonly count: number }) | undefined;
 
   constructor(peer: number, lane: number, makeQueue: (complete: () => void) => ReceiveQueue) {
     this.peer = peer;
@@ -36,19 +36,19 @@ export class Route {
 
   /** Whether somebody waits here. */
   get waits(): boolean {
-    return this.#receiving !== undefined || this.#returning !== undefined;
+    return this.#receiving !== undefined || this.#waitingForSends !== undefined;
   }
 
-  /** @returns the number of the loan. */
+  /** @returns the number of the send. */
   send(queue: SendQueue, bytes: Uint8Array, now: () => number, dtype?: DType): number {
     this.#sent += 1;
     const settled = (): void => {
-      this.#returned += 1;
+      this.#done += 1;
       this.progress = now();
-      const returning = this.#returning;
-      if (returning === undefined || this.#returned < returning.count) return;
-      this.#returning = undefined;
-      returning.resolve();
+      const waiter = this.#waitingForSends;
+      if (waiter === undefined || this.#done < waiter.count) return;
+      this.#waitingForSends = undefined;
+      waiter.resolve();
     };
     queue.push(this.lane, this.tag, bytes, settled, dtype);
     return this.#sent;
@@ -63,22 +63,22 @@ export class Route {
     });
   }
 
-  hasReturned(count: number): boolean {
-    return this.#returned >= count;
+  isSent(count: number): boolean {
+    return this.#done >= count;
   }
 
-  whenReturned(count: number, waiting: () => void): Promise<void> {
+  whenSent(count: number, waiting: () => void): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#returning = { resolve, reject, count };
+      this.#waitingForSends = { resolve, reject, count };
       waiting();
     });
   }
 
   /** End the waits. */
   reject(error: () => CollectiveError): void {
-    const waiters = [this.#receiving, this.#returning];
+    const waiters = [this.#receiving, this.#waitingForSends];
     this.#receiving = undefined;
-    this.#returning = undefined;
+    this.#waitingForSends = undefined;
     for (const waiter of waiters) waiter?.reject(error());
   }
 }

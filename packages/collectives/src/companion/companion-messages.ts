@@ -1,10 +1,10 @@
 import type { ErrorKind } from "@skein/tensor-core";
-import type { LossKind } from "./errors.ts";
-import type { EmulatedDirection } from "./network/emulated-links.ts";
-import type { Heartbeat } from "./rendezvous/handshake-messages.ts";
-import type { RankAddress, RosterEntry } from "./rendezvous/roster.ts";
-import type { TlsIdentity } from "./security/tls-identity.ts";
-import type { Preference, WorldConnection } from "./threads/control.ts";
+import type { LossKind } from "../errors.ts";
+import type { EmulatedDirection } from "../network/emulated-links.ts";
+import type { Heartbeat } from "../rendezvous/handshake-messages.ts";
+import type { RankAddress, RosterEntry } from "../rendezvous/roster.ts";
+import type { TlsIdentity } from "../security/tls-identity.ts";
+import type { Preference, WorldConnection } from "../control-block/world-connection.ts";
 
 /** What the companion of a rank in a world of several processes is started with. */
 export interface CompanionInput {

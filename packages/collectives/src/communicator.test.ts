@@ -1,6 +1,7 @@
 import type { CollectiveRequest } from "@skein/tensor-core";
 import { expect, test } from "vitest";
-import { controlBytes, queueLength, type WorldConnection } from "./control.ts";
+import { controlBytes, queueLength } from "./control-block/layout.ts";
+import type { WorldConnection } from "./control-block/world-connection.ts";
 import { joinWorld } from "./communicator.ts";
 
 const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });

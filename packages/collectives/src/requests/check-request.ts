@@ -1,6 +1,7 @@
 import { ArgumentError, bytesPerElement, checkRowCounts, type CollectiveRequest, readRowCounts, type WasmMemory } from "@skein/tensor-core";
 import { reducible } from "../arithmetic.ts";
-import { kinds, laneCount } from "./control.ts";
+import { kinds } from "../control-block/tag.ts";
+import { laneCount } from "../control-block/layout.ts";
 
 interface Group {
   readonly rank: number;

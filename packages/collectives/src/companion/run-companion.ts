@@ -1,14 +1,14 @@
 import { CollectiveError } from "../errors.ts";
 import type { Walk } from "../execute.ts";
-import type { Later } from "../transport/transport.ts";
-import type { WorldConnection } from "./control.ts";
-import { RankLanes } from "./rank-lanes.ts";
+import type { Future } from "../transport/transport.ts";
+import type { WorldConnection } from "../control-block/world-connection.ts";
+import { RankLanes } from "../lanes/rank-lanes.ts";
 
-/** A request under way. */
+/** A request in flight. */
 interface Running {
   readonly walk: Walk<number>;
   /** What it waits for, and since when. */
-  later: Later<unknown> | undefined;
+  future: Future<unknown> | undefined;
   since: number;
 }
 
@@ -22,8 +22,8 @@ const runUnlessFailed = (body: () => void): void => {
 };
 
 /**
- * Carry out a rank's requests until the world is closed: the body of a companion thread. Blocks. Each lane has at most one request under
- * way; those of several lanes take turns whenever one waits for a peer, the urgent ones first.
+ * Carry out a rank's requests until the world is closed: the body of a companion thread. Blocks. Each lane has at most one request in
+ * flight; those of several lanes take turns whenever one waits for a peer, the urgent ones first.
  */
 export const runCompanion = (connection: WorldConnection): void => {
   const { control, lanes } = new RankLanes(connection);
@@ -32,7 +32,7 @@ export const runCompanion = (connection: WorldConnection): void => {
   const isOver = (): boolean => control.unusable;
 
   /** Let one lane go on. @returns whether it did. */
-  const advance = ({ lane, carrier }: (typeof lanes)[number]): boolean => {
+  const advance = ({ lane, executor }: (typeof lanes)[number]): boolean => {
     let current = running.get(lane.index);
     if (current === undefined) {
       if (lane.isIdle || !lane.tryLock()) return false;
@@ -40,10 +40,10 @@ export const runCompanion = (connection: WorldConnection): void => {
         lane.unlock(); // the waiting rank has done it itself
         return false;
       }
-      current = { walk: carrier.carry(lane.next()), later: undefined, since: 0 };
+      current = { walk: executor.execute(lane.next()), future: undefined, since: 0 };
       running.set(lane.index, current);
-    } else if (current.later !== undefined && !current.later.ready()) {
-      if (performance.now() - current.since > control.timeoutMilliseconds) current.later.expire();
+    } else if (current.future !== undefined && !current.future.ready()) {
+      if (performance.now() - current.since > control.timeoutMilliseconds) current.future.expire();
       return false;
     }
     try {
@@ -53,7 +53,7 @@ export const runCompanion = (connection: WorldConnection): void => {
         running.delete(lane.index);
         lane.unlock();
       } else {
-        current.later = value as Later<unknown>; // transports between threads make no promises
+        current.future = value as Future<unknown>; // transports between threads make no promises
         current.since = performance.now();
       }
     } catch (error) {
@@ -67,7 +67,7 @@ export const runCompanion = (connection: WorldConnection): void => {
   const canAdvance = (): boolean =>
     lanes.some(({ lane }) => {
       const current = running.get(lane.index);
-      return current === undefined ? !lane.isIdle && !lane.isLocked : current.later === undefined || current.later.ready();
+      return current === undefined ? !lane.isIdle && !lane.isLocked : current.future === undefined || current.future.ready();
     });
 
   runUnlessFailed(() => {
@@ -75,11 +75,11 @@ export const runCompanion = (connection: WorldConnection): void => {
       if (urgentFirst.some(advance)) continue; // from the most urgent lane again
       if (running.size === 0) {
         control.companionBusy = false;
-        control.waitUntil(anyPosted, "requests", Infinity);
+        control.waitUntil(anyPosted, "request", Infinity);
       } else {
         control.companionBusy = true;
         // Bounded, so that the deadline of each request is looked at.
-        control.waitUntil(canAdvance, "mail", control.timeoutMilliseconds / 10);
+        control.waitUntil(canAdvance, "message", control.timeoutMilliseconds / 10);
       }
     }
   });

@@ -4,33 +4,36 @@ import type { Arithmetic } from "../arithmetic.ts";
 import { type MessageMemory, wasmMessageMemory } from "../message-memory.ts";
 import { ThreadTransport } from "../transport/thread-transport.ts";
 import type { Transport } from "../transport/transport.ts";
-import { Carrier, type NativeCollectives } from "./carrier.ts";
-import { Control, laneCount, type WorldConnection } from "./control.ts";
+import type { NativeCollectives } from "../requests/native-collectives.ts";
+import { RequestExecutor } from "../requests/request-executor.ts";
+import { ControlBlock } from "../control-block/control-block.ts";
+import { laneCount } from "../control-block/layout.ts";
+import type { WorldConnection } from "../control-block/world-connection.ts";
 import { Lane } from "./lane.ts";
 
 /** How the requests of a rank travel; by default between the threads of this process. */
-export interface Carriage {
+export interface LaneTransports {
   readonly transports: readonly Transport[];
   readonly memory: MessageMemory;
   readonly native?: NativeCollectives | undefined;
 }
 
-/** The lanes of one rank, as one thread of it sees them: each with what carries its requests out. */
+/** The lanes of one rank, as one thread of it sees them: each with what executes its requests. */
 export class RankLanes {
-  readonly control: Control;
+  readonly control: ControlBlock;
   /** Of this thread. */
   readonly messages: MessageMemory;
-  readonly lanes: readonly { readonly lane: Lane; readonly carrier: Carrier }[];
+  readonly lanes: readonly { readonly lane: Lane; readonly executor: RequestExecutor }[];
 
-  constructor(connection: WorldConnection, carriage?: Carriage) {
+  constructor(connection: WorldConnection, travel?: LaneTransports) {
     const { memory, kernels, preference } = connection;
-    const control = new Control(connection);
+    const control = new ControlBlock(connection);
     const arithmetic: Arithmetic = kernels === "none" ? plainArithmetic() : wasmArithmetic(kernels, memory);
     const {
       memory: messages,
       transports,
       native,
-    } = carriage ?? {
+    } = travel ?? {
       memory: wasmMessageMemory(memory),
       transports: Array.from({ length: laneCount }, (_, lane) => new ThreadTransport(control, memory, lane)),
     };
@@ -38,7 +41,7 @@ export class RankLanes {
     this.messages = messages;
     this.lanes = transports.map((transport, index) => ({
       lane: new Lane(control, memory, index),
-      carrier: new Carrier({ control, arithmetic, memory: messages, preference, transport, lane: index, native }),
+      executor: new RequestExecutor({ control, arithmetic, memory: messages, preference, transport, lane: index, native }),
     }));
   }
 }

@@ -1,12 +1,15 @@
 import { ArgumentError, type CollectiveHandle, type Communicator } from "@skein/tensor-core";
-import { carryBlocking } from "../execute.ts";
-import { RanksDisagreeError } from "../errors.ts";
-import { type Facts, requireSameFacts } from "../facts.ts";
-import type { Later } from "../transport/transport.ts";
-import { algorithmNamed } from "./carrier.ts";
-import { checkRequest } from "./check-request.ts";
-import { type Control, groupLimit, laneCount, requestWord, tagOf, type WorldConnection } from "./control.ts";
-import { RankLanes } from "./rank-lanes.ts";
+import { runWalkBlocking } from "./execute.ts";
+import { RanksDisagreeError } from "./errors.ts";
+import { type Facts, requireSameFacts } from "./facts.ts";
+import type { Future } from "./transport/transport.ts";
+import { algorithmNamed } from "./requests/request-executor.ts";
+import { checkRequest } from "./requests/check-request.ts";
+import type { ControlBlock } from "./control-block/control-block.ts";
+import { groupLimit, laneCount, requestWord } from "./control-block/layout.ts";
+import { tagOf } from "./control-block/tag.ts";
+import type { WorldConnection } from "./control-block/world-connection.ts";
+import { RankLanes } from "./lanes/rank-lanes.ts";
 
 /** `Communicator` of a rank with a companion thread; `wait` blocks. */
 export interface BlockingCommunicator extends Communicator {
@@ -34,7 +37,7 @@ const decoder = new TextDecoder();
 
 /** What the groups of one world share: its lanes, and which group numbers are taken. */
 class Member {
-  readonly control: Control;
+  readonly control: ControlBlock;
   readonly connection: WorldConnection;
   private readonly lanes: RankLanes["lanes"];
   private readonly messages: RankLanes["messages"];
@@ -117,7 +120,7 @@ class Member {
   }
 
   wait({ id }: CollectiveHandle): void {
-    const { lane, carrier } = this.lanes[id % laneCount]!;
+    const { lane, executor } = this.lanes[id % laneCount]!;
     const sequence = Math.floor(id / laneCount) | 0;
     const tag = this.control.words[this.control.requestAt(lane.index, sequence) + requestWord.tag]!;
     const { companionOnly } = this.connection;
@@ -125,7 +128,8 @@ class Member {
       this.control.throwIfUnusable(tag);
       if (!companionOnly && lane.tryLock()) {
         try {
-          while (!lane.has(sequence)) lane.finish(carryBlocking(carrier.carry(lane.next()), (later) => this.waitForMail(later, tag)));
+          while (!lane.has(sequence))
+            lane.finish(runWalkBlocking(executor.execute(lane.next()), (future) => this.waitForMessage(future, tag)));
         } catch (error) {
           this.control.failWith(error, tag);
           throw error;
@@ -141,8 +145,8 @@ class Member {
     return code === undefined ? undefined : algorithmNamed(code);
   }
 
-  private waitForMail(later: Later<unknown>, tag: number): void {
-    if (!this.control.waitUntil(later.ready, "mail")) later.expire();
+  private waitForMessage(future: Future<unknown>, tag: number): void {
+    if (!this.control.waitUntil(future.ready, "message")) future.expire();
     this.control.throwIfUnusable(tag);
   }
 

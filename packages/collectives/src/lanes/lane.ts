@@ -1,5 +1,7 @@
 import { type CollectiveRequest, dtypes, type Reduction, type WasmMemory } from "@skein/tensor-core";
-import { type Control, kindOf, laneWord, queueLength, requestWord } from "./control.ts";
+import type { ControlBlock } from "../control-block/control-block.ts";
+import { kindOf } from "../control-block/tag.ts";
+import { laneWord, queueLength, requestWord } from "../control-block/layout.ts";
 
 const reductions: readonly Reduction[] = ["sum", "max", "min"];
 const absent = -1;
@@ -31,12 +33,12 @@ const covers = (done: number, sequence: number): boolean => ((done - sequence) |
  */
 export class Lane {
   readonly index: number;
-  private readonly control: Control;
+  private readonly control: ControlBlock;
   private readonly memory: WasmMemory;
   private readonly base: number;
   private readonly floats: Float64Array;
 
-  constructor(control: Control, memory: WasmMemory, index: number) {
+  constructor(control: ControlBlock, memory: WasmMemory, index: number) {
     this.index = index;
     this.control = control;
     this.memory = memory;
@@ -71,7 +73,7 @@ export class Lane {
 
   unlock(): void {
     Atomics.store(this.control.words, this.base + laneWord.lock, 0);
-    this.control.ring(this.control.rank, "done");
+    this.control.notify(this.control.rank, "done");
     if (!this.isIdle) this.announce(); // the companion may have found the lane locked
   }
 
@@ -114,8 +116,8 @@ export class Lane {
   }
 
   private announce(): void {
-    this.control.ring(this.control.rank, "requests");
-    if (this.control.companionBusy) this.control.ring(this.control.rank, "mail");
+    this.control.notify(this.control.rank, "request");
+    if (this.control.companionBusy) this.control.notify(this.control.rank, "message");
   }
 
   /** The oldest request that is not done. Hold the lock. Called for each request, some of which take microseconds: makes nothing but what it returns. */
@@ -158,7 +160,7 @@ export class Lane {
   finish(bytesSent: number): void {
     this.floats[(this.base + laneWord.bytesSent) / 2]! += bytesSent;
     Atomics.store(this.control.words, this.base + laneWord.done, (this.done + 1) | 0);
-    this.control.ring(this.control.rank, "done");
+    this.control.notify(this.control.rank, "done");
   }
 
   /** Wait for what the thread that carries requests out will do. */

@@ -1,25 +1,27 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { ErrorKind } from "@skein/tensor-core";
-import type { LossKind } from "./errors.ts";
-import { wasmMessageMemory } from "./message-memory.ts";
-import { openFineClock } from "./network/fine-clock.ts";
-import { codesThatPay, frameCodec } from "./network/frame-codec.ts";
-import { defaultFlow } from "./network/flow.ts";
-import type { LinkCodec } from "./network/link.ts";
-import { emulatedLinks } from "./network/emulated-links.ts";
-import { type NetworkWorld, networkWorld } from "./network/network-transport.ts";
-import { listenByTcp } from "./network/tcp.ts";
-import { listenByTls } from "./network/tls.ts";
-import type { CompanionInput, CompanionNews, CompanionOrder } from "./process-companion.ts";
-import { isLoopback } from "./security/loopback.ts";
-import { Control, laneCount, type Preference } from "./threads/control.ts";
-import { crc32cOf } from "./wire/folded-crc32c.ts";
-import { hasOwnCore } from "./own-core.ts";
-import { losslessCodec } from "./wire/lossless-codec.ts";
-import { openWireKernels, type WireKernels } from "./wire/wire-kernels.ts";
-import { serveRequests } from "./threads/serve-requests.ts";
-import { hybridTransport } from "./transport/hybrid-transport.ts";
-import { ThreadTransport } from "./transport/thread-transport.ts";
+import type { LossKind } from "../errors.ts";
+import { wasmMessageMemory } from "../message-memory.ts";
+import { openFineClock } from "../network/fine-clock.ts";
+import { codesThatPay, frameCodec } from "../network/frame-codec.ts";
+import { defaultFlow } from "../network/flow.ts";
+import type { LinkCodec } from "../network/link.ts";
+import { emulatedLinks } from "../network/emulated-links.ts";
+import { type NetworkWorld, networkWorld } from "../network/network-transport.ts";
+import { listenByTcp } from "../network/tcp.ts";
+import { listenByTls } from "../network/tls.ts";
+import type { CompanionInput, CompanionNews, CompanionOrder } from "./companion-messages.ts";
+import { isLoopback } from "../security/loopback.ts";
+import { ControlBlock } from "../control-block/control-block.ts";
+import { laneCount } from "../control-block/layout.ts";
+import type { Preference } from "../control-block/world-connection.ts";
+import { crc32cOf } from "../wire/folded-crc32c.ts";
+import { hasOwnCore } from "../own-core.ts";
+import { losslessCodec } from "../wire/lossless-codec.ts";
+import { openWireKernels, type WireKernels } from "../wire/wire-kernels.ts";
+import { serveRequests } from "./serve-requests.ts";
+import { hybridTransport } from "../transport/hybrid-transport.ts";
+import { ThreadTransport } from "../transport/thread-transport.ts";
 
 // Entry of the companion thread of a rank in a world of several processes; `createProcessWorld` starts it. It holds the rank's sockets.
 
@@ -52,7 +54,7 @@ const codecOf = ({ codec: when = "auto", emulate }: CompanionInput, { link }: Pr
 const run = async (input: CompanionInput): Promise<void> => {
   const { connection, job, build, secret, tls, listen, insecure, links: settings = {}, emulate, heartbeat } = input;
   const { rank, worldSize, memory, timeoutMilliseconds, localRanks } = connection;
-  const control = new Control(connection);
+  const control = new ControlBlock(connection);
   const messages = wasmMessageMemory(memory);
   const kernels = openWireKernels({ memory, messages });
   const listener = await (tls === undefined ? listenByTcp : listenByTls)({

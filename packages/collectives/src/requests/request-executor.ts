@@ -9,19 +9,15 @@ import { groupTransport } from "../transport/group-transport.ts";
 import type { Transport } from "../transport/transport.ts";
 import { directAllGather } from "../algorithms/direct-all-gather.ts";
 import { algorithms } from "../algorithms/table.ts";
-import { type Control, groupOf, kindOf, type Preference, requestWord } from "./control.ts";
-import type { NextRequest, PostedRequest } from "./lane.ts";
+import type { ControlBlock } from "../control-block/control-block.ts";
+import { groupOf, kindOf } from "../control-block/tag.ts";
+import type { Preference } from "../control-block/world-connection.ts";
+import { requestWord } from "../control-block/layout.ts";
+import type { NextRequest, PostedRequest } from "../lanes/lane.ts";
+import { leastBytes, type NativeCollectives } from "./native-collectives.ts";
 
-/** Collectives that an engine brings along, such as MPI's: one more row of the algorithm table. */
-export interface NativeCollectives {
-  /** Whether it has one for this request. Depends on nothing that differs between ranks. */
-  covers(request: CollectiveRequest): boolean;
-  /** Carry a request of the whole world out on a lane; undefined where `covers` says no. @param collective what it is called in errors. */
-  run(request: CollectiveRequest, lane: number, collective: string): Promise<void> | undefined;
-}
-
-export interface CarrierParts {
-  readonly control: Control;
+export interface RequestExecutorParts {
+  readonly control: ControlBlock;
   readonly arithmetic: Arithmetic;
   readonly memory: MessageMemory;
   readonly preference: Preference;
@@ -37,24 +33,6 @@ const elementsOf = (request: CollectiveRequest, worldSize: number): number => {
   return request.kind === "reduce-scatter" || request.kind === "all-to-all" ? elements / worldSize : elements;
 };
 
-/** Bytes that a rank must send for a request, whatever carries it out: what is counted for engines that do not say. */
-const leastBytes = ({ kind, input }: CollectiveRequest, worldSize: number): number => {
-  const others = worldSize - 1;
-  switch (kind) {
-    case "all-reduce":
-      return (2 * others * input.byteLength) / worldSize;
-    case "reduce-scatter":
-    case "all-to-all":
-      return (others * input.byteLength) / worldSize;
-    case "all-gather":
-      return others * input.byteLength;
-    case "broadcast":
-      return (others * input.byteLength) / worldSize; // all ranks together send it to each but the root
-    default:
-      return 0;
-  }
-};
-
 interface Selector {
   readonly select: ReturnType<typeof algorithmSelector>;
   readonly hosts: Preference["hosts"];
@@ -68,12 +46,12 @@ const agreementPlan = ({ input }: PostedRequest, { rank, worldSize }: Transport)
   algorithm: directAllGather.name,
 });
 
-/** What carries requests out, by the codes that are written into them, from 1 on. */
-const carriedBy: readonly string[] = ["native", "ragged", ...algorithms.map(({ name }) => name)];
-const codes: ReadonlyMap<string, number> = new Map(carriedBy.map((name, i) => [name, i + 1]));
+/** What executes requests, by the codes that are written into them, from 1 on. */
+const executedBy: readonly string[] = ["native", "ragged", ...algorithms.map(({ name }) => name)];
+const codes: ReadonlyMap<string, number> = new Map(executedBy.map((name, i) => [name, i + 1]));
 
-/** The name of what has carried a request out; `undefined` for what has none. */
-export const algorithmNamed = (code: number): string | undefined => carriedBy[code - 1];
+/** The name of what has executed a request; `undefined` for what has none. */
+export const algorithmNamed = (code: number): string | undefined => executedBy[code - 1];
 
 interface Planned {
   readonly schedule: Schedule;
@@ -81,18 +59,18 @@ interface Planned {
 }
 
 /** Turns the requests of one lane into walks. */
-export class Carrier {
-  private readonly parts: CarrierParts;
+export class RequestExecutor {
+  private readonly parts: RequestExecutorParts;
   private readonly selectors = new Map<string, Selector>();
   private readonly schedules = new Map<string, Planned>();
   private readonly groups = new Map<number, Transport>();
 
-  constructor(parts: CarrierParts) {
+  constructor(parts: RequestExecutorParts) {
     this.parts = parts;
   }
 
-  /** The walk of a request, which is told what carries it out. @returns bytes sent. */
-  *carry(request: NextRequest): Walk<number> {
+  /** The walk of a request, which is told what executes it. @returns bytes sent. */
+  *execute(request: NextRequest): Walk<number> {
     const { arithmetic, memory } = this.parts;
     const group = groupOf(request.tag);
     const isAgreement = kindOf(request.tag) === "agreement";
