@@ -1,3 +1,4 @@
+export { type Heartbeat, heartbeatOf, silenceSecondsOf } from "./failure-detection/heartbeat.ts";
 export { type FineClock, openFineClock } from "./network/fine-clock.ts";
 export type { LinkListener } from "./network/link-listener.ts";
 export type { LinkOptions, Refusal } from "./network/link-options.ts";

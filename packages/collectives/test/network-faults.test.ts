@@ -73,7 +73,7 @@ const named = (error: unknown): [string, number] => {
   return [code, peer];
 };
 
-const quick = { heartbeatMilliseconds: 100, silenceMilliseconds: 400, graceMilliseconds: 100 };
+const quick = { heartbeat: { intervalMilliseconds: 100, lossMilliseconds: 400 }, graceMilliseconds: 100 };
 
 test("a cable that is cut for good: both ends name each other, the third rank one of them, on all lanes", async () => {
   const { route, laid } = withCables((from, to) => from + to === 1);

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { refusalCodes as linkCodes } from "../src/network/errors.ts";
 import { requestBytes } from "../src/network/accept.ts";
-import { longestWord } from "../src/network/failure.ts";
+import { longestWord } from "../src/failure-detection/failure-agreement.ts";
 import { defaultFlow } from "../src/network/flow.ts";
 import { controlMessageBytes } from "../src/rendezvous/control-messages.ts";
 import { joinBytes, refusalCodes as joinCodes } from "../src/rendezvous/handshake-messages.ts";

@@ -1,7 +1,7 @@
 import type { ErrorKind } from "@skein/tensor-core";
 import type { LossKind } from "../errors.ts";
 import type { EmulatedDirection } from "../network/emulated-links.ts";
-import type { Heartbeat } from "../rendezvous/handshake-messages.ts";
+import type { LinkHeartbeat } from "../failure-detection/heartbeat.ts";
 import type { RankAddress, RosterEntry } from "../rendezvous/roster.ts";
 import type { TlsIdentity } from "../security/tls-identity.ts";
 import type { Preference, WorldConnection } from "../control-block/world-connection.ts";
@@ -21,7 +21,7 @@ export interface CompanionInput {
   /** Let bytes travel in the clear beyond this machine. */
   readonly insecure?: boolean;
   /** How often each link gives a sign of life, and after what silence it is lost. Default: as `networkWorld`. */
-  readonly heartbeat?: Pick<Heartbeat, "intervalMilliseconds" | "lossMilliseconds">;
+  readonly heartbeat?: LinkHeartbeat;
   readonly links?: { readonly socketsPerPair?: number; readonly checksum?: "payload" | "header" };
   /** Make every link slower than it is. */
   readonly emulate?: EmulatedDirection;

@@ -92,7 +92,7 @@ const run = async (input: CompanionInput): Promise<void> => {
     links: clock === undefined ? links : emulatedLinks(links, { direction: () => emulate, seed: rank, clock }),
     memory: messages,
     timeoutMilliseconds,
-    ...(heartbeat && { heartbeatMilliseconds: heartbeat.intervalMilliseconds, silenceMilliseconds: heartbeat.lossMilliseconds }),
+    heartbeat,
     codec: codecOf(input, order.preference, kernels),
     nameOf: (tag) => control.nameOf(tag),
     ...(turn && { turn }),

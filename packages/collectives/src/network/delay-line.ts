@@ -1,4 +1,4 @@
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../clock.ts";
 
 /** Things that happen one after the other, each not before its time. */
 export class DelayLine {

@@ -27,7 +27,6 @@ const emulated = (direction: EmulatedDirection, seed = 1, ownLatencySeconds = 0)
     hurry: () => undefined,
     ping: () => calls.push("ping"),
     silence: () => 0,
-    forgive: () => undefined,
     close: async () => void calls.push("close"),
     destroy: () => calls.push("destroy"),
   };

@@ -1,6 +1,6 @@
 import { startThread } from "../start-thread.ts";
 import { alarmWords, armedAt, dueAt, firedAt } from "./alarm.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../clock.ts";
 
 /** A clock that holds a thread until it is closed. */
 export interface FineClock extends Clock {

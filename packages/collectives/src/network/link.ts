@@ -48,8 +48,6 @@ export interface Link {
   ping(): void;
   /** Milliseconds since the most silent channel brought anything. */
   silence(): number;
-  /** Count silence from now: this side could not listen for a while. */
-  forgive(): void;
   /** Say goodbye behind all that was written, and end; resolves when the peer has ended too, or after a second without that. */
   close(): Promise<void>;
   /** End without a goodbye. Nothing lands in memory after this returns; what was written may still leave. */

@@ -96,7 +96,7 @@ export class ResumableSocket {
 
   open(receiver: LinkReceiver): void {
     this.#receiver = receiver;
-    this.forgive();
+    this.#heardAt = performance.now();
     this.#listen();
   }
 
@@ -119,11 +119,6 @@ export class ResumableSocket {
 
   hurry(): void {
     if (!this.#direct) this.#unacknowledged.hurry();
-  }
-
-  /** Count silence from now. */
-  forgive(): void {
-    this.#heardAt = performance.now();
   }
 
   /** Say goodbye behind all that was written. */

@@ -68,10 +68,6 @@ export class SocketLink implements Link {
     return longest;
   }
 
-  forgive(): void {
-    for (const socket of this.#open) socket.forgive();
-  }
-
   async close(): Promise<void> {
     if (this.#open.size > 0) {
       let timer: ReturnType<typeof setTimeout> | undefined;

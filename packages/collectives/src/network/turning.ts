@@ -1,4 +1,4 @@
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../clock.ts";
 
 /**
  * Keeps an event loop looking for messages instead of sleeping: who waits is woken some 50 µs sooner, and a core is busy meanwhile.

@@ -1,3 +1,4 @@
+import { suspectMilliseconds } from "../failure-detection/heartbeat.ts";
 import type { Socket } from "node:net";
 import { WireError } from "../wire/errors.ts";
 import { RevokedPeerError } from "../security/errors.ts";
@@ -246,10 +247,10 @@ class HostedRendezvous implements ThreadedCoordinator {
         else if (type === "control" && this.#state === "running") this.#takeReport(seat, payload);
         else throw new RendezvousError("control-message", `a ${type} frame came where none is due`);
       },
-      silent: (isSilent) => {
-        const { lossMilliseconds } = this.#options.heartbeat;
-        const what = isSilent
-          ? `nothing was heard from it for ${seconds(lossMilliseconds / 3)}, perhaps because its machine is stopped or cut off; it counts as lost after ${seconds(lossMilliseconds)}`
+      suspected: (isSuspected) => {
+        const { heartbeat } = this.#options;
+        const what = isSuspected
+          ? `nothing was heard from it for ${seconds(suspectMilliseconds(heartbeat))}, perhaps because its machine is stopped or cut off; it counts as lost after ${seconds(heartbeat.lossMilliseconds)}`
           : "it is heard again";
         if (seat !== undefined) this.#event("silent", `${seat.name}: ${what}`);
       },
