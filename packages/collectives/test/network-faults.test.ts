@@ -149,7 +149,7 @@ test("an emulated cable that is cut carries no sign of life", async () => {
   });
   const [first, second] = await failures(worlds);
   expect(named(second)).toEqual(["peer-lost", 0]);
-  expect(named(first)).toEqual(["peer-lost", 1]); // told by rank 1, whose words still arrive
+  expect(named(first)).toEqual(["peer-lost", 1]); // told by rank 1, whose report still arrives
 });
 
 test("a rank that vanishes is named by all, also by those that see another go first", async () => {

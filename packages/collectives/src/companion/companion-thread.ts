@@ -17,7 +17,7 @@ export class CompanionThread {
   private failure: Error | undefined;
 
   constructor(input: CompanionInput, onFailure: (error: Error) => void, onNote: (line: string) => void) {
-    this.worker = startThread(() => new URL("./companion/process-companion-worker.ts", import.meta.url), {
+    this.worker = startThread(() => new URL("./process-companion-worker.ts", import.meta.url), {
       workerData: input,
       name: `companion ${input.connection.rank}`,
     });

@@ -29,7 +29,7 @@ export interface ReadInto {
 // a payload that has at least a quarter of it to come is read straight into its target.
 const stagingBytes = 65_536;
 const directBytes = 16_384;
-// What a peer may send before the owner has opened the link: credit for each lane, and a word when it gives up.
+// What a peer may send before the owner has opened the link: credit for each lane, and a report when it gives up.
 const waitingFrames = 256;
 
 /** How long what was written last has to leave. */
