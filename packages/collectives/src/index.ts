@@ -78,18 +78,10 @@ export {
   selectAlgorithm,
   type Situation,
 } from "./select.ts";
-export { runCompanion } from "./companion/run-companion.ts";
 export { type BlockingCommunicator, joinWorld } from "./communicator.ts";
-export { ControlBlock } from "./control-block/control-block.ts";
-export { controlBytes, laneCount } from "./control-block/layout.ts";
 export type { Preference, WorldConnection } from "./control-block/world-connection.ts";
-export type { NativeCollectives } from "./requests/native-collectives.ts";
-export type { LaneTransports } from "./lanes/rank-lanes.ts";
-export { serveRequests } from "./companion/serve-requests.ts";
-export { groupTransport } from "./transport/group-transport.ts";
 export { memoryWorld } from "./transport/memory-transport.ts";
 export { hostsOf, meshPartition } from "./topology.ts";
-export { ThreadTransport } from "./transport/thread-transport.ts";
 export { type Eventually, Future, type SendHandle, type Transport } from "./transport/transport.ts";
 export { checkKernels, requiredExports, wasmArithmetic } from "./wasm-arithmetic.ts";
 export { type CodecRates, codecPays } from "./wire/codec-pays.ts";

@@ -1,5 +1,4 @@
 import type { Worker } from "node:worker_threads";
-import { ArgumentError, type WasmMemory, type WasmModule } from "@skein/tensor-core";
 import type { LossKind } from "./errors.ts";
 import type { Facts } from "./facts.ts";
 import { CompanionThread } from "./companion/companion-thread.ts";
@@ -7,21 +6,16 @@ import type { CompanionInput, CompanionOrder } from "./companion/companion-messa
 import type { RankAddress, Roster } from "./rendezvous/roster.ts";
 import { hasOwnCore } from "./own-core.ts";
 import { hostsOf } from "./topology.ts";
-import { ControlBlock } from "./control-block/control-block.ts";
-import { controlBytes } from "./control-block/layout.ts";
+import { LocalRanks, type RankMemory } from "./control-block/local-ranks.ts";
 import type { Preference, WorldConnection } from "./control-block/world-connection.ts";
 import { spinsOnOwnCore } from "./thread-world.ts";
-import { checkKernels } from "./wasm-arithmetic.ts";
 
 export interface ProcessWorldOptions
-  extends Pick<CompanionInput, "job" | "build" | "secret" | "tls" | "listen" | "insecure" | "links" | "heartbeat" | "codec" | "emulate"> {
+  extends RankMemory,
+    Pick<CompanionInput, "job" | "build" | "secret" | "tls" | "listen" | "insecure" | "links" | "heartbeat" | "codec" | "emulate"> {
   readonly worldSize: number;
   /** Ranks that are threads of this process. */
   readonly ranks: readonly number[];
-  /** The shared memory in which all regions of all requests of this process lie. */
-  readonly memory: WasmMemory;
-  /** Module with the reductions (see `requiredExports`); "none" says that plain loops will do. */
-  readonly kernels: WasmModule | "none";
   /** How long a rank waits for a peer before the world fails. Default: 60 s. */
   readonly timeoutMilliseconds?: number;
   /** What algorithms are chosen by; hosts are taken from the roster. */
@@ -75,39 +69,23 @@ export const createProcessWorld = async (options: ProcessWorldOptions): Promise<
     onNote = () => undefined,
     ...links
   } = options;
-  if (!(memory.buffer instanceof SharedArrayBuffer))
-    throw new ArgumentError("ranks of a process need a shared WebAssembly.Memory; create it with { shared: true }");
-  if (ranks.length === 0 || ranks.some((rank) => !Number.isInteger(rank) || rank < 0 || rank >= worldSize))
-    throw new ArgumentError(`ranks ${ranks.join(", ")} are not in a world of ${worldSize}; use 0 to ${worldSize - 1}`);
-  if (kernels !== "none") checkKernels(kernels);
-  const control = new SharedArrayBuffer(controlBytes(worldSize, ranks.length));
+  const local = new LocalRanks({ worldSize, ranks, memory, kernels, companionOnly: true, timeoutMilliseconds, facts });
+  const { state } = local;
   let hosts: Preference["hosts"];
-  const connection = (rank: number): WorldConnection => {
-    if (!ranks.includes(rank)) throw new ArgumentError(`rank ${rank} is not of this process, which holds ${ranks.join(", ")}`);
-    return {
-      control,
-      memory,
-      kernels,
-      rank,
-      worldSize,
-      localRanks: ranks,
-      companionOnly: true,
-      timeoutMilliseconds,
+  const connection = (rank: number): WorldConnection =>
+    local.connection(rank, {
       spins: hosts !== undefined && hasOwnCore({ hosts }, rank) ? spinsOnOwnCore : 0,
       preference: { ...preference, ...(hosts && { hosts }) },
-      ...(facts && { facts }),
-    };
-  };
-  const own = new ControlBlock(connection(ranks[0]!));
+    });
   const reportLost = (rank: number, reason: string, kind: LossKind = "lost"): void => {
-    own.failLost(rank, 0, reason, kind);
+    state.failLost(rank, 0, reason, kind);
     for (const companion of companions) companion.tell({ type: "lost", rank, reason, kind });
   };
   const companions = ranks.map(
-    (rank) => new CompanionThread({ ...links, connection: connection(rank) }, (error) => own.failWith(error, 0), onNote),
+    (rank) => new CompanionThread({ ...links, connection: connection(rank) }, (error) => state.failWith(error, 0), onNote),
   );
   const endAll = async (): Promise<void> => {
-    own.close();
+    state.close();
     await Promise.all(companions.map((companion) => companion.end(closingMilliseconds)));
   };
   let addresses: readonly RankAddress[];

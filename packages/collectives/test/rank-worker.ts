@@ -1,6 +1,8 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { bytesPerElement, type CollectiveKind, type CollectiveRequest, type DType, type Reduction } from "@skein/tensor-core";
-import { algorithms, ControlBlock, executeBlocking, plainArithmetic, scratchBytes, ThreadTransport } from "../src/index.ts";
+import { ControlBlock } from "../src/control-block/control-block.ts";
+import { algorithms, executeBlocking, plainArithmetic, scratchBytes } from "../src/index.ts";
+import { ThreadTransport } from "../src/transport/thread-transport.ts";
 import { joinWorld, type WorldConnection } from "../src/node.ts";
 import { operand, placeOf, regionElements, toBytes } from "./world.ts";
 

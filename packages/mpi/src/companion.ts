@@ -1,4 +1,4 @@
-import type { WorldConnection } from "@skein/collectives";
+import type { WorldConnection } from "@skein/collectives/transport";
 import type { ErrorKind } from "@skein/tensor-core";
 import type { OpenOptions } from "./world.ts";
 

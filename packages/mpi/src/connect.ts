@@ -1,4 +1,4 @@
-import type { MessageMemory, NativeCollectives, Transport } from "@skein/collectives";
+import type { MessageMemory, NativeCollectives, Transport } from "@skein/collectives/transport";
 import { openLanes } from "./lane.ts";
 import { MpiTransport } from "./mpi-transport.ts";
 import { nativeCollectives } from "./native-collectives.ts";

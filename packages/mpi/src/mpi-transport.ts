@@ -1,12 +1,5 @@
-import {
-  type CollectiveError,
-  CollectiveTimeoutError,
-  type Eventually,
-  type SendHandle,
-  type MessageMemory,
-  RanksDisagreeError,
-  type Transport,
-} from "@skein/collectives";
+import { type CollectiveError, CollectiveTimeoutError, RanksDisagreeError } from "@skein/collectives";
+import type { Eventually, MessageMemory, SendHandle, Transport } from "@skein/collectives/transport";
 import { InvariantError } from "@skein/tensor-core";
 import { largestCount } from "./addon.ts";
 import { MpiTransferError } from "./errors.ts";
