@@ -19,7 +19,7 @@ const pair: PairOptions = {
   link: { frameBytes: 65_536, sums: "header" },
   frameBytes: 65_536,
   turn: (call) => void setImmediate(call),
-  turningMilliseconds: 100,
+  pollMilliseconds: 100,
 };
 
 /** Median seconds of `size` bytes to rank 1 and an empty message back. */

@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { type BucketPlan, type GradientProfile, type PlannedBucket, plannedBuckets } from "./gradient-profile.ts";
-import { type CollectiveModel, lineAt } from "./link-model.ts";
+import { type CollectiveModel, lineAt } from "./collective-model.ts";
 import { barrierTimeline, type CollectiveSpan, type Timeline } from "./timeline.ts";
 
 /**

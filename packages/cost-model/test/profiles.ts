@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { BucketPlan, GradientProfile, LinkModel, ProfiledTensor } from "../src/index.ts";
+import type { BucketPlan, GradientProfile, LinearCollectiveModel, ProfiledTensor } from "../src/index.ts";
 
 /** A profile from figures by tensor in ready order. */
 export const profileOf = (rows: readonly Omit<ProfiledTensor, "path">[]): GradientProfile => ({
@@ -25,7 +25,10 @@ export const profiles = ({
     )
     .map(profileOf);
 
-export const models: fc.Arbitrary<LinkModel> = fc.record({ startupSeconds: fc.nat(12), secondsPerByte: fc.integer({ min: 0, max: 3 }) });
+export const models: fc.Arbitrary<LinearCollectiveModel> = fc.record({
+  startupSeconds: fc.nat(12),
+  secondsPerByte: fc.integer({ min: 0, max: 3 }),
+});
 
 /** Every grouping of neighbours, 2^(L − 1) of them. */
 export function* groupings({ tensors }: GradientProfile): Generator<BucketPlan> {

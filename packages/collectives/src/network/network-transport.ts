@@ -22,7 +22,7 @@ import type { Link, LinkCodec, OutgoingFrame } from "./link.ts";
 import { ReceiveQueue } from "./receive-queue.ts";
 import { Route } from "./route.ts";
 import { SendQueue } from "./send-queue.ts";
-import { keepTurning } from "./turning.ts";
+import { busyPoll } from "./busy-poll.ts";
 
 export interface NetworkWorldOptions extends Partial<Flow> {
   readonly rank: number;
@@ -47,7 +47,7 @@ export interface NetworkWorldOptions extends Partial<Flow> {
   /** `setImmediate`, where this rank has a core to spare: who waits looks for messages before it sleeps. Default: it sleeps at once. */
   readonly turn?: (call: () => void) => void;
   /** How long it looks. Default: 1. */
-  readonly turningMilliseconds?: number;
+  readonly pollMilliseconds?: number;
   /** Name of the collective under a tag, for errors. */
   readonly nameOf?: (tag: number) => string;
 }
@@ -99,13 +99,13 @@ class World implements NetworkWorld {
   readonly #agreement: FailureAgreement;
   readonly #detector: FailureDetector;
   readonly #listeners: ((error: CollectiveError) => void)[] = [];
-  readonly #stayAwake: () => void;
+  readonly #poll: () => void;
   #decision: FailureDecision | undefined;
   #closed = false;
   #cancelTick: () => void = () => undefined;
 
   constructor(options: NetworkWorldOptions) {
-    const { rank, lanes, worldSize, memory, clock = systemClock, turn, turningMilliseconds = 1 } = options;
+    const { rank, lanes, worldSize, memory, clock = systemClock, turn, pollMilliseconds = 1 } = options;
     const flow = { frameBytes: options.frameBytes ?? defaultFlow.frameBytes, earlyBytes: options.earlyBytes ?? defaultFlow.earlyBytes };
     if (flow.earlyBytes < flow.frameBytes || flow.frameBytes < 1)
       throw new ArgumentError(
@@ -113,7 +113,7 @@ class World implements NetworkWorld {
       );
     this.#options = options;
     this.#clock = clock;
-    this.#stayAwake = turn === undefined ? () => undefined : keepTurning(turn, turningMilliseconds, clock);
+    this.#poll = turn === undefined ? () => undefined : busyPoll(turn, pollMilliseconds, clock);
     this.#agreement = new FailureAgreement({
       rank,
       clock,
@@ -145,7 +145,7 @@ class World implements NetworkWorld {
         },
         requireUsable: (route) => this.#requireUsable(route),
         waiting: ({ peer, tag }) => {
-          this.#stayAwake();
+          this.#poll();
           if (peers.get(peer)!.left) this.#suspectLeft(peer, tag);
         },
         hurry: (peer) => peers.get(peer)!.link.hurry(),

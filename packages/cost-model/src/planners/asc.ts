@@ -1,5 +1,5 @@
 import { allInOne, type BucketPlan, checkProfile, type GradientProfile, onePerTensor, readySeconds } from "../gradient-profile.ts";
-import type { CollectiveModel } from "../link-model.ts";
+import type { CollectiveModel } from "../collective-model.ts";
 import { simultaneously, type Slowdown } from "../simultaneous-timeline.ts";
 import { mergeOptimally } from "./mg-wfbp-exact.ts";
 

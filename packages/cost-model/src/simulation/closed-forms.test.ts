@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { models, planned } from "../../test/profiles.ts";
 import { type BucketPlan, backwardSeconds, forwardSeconds, type GradientProfile, plannedBuckets } from "../gradient-profile.ts";
-import { type CollectiveModel, collectiveSeconds, lineAt } from "../link-model.ts";
+import { type CollectiveModel, collectiveSeconds, lineAt } from "../collective-model.ts";
 import { dearTimeline, type HalvesModel } from "../planners/dear.ts";
 import { simultaneousTimeline, twoAtOnce } from "../simultaneous-timeline.ts";
 import { overlapBound, timelineOf } from "../timeline.ts";

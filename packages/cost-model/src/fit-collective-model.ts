@@ -1,10 +1,10 @@
 import { fitLink, type LinkSample } from "@skein/collectives";
 import { ArgumentError } from "@skein/tensor-core";
-import type { LinkModel, LinkPiece, PiecewiseLinkModel } from "./link-model.ts";
+import type { LinearCollectiveModel, CollectivePiece, PiecewiseCollectiveModel } from "./collective-model.ts";
 import { median } from "./median.ts";
 
 /** A fitted model, and how well it fits. */
-export interface FittedLinkModel extends LinkModel {
+export interface FittedCollectiveModel extends LinearCollectiveModel {
   /** Samples that were no figures, or lay too far from the others to be believed. */
   readonly numLeftOut: number;
   /** The largest |a + b · M − t| / t of the samples that were kept. */
@@ -68,7 +68,7 @@ const believable = (samples: readonly LinkSample[]): readonly LinkSample[] => {
  *
  * Source: Rousseeuw 1984, Least median of squares regression, J. Am. Stat. Assoc. 79.
  */
-export const fitLinkModel = (samples: readonly LinkSample[]): FittedLinkModel => {
+export const fitCollectiveModel = (samples: readonly LinkSample[]): FittedCollectiveModel => {
   const clean = samples.filter(possible);
   const points = believable(clean);
   const { secondsPerMessage, secondsPerByte, worstRelativeError } = fitLink(points);
@@ -87,7 +87,7 @@ const fewestSizes = 3;
 
 /**
  * Fit lines that follow one another, for libraries that change their algorithm with the size. Segmented least squares: the cuts are those with the
- * least Σ (relative error / noise)² + 3 · ln(sizes) per piece, found by dynamic programming; each piece is then fitted as `fitLinkModel` does.
+ * least Σ (relative error / noise)² + 3 · ln(sizes) per piece, found by dynamic programming; each piece is then fitted as `fitCollectiveModel` does.
  *
  * Cost: O(sizes³).
  *
@@ -96,7 +96,10 @@ const fewestSizes = 3;
  *
  * Source: Bellman 1961, On the approximation of curves by line segments using dynamic programming, Commun. ACM 4.
  */
-export const fitPiecewiseLinkModel = (samples: readonly LinkSample[], { noise = 0.1 }: PiecewiseFitOptions = {}): PiecewiseLinkModel => {
+export const fitPiecewiseCollectiveModel = (
+  samples: readonly LinkSample[],
+  { noise = 0.1 }: PiecewiseFitOptions = {},
+): PiecewiseCollectiveModel => {
   if (!(noise > 0)) throw new ArgumentError(`a noise of ${noise} was given; it is a relative error, such as 0.1`);
   const clean = samples.filter(possible);
   const points = mediansBySize(clean);
@@ -113,13 +116,13 @@ export const fitPiecewiseLinkModel = (samples: readonly LinkSample[], { noise = 
       if (costs[i]! + misfit + perPiece < costs[j]!) [costs[j], begins[j]] = [costs[i]! + misfit + perPiece, i];
     }
   }
-  const pieces: LinkPiece[] = [];
+  const pieces: CollectivePiece[] = [];
   for (let j = points.length; j > 0; j = begins[j] ?? 0) {
     const begin = begins[j] ?? 0;
     const sizes = new Set(points.slice(begin, j).map(({ bytes }) => bytes));
-    const { startupSeconds, secondsPerByte } = fitLinkModel(clean.filter(({ bytes }) => sizes.has(bytes)));
+    const { startupSeconds, secondsPerByte } = fitCollectiveModel(clean.filter(({ bytes }) => sizes.has(bytes)));
     pieces.push({ fromBytes: begin === 0 ? 0 : points[begin]!.bytes, startupSeconds, secondsPerByte });
   }
-  if (pieces.length === 0) return { pieces: [{ fromBytes: 0, ...fitLinkModel(samples) }] };
+  if (pieces.length === 0) return { pieces: [{ fromBytes: 0, ...fitCollectiveModel(samples) }] };
   return { pieces: pieces.reverse() };
 };

@@ -1,7 +1,7 @@
 import { ArgumentError } from "@skein/tensor-core";
 
 /** What one whole collective takes: a + b · M seconds for M bytes. */
-export interface LinkModel {
+export interface LinearCollectiveModel {
   /** a. */
   readonly startupSeconds: number;
   /** b. */
@@ -9,19 +9,19 @@ export interface LinkModel {
 }
 
 /** A line that holds from a size on, up to where the next piece begins. */
-export interface LinkPiece extends LinkModel {
+export interface CollectivePiece extends LinearCollectiveModel {
   readonly fromBytes: number;
 }
 
 /** Lines that follow one another, where the library below changes its algorithm with the size. The first begins at 0 bytes. */
-export interface PiecewiseLinkModel {
-  readonly pieces: readonly LinkPiece[];
+export interface PiecewiseCollectiveModel {
+  readonly pieces: readonly CollectivePiece[];
 }
 
 /** What a collective takes by its bytes; plain data. */
-export type CollectiveModel = LinkModel | PiecewiseLinkModel;
+export type CollectiveModel = LinearCollectiveModel | PiecewiseCollectiveModel;
 
-const isLine = ({ startupSeconds, secondsPerByte }: LinkModel): boolean =>
+const isLine = ({ startupSeconds, secondsPerByte }: LinearCollectiveModel): boolean =>
   startupSeconds >= 0 && secondsPerByte >= 0 && Number.isFinite(startupSeconds) && Number.isFinite(secondsPerByte);
 
 /**
@@ -29,12 +29,13 @@ const isLine = ({ startupSeconds, secondsPerByte }: LinkModel): boolean =>
  *
  * @throws ArgumentError for a line with a negative or infinite figure, or a model with no piece for M.
  */
-export const lineAt = (model: CollectiveModel, bytes: number): LinkModel => {
+export const lineAt = (model: CollectiveModel, bytes: number): LinearCollectiveModel => {
   const line = "pieces" in model ? model.pieces.findLast(({ fromBytes }) => bytes >= fromBytes) : model;
-  if (line === undefined) throw new ArgumentError(`a link model has no piece for ${bytes} bytes; its first piece must begin at 0 bytes`);
+  if (line === undefined)
+    throw new ArgumentError(`a collective model has no piece for ${bytes} bytes; its first piece must begin at 0 bytes`);
   if (!isLine(line))
     throw new ArgumentError(
-      `a link model says ${line.startupSeconds} s + ${line.secondsPerByte} s/byte; both must be finite and not negative; measure it anew`,
+      `a collective model says ${line.startupSeconds} s + ${line.secondsPerByte} s/byte; both must be finite and not negative; measure it anew`,
     );
   return line;
 };
@@ -57,7 +58,7 @@ export const collectiveSeconds = (model: CollectiveModel, bytes: number): number
  * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR).
  */
 export const halfOf = (model: CollectiveModel): CollectiveModel => {
-  const half = ({ startupSeconds, secondsPerByte }: LinkModel): LinkModel => ({
+  const half = ({ startupSeconds, secondsPerByte }: LinearCollectiveModel): LinearCollectiveModel => ({
     startupSeconds: startupSeconds / 2,
     secondsPerByte: secondsPerByte / 2,
   });

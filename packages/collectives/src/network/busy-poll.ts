@@ -6,7 +6,7 @@ import type { Clock } from "../clock.ts";
  * @param turn let the event loop turn once, then call: `setImmediate`.
  * @returns keeps it up for `milliseconds` from now.
  */
-export const keepTurning = (turn: (call: () => void) => void, milliseconds: number, clock: Clock): (() => void) => {
+export const busyPoll = (turn: (call: () => void) => void, milliseconds: number, clock: Clock): (() => void) => {
   let until = 0;
   let turning = false;
   const again = (): void => {

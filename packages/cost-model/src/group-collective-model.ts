@@ -2,7 +2,7 @@ import type { GroupSituation } from "@skein/collectives";
 import type { CollectiveKind } from "@skein/tensor-core";
 import type { TransferTimes } from "./hardware/hardware.ts";
 import { collectivePricer } from "./pricing/collective-price.ts";
-import type { LinkPiece, PiecewiseLinkModel } from "./link-model.ts";
+import type { CollectivePiece, PiecewiseCollectiveModel } from "./collective-model.ts";
 
 /** 2³⁴ bytes: more than any bucket. */
 const mostDoublings = 34;
@@ -17,14 +17,14 @@ const mostDoublings = 34;
  * @param readBack as of `collectivePricer`.
  * @throws InvariantError when no algorithm fits.
  */
-export const linkModelOfGroup = (
+export const collectiveModelOfGroup = (
   group: GroupSituation,
   kind: CollectiveKind = "all-reduce",
   readBack?: TransferTimes,
-): PiecewiseLinkModel => {
+): PiecewiseCollectiveModel => {
   const price = collectivePricer(group, readBack);
   const secondsOf = (byteLength: number): number => price(kind, byteLength).seconds;
-  const pieces: LinkPiece[] = [];
+  const pieces: CollectivePiece[] = [];
   let before = secondsOf(1);
   for (let doubling = 0; doubling < mostDoublings; doubling++) {
     const bytes = 2 ** doubling;

@@ -1,8 +1,8 @@
 import { algorithmSelector, ethernetLinks, type GroupSituation, predictedSeconds } from "@skein/collectives";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { linkModelOfGroup } from "./group-link-model.ts";
-import { collectiveSeconds, halfOf, lineAt } from "./link-model.ts";
+import { collectiveModelOfGroup } from "./group-collective-model.ts";
+import { collectiveSeconds, halfOf, lineAt } from "./collective-model.ts";
 import { gigabitsPerSecond, kibibytes, mebibytes, microseconds, milliseconds } from "./units.ts";
 
 const pieces = {
@@ -51,7 +51,7 @@ describe("the model of a group", () => {
       fc.integer({ min: 1, max: 2 ** 30 }),
     );
     for (const group of groups) {
-      const model = linkModelOfGroup(group);
+      const model = collectiveModelOfGroup(group);
       const choose = algorithmSelector(group);
       fc.assert(
         fc.property(sizes, (byteLength) => {
@@ -66,6 +66,6 @@ describe("the model of a group", () => {
   });
 
   test("of one rank takes nothing", () => {
-    expect(collectiveSeconds(linkModelOfGroup({ worldSize: 1, sharesMemory: false }), 1e6)).toBe(0);
+    expect(collectiveSeconds(collectiveModelOfGroup({ worldSize: 1, sharesMemory: false }), 1e6)).toBe(0);
   });
 });
