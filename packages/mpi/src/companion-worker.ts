@@ -2,7 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { hasOwnCore } from "@skein/collectives/node";
 import { laneCount, openGroupState, serveRequests, wasmMessageMemory } from "@skein/collectives/transport";
 import type { ErrorKind } from "@skein/tensor-core";
-import { type CompanionInput, type CompanionNews, threadsOfRank } from "./companion.ts";
+import { type CompanionInput, type CompanionNews, threadsOfRank } from "./companion-messages.ts";
 import { connectMpi } from "./connect.ts";
 import { openMpi } from "./world.ts";
 

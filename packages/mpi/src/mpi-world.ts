@@ -4,7 +4,7 @@ import type { Facts, LossKind } from "@skein/collectives";
 import { hasOwnCore, type RankAddress, spinsOnOwnCore, startThread } from "@skein/collectives/node";
 import { checkRankMemory, LocalRanks, type Preference, type RankMemory, type WorldConnection } from "@skein/collectives/transport";
 import { InvariantError, SkeinError } from "@skein/tensor-core";
-import { type CompanionInput, type CompanionNews, threadsOfRank } from "./companion.ts";
+import { type CompanionInput, type CompanionNews, threadsOfRank } from "./companion-messages.ts";
 import { MpiError } from "./errors.ts";
 import type { LoadOptions } from "./load-addon.ts";
 import { type OpenOptions, openMpi } from "./world.ts";

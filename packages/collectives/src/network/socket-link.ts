@@ -1,8 +1,6 @@
+import { goodbyeMilliseconds } from "../failure-detection/goodbye.ts";
 import type { Link, LinkReceiver, OutgoingFrame } from "./link.ts";
 import type { ResumableSocket } from "./resumable-socket.ts";
-
-// A peer that has been told goodbye answers at once, if it lives and its thread is not computing.
-const goodbyeMilliseconds = 1000;
 
 /**
  * A link over sockets: data leave by those that the peer has dialled, and come by those that we have. Control frames take the other

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { systemClock } from "../clock.ts";
 import { FailureDetector } from "../failure-detection/failure-detector.ts";
+import { goodbyeMilliseconds } from "../failure-detection/goodbye.ts";
 import type { Heartbeat } from "../failure-detection/heartbeat.ts";
 import { type FrameSeal, sealBytes } from "../security/frame-seal.ts";
 import { FrameReader } from "../wire/frame-reader.ts";
@@ -27,7 +28,6 @@ export interface ConnectionOwner {
 
 /** Bytes that may wait for a peer that does not read: two of the largest messages. */
 const unsentBytes = 128 * 1024 * 1024;
-const goodbyeMilliseconds = 1000;
 const nothing = new Uint8Array(0);
 
 // What a ping says: for how many milliseconds a main thread has done nothing, u32, little endian.
