@@ -1,7 +1,7 @@
 // What a program uses of us that runs in a browser as well as in Node. Compiled against the packed packages, with consumers' settings.
 import { execute, memoryWorld, plainArithmetic, ringAllReduce, type Schedule } from "@skein/collectives";
 import { topKCompressor, withErrorFeedback } from "@skein/compressors";
-import { linkModelOfGroup } from "@skein/cost-model";
+import { collectiveModelOfGroup } from "@skein/cost-model";
 import { type CpuBackend, createCpuBackend } from "@skein/cpu-kernels";
 import { textRecords, trainingBatches } from "@skein/data";
 import { createWebGpuBackend, type WebGpuBackend } from "@skein/gpu-kernels";
@@ -32,4 +32,4 @@ export const slopes = async (values: readonly number[]): Promise<number[]> => {
 
 export const onGpu = (gpu: Parameters<typeof createWebGpuBackend>[0]["gpu"]): Promise<WebGpuBackend> => createWebGpuBackend({ gpu });
 
-export { execute, linkModelOfGroup, plainArithmetic, withErrorFeedback };
+export { execute, collectiveModelOfGroup, plainArithmetic, withErrorFeedback };

@@ -1,7 +1,7 @@
+import { silenceSecondsOf } from "@skein/collectives/node";
 import { z } from "zod";
 import { bucketsSchema, compressionSchema, overlapSchema, prioritiesSchema } from "./exchange-schema.ts";
 import type { DataJob, Job, ModelJob } from "./job.ts";
-import { silenceSecondsOf } from "./members/patience.ts";
 import { count, mostLayers, width } from "./ranges.ts";
 
 const path = z.string().min(1).max(4096);

@@ -19,7 +19,7 @@ const pair: PairOptions = {
   link: { frameBytes: 65_536, sums: "header" },
   frameBytes: 65_536,
   turn: (call) => void setImmediate(call),
-  turningMilliseconds: 100,
+  pollMilliseconds: 100,
 };
 
 /** Median seconds of `size` bytes to rank 1 and an empty message back. */
@@ -30,10 +30,10 @@ const thereAndBack = async ({ transports }: NetworkWorld, size: number, samples 
   for (let tag = 1; tag <= samples; tag++) {
     const begin = performance.now();
     if (rank === 1) await transport.receiveInto(0, tag, bytes);
-    const loan = transport.send(1 - rank, tag, rank === 0 ? bytes : new Uint8Array(0));
+    const handle = transport.send(1 - rank, tag, rank === 0 ? bytes : new Uint8Array(0));
     if (rank === 0) await transport.receiveInto(1, tag, new Uint8Array(0));
     times.push((performance.now() - begin) / 1000);
-    await transport.whenReturned(loan);
+    await transport.whenSent(handle);
   }
   return median(times);
 };

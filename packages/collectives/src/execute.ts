@@ -1,7 +1,7 @@
 import { bytesPerElement, type CollectiveRequest, type DType, InvariantError } from "@skein/tensor-core";
 import type { Arithmetic } from "./arithmetic.ts";
 import type { ElementRange, Region, Schedule, Step } from "./schedule.ts";
-import { type Eventually, Later, type Loan, type Transport } from "./transport/transport.ts";
+import { type Eventually, Future, type SendHandle, type Transport } from "./transport/transport.ts";
 
 /** What a schedule works on: the request's memory and meaning, a tag that all ranks share, and scratch memory if the schedule wants it. */
 export interface Execution extends Pick<CollectiveRequest, "input" | "output" | "dtype" | "reduction"> {
@@ -11,12 +11,12 @@ export interface Execution extends Pick<CollectiveRequest, "input" | "output" | 
 
 type Receive = Extract<Step, { action: "receive" }>;
 type ReduceStep = Extract<Receive, { combine: "reduce" }>;
-/** A walk that pauses where a transport says "later". It is resumed with a promise's value, or once a `Later` is ready. */
-export type Walk<T> = Generator<Promise<unknown> | Later<unknown>, T, unknown>;
+/** A walk that pauses where a transport answers with a promise or a future. It is resumed with a promise's value, or once a `Future` is ready. */
+export type Walk<T> = Generator<Promise<unknown> | Future<unknown>, T, unknown>;
 
 /** The value, once it is there. */
 export function* settled<T>(value: Eventually<T>): Walk<T> {
-  if (value instanceof Later) {
+  if (value instanceof Future) {
     while (!value.ready()) yield value;
     return value.take();
   }
@@ -24,8 +24,8 @@ export function* settled<T>(value: Eventually<T>): Walk<T> {
 }
 
 /**
- * Walk a schedule. Pauses wherever the transport says "later", so that one walk serves threads that block, threads that carry
- * several requests at once, and networks. Before a range is written, every loan of it has come home; at the end, all have.
+ * Walk a schedule. Pauses wherever the transport answers with a promise or a future, so that one walk serves threads that block, threads that carry
+ * several requests at once, and networks. Before a range is written, every send of it is done; at the end, all are.
  */
 export function* walk(schedule: Schedule, execution: Execution, transport: Transport, arithmetic: Arithmetic): Walk<void> {
   const { dtype, reduction = "sum", tag } = execution;
@@ -49,14 +49,14 @@ export function* walk(schedule: Schedule, execution: Execution, transport: Trans
     return bytes.subarray(offset * width, (offset + count) * width);
   };
 
-  let loans: { readonly loan: Loan; readonly range: ElementRange }[] = [];
-  function* comeHome(concerned: (loan: { loan: Loan; range: ElementRange }) => boolean): Walk<void> {
-    for (const entry of loans.filter(concerned)) {
-      yield* settled(transport.whenReturned(entry.loan));
-      loans = loans.filter((other) => other !== entry);
+  let sends: { readonly handle: SendHandle; readonly range: ElementRange }[] = [];
+  function* sendsDone(concerned: (send: { handle: SendHandle; range: ElementRange }) => boolean): Walk<void> {
+    for (const entry of sends.filter(concerned)) {
+      yield* settled(transport.whenSent(entry.handle));
+      sends = sends.filter((other) => other !== entry);
     }
   }
-  const writing = (range: ElementRange): Walk<void> => comeHome((entry) => overlap(entry.range, range));
+  const writing = (range: ElementRange): Walk<void> => sendsDone((entry) => overlap(entry.range, range));
 
   function* reduce(steps: readonly ReduceStep[]): Walk<void> {
     const { target, own } = steps[0]!;
@@ -95,7 +95,7 @@ export function* walk(schedule: Schedule, execution: Execution, transport: Trans
     for (const step of round) {
       if (step.action !== "send") continue;
       if (step.returned === true && transport.sharesMemoryWith(step.peer)) transport.release(step.peer);
-      else loans.push({ range: step.source, loan: yield* settled(transport.send(step.peer, tag, bytesOf(step.source))) });
+      else sends.push({ range: step.source, handle: yield* settled(transport.send(step.peer, tag, bytesOf(step.source))) });
     }
     const receives = round.filter((step): step is Receive => step.action === "receive");
     for (let i = 0; i < receives.length; i++) {
@@ -107,9 +107,9 @@ export function* walk(schedule: Schedule, execution: Execution, transport: Trans
         yield* reduce(together);
         i += together.length - 1;
       } else if (step.returned === true && transport.sharesMemoryWith(step.peer)) {
-        yield* comeHome((entry) => entry.loan.peer === step.peer && overlap(entry.range, step.target));
-      } else if (transport.receiveInto !== undefined && !loans.some((entry) => overlap(entry.range, step.target))) {
-        // Over memory that is still lent, the loan would wait for the peer to ask for it, and the peer, which may do the same, for us.
+        yield* sendsDone((entry) => entry.handle.peer === step.peer && overlap(entry.range, step.target));
+      } else if (transport.receiveInto !== undefined && !sends.some((entry) => overlap(entry.range, step.target))) {
+        // Over memory that is still being sent, the send would wait for the peer to ask for it, and the peer, which may do the same, for us.
         yield* settled(transport.receiveInto(step.peer, tag, bytesOf(step.target)));
       } else {
         const bytes = yield* settled(transport.receive(step.peer, tag, step.target.count * width));
@@ -119,43 +119,43 @@ export function* walk(schedule: Schedule, execution: Execution, transport: Trans
       }
     }
   }
-  yield* comeHome(() => true);
+  yield* sendsDone(() => true);
 }
 
-/** Carry a walk to its end in this thread. @param wait blocks until what another thread will bring about is ready. */
-export const carryBlocking = <T>(walk: Walk<T>, wait: (later: Later<unknown>) => void): T => {
+/** Run a walk to its end in this thread. @param wait blocks until what another thread will bring about is ready. */
+export const runWalkBlocking = <T>(walk: Walk<T>, wait: (future: Future<unknown>) => void): T => {
   for (;;) {
     const { done, value } = walk.next();
     if (done === true) return value;
-    if (!(value instanceof Later)) throw new InvariantError("a transport that cannot block was given to a thread that blocks");
+    if (!(value instanceof Future)) throw new InvariantError("a transport that cannot block was given to a thread that blocks");
     wait(value);
   }
 };
 
-/** Carry a walk to its end without blocking. @param wait settles when what another thread will bring about is ready. */
-export const carry = async <T>(walk: Walk<T>, wait?: (later: Later<unknown>) => Promise<void>): Promise<T> => {
+/** Run a walk to its end without blocking. @param wait settles when what another thread will bring about is ready. */
+export const runWalk = async <T>(walk: Walk<T>, wait?: (future: Future<unknown>) => Promise<void>): Promise<T> => {
   let answer: unknown;
   for (;;) {
     const { done, value } = walk.next(answer);
     if (done === true) return value;
-    if (!(value instanceof Later)) answer = await value;
+    if (!(value instanceof Future)) answer = await value;
     else if (wait !== undefined) await wait(value);
     else throw new InvariantError("a transport between threads was given to a walk that cannot wait for them");
   }
 };
 
-/** Carry a schedule out over a transport between threads. */
+/** Execute a schedule over a transport between threads. */
 export const executeBlocking = (
   schedule: Schedule,
   execution: Execution,
   transport: Transport,
   arithmetic: Arithmetic,
-  wait: (later: Later<unknown>) => void,
-): void => carryBlocking(walk(schedule, execution, transport, arithmetic), wait);
+  wait: (future: Future<unknown>) => void,
+): void => runWalkBlocking(walk(schedule, execution, transport, arithmetic), wait);
 
-/** Carry a schedule out over any transport that answers with values and promises. */
+/** Execute a schedule over any transport that answers with values and promises. */
 export const execute = (schedule: Schedule, execution: Execution, transport: Transport, arithmetic: Arithmetic): Promise<void> =>
-  carry(walk(schedule, execution, transport, arithmetic));
+  runWalk(walk(schedule, execution, transport, arithmetic));
 
 /** Scratch bytes that a schedule wants. */
 export const scratchBytes = (schedule: Schedule, dtype: DType): number => schedule.scratchElements * bytesPerElement[dtype];

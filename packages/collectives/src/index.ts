@@ -37,7 +37,7 @@ export {
   RanksDifferError,
   RanksDisagreeError,
 } from "./errors.ts";
-export { carry, carryBlocking, execute, executeBlocking, type Execution, scratchBytes, type Walk } from "./execute.ts";
+export { runWalk, runWalkBlocking, execute, executeBlocking, type Execution, scratchBytes, type Walk } from "./execute.ts";
 export {
   fitLink,
   formatLinkFile,
@@ -78,17 +78,11 @@ export {
   selectAlgorithm,
   type Situation,
 } from "./select.ts";
-export { runCompanion } from "./threads/companion.ts";
-export { type BlockingCommunicator, joinWorld } from "./threads/communicator.ts";
-export { Control, controlBytes, laneCount, type Preference, type WorldConnection } from "./threads/control.ts";
-export type { NativeCollectives } from "./threads/carrier.ts";
-export type { Carriage } from "./threads/rank-lanes.ts";
-export { serveRequests } from "./threads/serve-requests.ts";
-export { groupTransport } from "./transport/group-transport.ts";
+export { type BlockingCommunicator, joinWorld } from "./communicator.ts";
+export type { Preference, WorldConnection } from "./control-block/world-connection.ts";
 export { memoryWorld } from "./transport/memory-transport.ts";
 export { hostsOf, meshPartition } from "./topology.ts";
-export { ThreadTransport } from "./transport/thread-transport.ts";
-export { type Eventually, Later, type Loan, type Transport } from "./transport/transport.ts";
+export { type Eventually, Future, type SendHandle, type Transport } from "./transport/transport.ts";
 export { checkKernels, requiredExports, wasmArithmetic } from "./wasm-arithmetic.ts";
 export { type CodecRates, codecPays } from "./wire/codec-pays.ts";
 export { type CodedDType, codedBytes } from "./wire/coded-payload.ts";

@@ -4,7 +4,7 @@ import { type Algorithm, chunkOf, type CostPlace, type Schedule, type ScheduleCo
 
 /**
  * The round in which each of `count` schedules of `rounds` rounds begins: one round after the one before, but no more than `window`
- * of them under way at once.
+ * of them in flight at once.
  */
 export const beginnings = (count: number, rounds: number, window: number): number[] => {
   const begins: number[] = [];
@@ -21,7 +21,7 @@ export const beginnings = (count: number, rounds: number, window: number): numbe
  * travels while another is summed. Each schedule's own scratch memory follows the one before.
  *
  * @param slices schedules with equally many rounds, and the first element of each slice.
- * @param window most slices under way at once. A rank that sends one message per round to a peer is then at most `window` messages
+ * @param window most slices in flight at once. A rank that sends one message per round to a peer is then at most `window` messages
  *   ahead of it; between threads, eight are the limit (`slotCount` in threads/control.ts): with more, ranks that send to each other
  *   in a ring would all wait for room.
  */
@@ -47,7 +47,7 @@ export const interleave = (slices: readonly { readonly schedule: Schedule; reado
  * Cost: bytes as before, s times the messages, R + s − 1 rounds of R. The path is the first slice's, and for each later one what the
  * busiest rank does for it: exact where all ranks do the same, and for chains.
  *
- * @param options.onePerPair a rank sends at most two messages to one peer in a round, however many slices are under way, so that
+ * @param options.onePerPair a rank sends at most two messages to one peer in a round, however many slices are in flight, so that
  *   all may be.
  */
 export const segmented = (

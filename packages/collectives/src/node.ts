@@ -1,3 +1,4 @@
+export { type Heartbeat, heartbeatOf, silenceSecondsOf } from "./failure-detection/heartbeat.ts";
 export { type FineClock, openFineClock } from "./network/fine-clock.ts";
 export type { LinkListener } from "./network/link-listener.ts";
 export type { LinkOptions, Refusal } from "./network/link-options.ts";
@@ -25,5 +26,5 @@ export type { TlsFiles, TlsIdentity } from "./security/tls-identity.ts";
 export { isLoopback } from "./security/loopback.ts";
 export { newSecret } from "./security/secret.ts";
 export { createThreadWorld, spinsOnOwnCore, type ThreadWorld, type ThreadWorldOptions } from "./thread-world.ts";
-export { type BlockingCommunicator, joinWorld } from "./threads/communicator.ts";
-export type { WorldConnection } from "./threads/control.ts";
+export { type BlockingCommunicator, joinWorld } from "./communicator.ts";
+export type { WorldConnection } from "./control-block/world-connection.ts";

@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import type { Preference } from "./threads/control.ts";
+import type { Preference } from "./control-block/world-connection.ts";
 
 /**
  * Whether every thread of a host's ranks has a core: then companions look for what comes next before they sleep, and whoever waits for

@@ -15,7 +15,7 @@ export interface RaggedPlace {
   readonly received: readonly number[];
 }
 
-/** In round k each rank sends to rank + k and receives from rank − k; what stays here comes last, while messages are under way. */
+/** In round k each rank sends to rank + k and receives from rank − k; what stays here comes last, while messages are in flight. */
 const exchangeRows = (algorithm: string, place: RaggedPlace, sourceFor: (peer: number) => ElementRange): Schedule => {
   const { rank, worldSize, capacity, rowElements, received } = place;
   const chunk = capacity * rowElements;

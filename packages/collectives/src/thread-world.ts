@@ -1,16 +1,12 @@
 import { availableParallelism } from "node:os";
 import type { Worker } from "node:worker_threads";
-import { ArgumentError, type WasmMemory, type WasmModule } from "@skein/tensor-core";
+import { ArgumentError } from "@skein/tensor-core";
 import { startThread } from "./start-thread.ts";
-import { Control, controlBytes, type Preference, type WorldConnection } from "./threads/control.ts";
-import { checkKernels } from "./wasm-arithmetic.ts";
+import { LocalRanks, openGroupState, type RankMemory } from "./control-block/local-ranks.ts";
+import type { Preference, WorldConnection } from "./control-block/world-connection.ts";
 
-export interface ThreadWorldOptions {
+export interface ThreadWorldOptions extends RankMemory {
   readonly worldSize: number;
-  /** The shared memory in which all regions of all requests lie. */
-  readonly memory: WasmMemory;
-  /** Module with the reductions (see `requiredExports`), as @skein/cpu-kernels builds it; "none" says that plain loops will do. */
-  readonly kernels: WasmModule | "none";
   /** How long a rank waits for a peer before the group fails. Default 60 s: an epoch's evaluation on one rank fits into it. */
   readonly timeoutMilliseconds?: number;
   /** How often a rank looks for its peer's message before it sleeps. Default: 5000 (some 10 µs) where every rank has a core, else 0. */
@@ -57,28 +53,16 @@ export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
     throw new ArgumentError(`a world of ${worldSize} ranks cannot be made; worldSize is a whole number from 1`);
   if (!(memory.buffer instanceof SharedArrayBuffer))
     throw new ArgumentError("thread ranks need a shared WebAssembly.Memory; create it with { shared: true }");
-  if (kernels !== "none") checkKernels(kernels);
-  const control = new SharedArrayBuffer(controlBytes(worldSize));
+  const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
+  const local = new LocalRanks({ worldSize, ranks, memory, kernels, companionOnly: false, timeoutMilliseconds });
   const connection = (rank: number): WorldConnection => {
-    if (!Number.isInteger(rank) || rank < 0 || rank >= worldSize)
-      throw new ArgumentError(`rank ${rank} is not in a world of ${worldSize}; use 0 to ${worldSize - 1}`);
-    return {
-      control,
-      memory,
-      kernels,
-      rank,
-      worldSize,
-      localRanks: Array.from({ length: worldSize }, (_, local) => local),
-      companionOnly: false,
-      timeoutMilliseconds,
-      spins,
-      preference,
-    };
+    if (!ranks.includes(rank)) throw new ArgumentError(`rank ${rank} is not in a world of ${worldSize}; use 0 to ${worldSize - 1}`);
+    return local.connection(rank, { spins, preference });
   };
-  const reportLost = (rank: number, reason = "its thread ended"): void => new Control(connection(rank)).failLost(rank, 0, reason);
+  const reportLost = (rank: number, reason = "its thread ended"): void => openGroupState(connection(rank)).failLost(rank, 0, reason);
 
   const companions = Array.from({ length: worldSize }, (_, rank) => {
-    const worker = startThread(() => new URL("./companion-worker.ts", import.meta.url), {
+    const worker = startThread(() => new URL("./companion/companion-worker.ts", import.meta.url), {
       workerData: connection(rank),
       name: `companion ${rank}`,
       resourceLimits: { maxYoungGenerationSizeMb: 2 }, // a companion makes little garbage; a larger nursery would only hold more of it
@@ -104,7 +88,7 @@ export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
     },
     close: async () => {
       for (const { worker } of companions) worker.ref(); // now their end is awaited
-      new Control(connection(0)).close();
+      local.state.close();
       await Promise.all(companions.map(({ ended }) => ended));
       const failed = companions.find(({ error }) => error() !== undefined);
       if (failed !== undefined) throw failed.error();

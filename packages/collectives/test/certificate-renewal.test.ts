@@ -120,7 +120,7 @@ describe("links", () => {
   };
   const open = async (holders: readonly Holder[], cables?: Cable[]): Promise<readonly NetworkWorld[]> => {
     const worlds = await openWorlds(holders.length, {
-      silenceMilliseconds: 3000, // who is cut off behind a cable hears no more
+      heartbeat: { intervalMilliseconds: 1000, lossMilliseconds: 3000 }, // who is cut off behind a cable hears no more
       over: "tls",
       tlsOf: (rank) => ({ tls: holders[rank]!.identity, lookMilliseconds }),
       ...(cables && {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { algorithms } from "../src/algorithms/table.ts";
 import type { Algorithm, ElementRange, Place, ScheduleCost, Step } from "../src/schedule.ts";
 import { sentElements, sentMessages } from "../src/schedule.ts";
-import { slotCount } from "../src/threads/control.ts";
+import { slotCount } from "../src/control-block/layout.ts";
 import { nearlySquare } from "../src/topology.ts";
 import { countedCost, heedsHosts, hostShapes, messageEnds, placeOf, regionElements, schedulesOf } from "./world.ts";
 

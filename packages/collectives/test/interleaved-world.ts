@@ -1,16 +1,19 @@
-import { Control, controlBytes, type WorldConnection } from "../src/index.ts";
+import { ControlBlock } from "../src/control-block/control-block.ts";
+import { controlBytes } from "../src/control-block/layout.ts";
+import type { WorldConnection } from "../src/control-block/world-connection.ts";
 import type { CollectiveRequest } from "@skein/tensor-core";
 import type { Walk } from "../src/execute.ts";
-import { RankLanes } from "../src/threads/rank-lanes.ts";
-import { type Bell, tagOf } from "../src/threads/control.ts";
-import type { Later } from "../src/transport/transport.ts";
+import { RankLanes } from "../src/lanes/rank-lanes.ts";
+import type { WakeEvent } from "../src/control-block/layout.ts";
+import { tagOf } from "../src/control-block/tag.ts";
+import type { Future } from "../src/transport/transport.ts";
 
 // The threads of a world as coroutines of one thread: lanes, control block, transports and walks are the real ones; only who runs next is decided here, at
-// every point where another thread could come between. A coroutine sleeps on a bell as `Control.waitUntil` does, but without any timeout: a bell
-// that nobody rings is found as a world in which everybody sleeps.
+// every point where another thread could come between. A coroutine sleeps until an event as `ControlBlock.waitUntil` does, but without any timeout: an event
+// that nobody is notified of is found as a world in which everybody sleeps.
 
-/** Where a coroutine may be interrupted, or sleeps until a bell rings. */
-type Pause = { readonly bell: Bell; readonly control: Control; readonly ready: () => boolean } | undefined;
+/** Where a coroutine may be interrupted, or sleeps until an event. */
+type Pause = { readonly event: WakeEvent; readonly control: ControlBlock; readonly ready: () => boolean } | undefined;
 type Coroutine = Generator<Pause, void>;
 
 /** What a rank does: start a request, or wait for the so-many-th that it has started. */
@@ -45,8 +48,8 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
     preference: {},
   });
 
-  function* sleep(own: Control, bell: Bell, ready: () => boolean): Coroutine {
-    if (!ready()) yield { bell, control: own, ready };
+  function* sleep(own: ControlBlock, event: WakeEvent, ready: () => boolean): Coroutine {
+    if (!ready()) yield { event, control: own, ready };
   }
 
   function* computes(rank: number, acts: readonly Act[]): Coroutine {
@@ -64,7 +67,7 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
         started.push({ lane, sequence });
         continue;
       }
-      const { lane, carrier } = lanes[started[act.wait]!.lane]!;
+      const { lane, executor } = lanes[started[act.wait]!.lane]!;
       const { sequence } = started[act.wait]!;
       while (!lane.has(sequence)) {
         yield undefined;
@@ -74,14 +77,14 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
         }
         yield undefined;
         while (!lane.has(sequence)) {
-          const walk = carrier.carry(lane.next());
+          const walk = executor.execute(lane.next());
           for (let step = walk.next(); ; step = walk.next()) {
             if (step.done === true) {
               yield undefined;
               lane.finish(step.value);
               break;
             }
-            yield* sleep(own, "mail", (step.value as Later<unknown>).ready);
+            yield* sleep(own, "message", (step.value as Future<unknown>).ready);
           }
           yield undefined;
         }
@@ -92,15 +95,15 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
 
   function* accompanies(rank: number): Coroutine {
     const { control: own, lanes } = new RankLanes(connection(rank));
-    const running = new Map<number, { readonly walk: Walk<number>; later: Later<unknown> | undefined }>();
+    const running = new Map<number, { readonly walk: Walk<number>; future: Future<unknown> | undefined }>();
     const canAdvance = (): boolean =>
       lanes.some(({ lane }) => {
         const current = running.get(lane.index);
-        return current === undefined ? !lane.isIdle && !lane.isLocked : current.later === undefined || current.later.ready();
+        return current === undefined ? !lane.isIdle && !lane.isLocked : current.future === undefined || current.future.ready();
       });
     while (!own.closed) {
       let advanced = false;
-      for (const { lane, carrier } of lanes.toReversed()) {
+      for (const { lane, executor } of lanes.toReversed()) {
         yield undefined;
         let current = running.get(lane.index);
         if (current === undefined) {
@@ -110,9 +113,9 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
             lane.unlock();
             continue;
           }
-          current = { walk: carrier.carry(lane.next()), later: undefined };
+          current = { walk: executor.execute(lane.next()), future: undefined };
           running.set(lane.index, current);
-        } else if (current.later !== undefined && !current.later.ready()) continue;
+        } else if (current.future !== undefined && !current.future.ready()) continue;
         const { done, value } = current.walk.next();
         yield undefined;
         if (done === true) {
@@ -120,21 +123,21 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
           running.delete(lane.index);
           yield undefined;
           lane.unlock();
-        } else current.later = value as Later<unknown>;
+        } else current.future = value as Future<unknown>;
         advanced = true;
         break;
       }
       if (advanced) continue;
       own.companionBusy = running.size > 0;
       yield undefined;
-      yield* sleep(own, running.size > 0 ? "mail" : "requests", () => own.closed || canAdvance());
+      yield* sleep(own, running.size > 0 ? "message" : "request", () => own.closed || canAdvance());
     }
   }
 
   return {
     memory,
     group: (number, members) => {
-      for (const rank of members) new Control(connection(rank)).writeGroup(number, members, `group ${number}`);
+      for (const rank of members) new ControlBlock(connection(rank)).writeGroup(number, members, `group ${number}`);
     },
     run: (acts, choose) => {
       interface Thread {
@@ -149,7 +152,7 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
         { name: `companion ${rank}`, body: accompanies(rank), pause: undefined, seen: 0, computes: false },
       ]);
       const awake = ({ pause, seen }: Thread): boolean =>
-        pause === undefined || Atomics.load(pause.control.words, pause.control.bellAt(pause.bell)) !== seen;
+        pause === undefined || Atomics.load(pause.control.words, pause.control.eventAt(pause.event)) !== seen;
       let living = threads;
       let last: Thread | undefined;
       for (;;) {
@@ -157,14 +160,14 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
         const able = living.filter(awake);
         if (able.length === 0)
           throw new Error(
-            `nobody can go on: ${living.map(({ name, pause }) => `${name} waits for ${pause!.bell}${pause!.ready() ? ", which was not rung" : ""}`).join("; ")}`,
+            `nobody can go on: ${living.map(({ name, pause }) => `${name} waits for ${pause!.event}${pause!.ready() ? ", of which nobody was notified" : ""}`).join("; ")}`,
           );
         const thread: Thread = able[choose(able.length, last === undefined ? -1 : able.indexOf(last))]!;
         last = thread;
         if (thread.pause !== undefined) {
-          // As `waitUntil`: first the bell is read, then what it stands for.
-          const { control: own, bell, ready } = thread.pause;
-          thread.seen = Atomics.load(own.words, own.bellAt(bell));
+          // As `waitUntil`: first the event is read, then what it stands for.
+          const { control: own, event, ready } = thread.pause;
+          thread.seen = Atomics.load(own.words, own.eventAt(event));
           if (!ready()) continue;
         }
         const { done, value } = thread.body.next();

@@ -135,7 +135,7 @@ describe("threads that share lanes and control block", () => {
     const scripts: { readonly requests: readonly Ask[]; readonly acts: readonly [string, string] }[] = [
       { requests: [{ ...one, kind: "all-reduce", priority: 0, awaited: true }], acts: ["s0 w0", "s0 w0"] },
       {
-        // The second, which is under way on rank 0, ends only after the first, which rank 0 posts later.
+        // The second, which is in flight on rank 0, ends only after the first, which rank 0 posts later.
         requests: [
           { ...one, kind: "broadcast", priority: 0 }, // rank 1 sends nothing, so that nothing else wakes rank 0
           { ...one, kind: "all-gather", priority: 2 },

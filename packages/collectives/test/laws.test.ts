@@ -5,7 +5,7 @@ import { reducible } from "../src/arithmetic.ts";
 import { execute, scratchBytes } from "../src/execute.ts";
 import { plainArithmetic } from "../src/plain-arithmetic.ts";
 import type { Algorithm, Place } from "../src/schedule.ts";
-import { slotCount } from "../src/threads/control.ts";
+import { slotCount } from "../src/control-block/layout.ts";
 import { memoryWorld } from "../src/transport/memory-transport.ts";
 import type { Transport } from "../src/transport/transport.ts";
 import {

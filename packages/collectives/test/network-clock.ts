@@ -1,4 +1,4 @@
-import type { Clock } from "../src/network/clock.ts";
+import type { Clock } from "../src/clock.ts";
 
 /** Time that only moves when a test lets it. Timers of one moment ring in the order in which they were set. */
 export class VirtualClock implements Clock {

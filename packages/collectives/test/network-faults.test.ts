@@ -73,7 +73,7 @@ const named = (error: unknown): [string, number] => {
   return [code, peer];
 };
 
-const quick = { heartbeatMilliseconds: 100, silenceMilliseconds: 400, graceMilliseconds: 100 };
+const quick = { heartbeat: { intervalMilliseconds: 100, lossMilliseconds: 400 }, graceMilliseconds: 100 };
 
 test("a cable that is cut for good: both ends name each other, the third rank one of them, on all lanes", async () => {
   const { route, laid } = withCables((from, to) => from + to === 1);
@@ -149,7 +149,7 @@ test("an emulated cable that is cut carries no sign of life", async () => {
   });
   const [first, second] = await failures(worlds);
   expect(named(second)).toEqual(["peer-lost", 0]);
-  expect(named(first)).toEqual(["peer-lost", 1]); // told by rank 1, whose words still arrive
+  expect(named(first)).toEqual(["peer-lost", 1]); // told by rank 1, whose report still arrives
 });
 
 test("a rank that vanishes is named by all, also by those that see another go first", async () => {
@@ -182,8 +182,8 @@ test("in a ring that one rank does not enter, everyone names that rank after the
 
 test("a receiver that takes nothing is named when the sender waits for its bytes", async () => {
   const [a, b] = await opened(2, { timeoutMilliseconds: 300, graceMilliseconds: 50 });
-  const loan = a!.transports[1]!.send(1, 3, new Uint8Array(50_000_000));
-  await expect(a!.transports[1]!.whenReturned(loan)).rejects.toMatchObject({ code: "collective-timeout", peer: 1 });
+  const handle = a!.transports[1]!.send(1, 3, new Uint8Array(50_000_000));
+  await expect(a!.transports[1]!.whenSent(handle)).rejects.toMatchObject({ code: "collective-timeout", peer: 1 });
   expect(await failureOf(b!)).toMatchObject({ code: "collective-timeout", peer: 1 });
 });
 

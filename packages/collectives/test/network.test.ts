@@ -112,8 +112,8 @@ test.each([1, 3])("100 MB to a receiver that asks late go through 1 MiB of memor
   const worlds = await opened(2, { link, memoryOf: (rank) => memories[rank]! });
   const [from, to] = worlds.map(({ transports }) => transports[0]!);
   const megabytes = [0, 1, 2, 3, 4].map((k) => new Uint8Array(1_000_000).map((_, i) => (i * 7 + (i >>> 8) + k * 13) & 255));
-  const loans = [];
-  for (let k = 0; k < 100; k++) loans.push(from!.send(1, k, megabytes[k % 5]!));
+  const handles = [];
+  for (let k = 0; k < 100; k++) handles.push(from!.send(1, k, megabytes[k % 5]!));
   await new Promise((resolve) => setTimeout(resolve, 200)); // all that may come unasked has come
   expect(memories[1]!.most).toBeGreaterThan(0);
   const target = new Uint8Array(1_000_000);
@@ -121,7 +121,7 @@ test.each([1, 3])("100 MB to a receiver that asks late go through 1 MiB of memor
     await to!.receiveInto!(0, k, target.fill(0));
     expect(Buffer.compare(target, megabytes[k % 5]!), `message ${k}`).toBe(0);
   }
-  for (const loan of loans) await from!.whenReturned(loan);
+  for (const handle of handles) await from!.whenSent(handle);
   expect(memories[1]!.most).toBeLessThanOrEqual(2 ** 20);
   expect(memories[0]!.most).toBe(0);
 });

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { refusalCodes as linkCodes } from "../src/network/errors.ts";
 import { requestBytes } from "../src/network/accept.ts";
-import { longestWord } from "../src/network/failure.ts";
+import { longestFailureReport } from "../src/failure-detection/failure-report.ts";
 import { defaultFlow } from "../src/network/flow.ts";
 import { controlMessageBytes } from "../src/rendezvous/control-messages.ts";
 import { joinBytes, refusalCodes as joinCodes } from "../src/rendezvous/handshake-messages.ts";
@@ -46,7 +46,7 @@ test("docs/protocol.md says how large a frame of each type may be", () => {
     acknowledge: "0",
     bye: "0",
     control: `${controlMessageBytes} control, 0 data`,
-    error: `${longestWord}`,
+    error: `${longestFailureReport}`,
     challenge: `${unprovenBytes}`,
     proof: `${unprovenBytes}`,
     join: `${joinBytes} control, ${requestBytes} data`,

@@ -1,7 +1,7 @@
 import { bytesPerElement, type CollectiveRequest, type DType } from "@skein/tensor-core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { carry } from "../src/execute.ts";
+import { runWalk } from "../src/execute.ts";
 import { plainArithmetic } from "../src/plain-arithmetic.ts";
 import { walkRagged } from "../src/ragged.ts";
 import {
@@ -12,10 +12,11 @@ import {
   rowCountSchedule,
 } from "../src/ragged-schedule.ts";
 import { type ScheduleCost, sentElements } from "../src/schedule.ts";
-import { Control, controlBytes } from "../src/threads/control.ts";
+import { ControlBlock } from "../src/control-block/control-block.ts";
+import { controlBytes } from "../src/control-block/layout.ts";
 import { memoryWorld } from "../src/transport/memory-transport.ts";
 import { ThreadTransport } from "../src/transport/thread-transport.ts";
-import type { Later, Transport } from "../src/transport/transport.ts";
+import type { Future, Transport } from "../src/transport/transport.ts";
 import { countedCost, fromBytes, messageEnds, operand, toBytes } from "./world.ts";
 
 type Kind = "all-to-all" | "all-gather";
@@ -109,7 +110,7 @@ const mailboxes = (worldSize: number): World => {
   let end = 0;
   return {
     transports: localRanks.map((rank) => {
-      const transport = new ThreadTransport(new Control({ ...rest, rank, preference: {} }), memory);
+      const transport = new ThreadTransport(new ControlBlock({ ...rest, rank, preference: {} }), memory);
       return {
         rank,
         worldSize,
@@ -117,7 +118,7 @@ const mailboxes = (worldSize: number): World => {
         send: (peer, tag, bytes) => transport.send(peer, tag, bytes),
         receive: (peer, tag, byteLength) => transport.receive(peer, tag, byteLength),
         release: (peer) => transport.release(peer),
-        whenReturned: (loan) => transport.whenReturned(loan),
+        whenSent: (handle) => transport.whenSent(handle),
       };
     }),
     place: (bytes) => {
@@ -137,9 +138,9 @@ const worlds: { readonly [name: string]: (worldSize: number) => World } = {
 };
 
 /** Let the other ranks of this thread go on; a rank that waits for ever is a failure. */
-const takeTurns = async (later: Later<unknown>): Promise<void> => {
-  for (let turn = 0; !later.ready(); turn++) {
-    if (turn === 10_000) later.expire();
+const takeTurns = async (future: Future<unknown>): Promise<void> => {
+  for (let turn = 0; !future.ready(); turn++) {
+    if (turn === 10_000) future.expire();
     await undefined;
   }
 };
@@ -150,7 +151,7 @@ const check = async (setting: Setting, { transports, place }: World): Promise<vo
   const before = requests.map(({ input }) => input.slice());
   const counted = transports.map(counting);
   const returned = await Promise.all(
-    counted.map(({ transport }, rank) => carry(walkRagged(requests[rank]!, 7, transport, plainArithmetic()), takeTurns)),
+    counted.map(({ transport }, rank) => runWalk(walkRagged(requests[rank]!, 7, transport, plainArithmetic()), takeTurns)),
   );
   requests.forEach(({ input, output, ragged }, rank) => {
     expect(fromBytes(output, dtype), `rank ${rank}`).toEqual(closedForm(setting, rank));
@@ -205,7 +206,7 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
     rows[1]![rows[1]!.length - 1] = count;
     const { transport, sent } = counting(memoryWorld(3)[1]!);
     const request = requestOf({ kind, worldSize: 3, capacity: 3, rowElements: 1, dtype: "f32", rows }, 1);
-    await expect(carry(walkRagged(request, 7, transport, plainArithmetic()))).rejects.toMatchObject({
+    await expect(runWalk(walkRagged(request, 7, transport, plainArithmetic()))).rejects.toMatchObject({
       kind: "user",
       code: "argument",
       message: expect.stringMatching(`rank 1 is asked to send ${count} rows.*, but its chunks have 3`),
@@ -219,7 +220,7 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
       const [own, liar] = memoryWorld(2) as [Transport, Transport];
       const request = requestOf({ kind, worldSize: 2, capacity: 3, rowElements: 1, dtype: "f32", rows: countsOf(kind, 2, () => 2) }, 0);
       void liar.send(0, 7, i32(count));
-      await expect(carry(walkRagged(request, 7, own, plainArithmetic()))).rejects.toMatchObject({
+      await expect(runWalk(walkRagged(request, 7, own, plainArithmetic()))).rejects.toMatchObject({
         code: "ranks-disagree",
         rank: 0,
         peer: 1,
@@ -235,7 +236,7 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
     const rows = countsOf(kind, 2, () => 2);
     const results = await Promise.allSettled(
       world.map((transport, rank) =>
-        carry(
+        runWalk(
           walkRagged(
             requestOf({ kind, worldSize: 2, capacity: 3, rowElements: 1 + rank, dtype: "f32", rows }, rank),
             7,
@@ -314,7 +315,7 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
             },
           };
           const request = requestOf(setting, rank);
-          await carry(walkRagged(request, 7, rank === slow ? late : transport, plainArithmetic()));
+          await runWalk(walkRagged(request, 7, rank === slow ? late : transport, plainArithmetic()));
           const result = fromBytes(request.output, "f32");
           for (const region of [request.input, request.output, request.ragged!.rows]) region.fill(0x7f); // done means free to use again
           return result;

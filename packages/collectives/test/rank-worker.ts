@@ -1,6 +1,8 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { bytesPerElement, type CollectiveKind, type CollectiveRequest, type DType, type Reduction } from "@skein/tensor-core";
-import { algorithms, Control, executeBlocking, plainArithmetic, scratchBytes, ThreadTransport } from "../src/index.ts";
+import { ControlBlock } from "../src/control-block/control-block.ts";
+import { algorithms, executeBlocking, plainArithmetic, scratchBytes } from "../src/index.ts";
+import { ThreadTransport } from "../src/transport/thread-transport.ts";
 import { joinWorld, type WorldConnection } from "../src/node.ts";
 import { operand, placeOf, regionElements, toBytes } from "./world.ts";
 
@@ -83,7 +85,7 @@ const requestOf = (ask: Ask): CollectiveRequest => {
   };
 };
 
-const control = new Control(connection);
+const control = new ControlBlock(connection);
 
 const runAlgorithm = ({ algorithm: name, n, inPlace }: Run, tag: number, transport: ThreadTransport): Uint8Array => {
   next = address;
@@ -92,8 +94,8 @@ const runAlgorithm = ({ algorithm: name, n, inPlace }: Run, tag: number, transpo
   const { input, output } = regions(ask);
   const schedule = algorithm.schedule(placeOf(rank, worldSize, n));
   const scratch = allocate(scratchBytes(schedule, "f32"));
-  executeBlocking(schedule, { input, output, scratch, dtype: "f32", tag }, transport, plainArithmetic(), (later) => {
-    if (!control.waitUntil(later.ready, "mail")) later.expire();
+  executeBlocking(schedule, { input, output, scratch, dtype: "f32", tag }, transport, plainArithmetic(), (future) => {
+    if (!control.waitUntil(future.ready, "message")) future.expire();
   });
   return output.slice();
 };

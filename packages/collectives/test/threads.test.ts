@@ -4,7 +4,7 @@ import { bytesPerElement } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
 import { algorithms } from "../src/algorithms/table.ts";
 import { sentElements } from "../src/schedule.ts";
-import { stateWord } from "../src/threads/control.ts";
+import { stateWord } from "../src/control-block/layout.ts";
 import { createThreadWorld, type ThreadWorldOptions } from "../src/node.ts";
 import { selectAlgorithm } from "../src/select.ts";
 import type { Answer, Ask, Job, RankData } from "./rank-worker.ts";
@@ -161,7 +161,7 @@ test.each([[[0, 0, 0]], [[29, 3, 0]], [[0, 30, 2]], [[0, 5000, 70_000]]])(
   },
 );
 
-test("urgent requests overtake one that is under way", async () => {
+test("urgent requests overtake one that is in flight", async () => {
   const [large, small] = [200_000, 20];
   const answers = await runWorld(2, { name: "priorities", large, small });
   for (const { outputs, error } of answers) {
@@ -216,8 +216,8 @@ describe("failures are typed, name the rank, and leave the group unusable", () =
     const workerData: RankData = { connection, job: { name: "fail second" }, address: 0, length: 0 };
     const answer = once(new Worker(new URL("./rank-worker.ts", import.meta.url), { workerData }), "message");
     await new Promise((resolve) => setTimeout(resolve, 500));
-    new Uint8Array(connection.control).set(report, 4 * stateWord.report);
-    state[stateWord.reportLength] = report.length;
+    new Uint8Array(connection.control).set(report, 4 * stateWord.record);
+    state[stateWord.recordLength] = report.length;
     Atomics.store(state, stateWord.failed, 1);
     Atomics.notify(state, stateWord.failed);
     expect((await answer)[0]).toEqual({ outputs: [Uint8Array.of(1)], bytesSent: 0 });

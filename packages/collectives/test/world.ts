@@ -166,7 +166,7 @@ export const withSlots = (transport: Transport, slots: number): Transport => {
     send: async (peer, tag, bytes) => {
       const count = (sent.get(peer) ?? 0) + 1;
       sent.set(peer, count);
-      if (count > slots) await (transport.whenReturned({ peer, count: count - slots }) as Promise<void> | undefined);
+      if (count > slots) await (transport.whenSent({ peer, count: count - slots }) as Promise<void> | undefined);
       return await (transport.send(peer, tag, bytes) as { peer: number; count: number });
     },
   };

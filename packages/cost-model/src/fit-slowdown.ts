@@ -1,6 +1,6 @@
 import type { LinkSample } from "@skein/collectives";
 import { ArgumentError } from "@skein/tensor-core";
-import { type CollectiveModel, lineAt } from "./link-model.ts";
+import { type CollectiveModel, lineAt } from "./collective-model.ts";
 import { median } from "./median.ts";
 
 /**

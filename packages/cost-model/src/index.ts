@@ -1,5 +1,10 @@
 export { fitSlowdown } from "./fit-slowdown.ts";
-export { fitLinkModel, type FittedLinkModel, fitPiecewiseLinkModel, type PiecewiseFitOptions } from "./fit-link-model.ts";
+export {
+  fitCollectiveModel,
+  type FittedCollectiveModel,
+  fitPiecewiseCollectiveModel,
+  type PiecewiseFitOptions,
+} from "./fit-collective-model.ts";
 export {
   allInOne,
   backwardSeconds,
@@ -12,16 +17,16 @@ export {
   type ProfiledTensor,
   readySeconds,
 } from "./gradient-profile.ts";
-export { linkModelOfGroup } from "./group-link-model.ts";
+export { collectiveModelOfGroup } from "./group-collective-model.ts";
 export {
   type CollectiveModel,
   collectiveSeconds,
   halfOf,
   lineAt,
-  type LinkModel,
-  type LinkPiece,
-  type PiecewiseLinkModel,
-} from "./link-model.ts";
+  type LinearCollectiveModel,
+  type CollectivePiece,
+  type PiecewiseCollectiveModel,
+} from "./collective-model.ts";
 export { adaTopKDensities, adaTopKRatios } from "./simulated-only/ada-top-k.ts";
 export { planSimultaneous } from "./planners/asc.ts";
 export {

@@ -1,7 +1,7 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { type GradientProfile, type PlannedBucket, plannedBuckets } from "./gradient-profile.ts";
 import type { BucketPlan } from "@skein/tensor-core";
-import { type CollectiveModel, lineAt } from "./link-model.ts";
+import { type CollectiveModel, lineAt } from "./collective-model.ts";
 import { barrierTimeline, type CollectiveSpan, type Timeline } from "./timeline.ts";
 
 /**

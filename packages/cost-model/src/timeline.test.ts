@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { planned, profileOf, profiles, models } from "../test/profiles.ts";
 import { allInOne, backwardSeconds, forwardSeconds, onePerTensor, plannedBuckets, readySeconds } from "./gradient-profile.ts";
-import { collectiveSeconds } from "./link-model.ts";
+import { collectiveSeconds } from "./collective-model.ts";
 import { overlapBound, timelineOf } from "./timeline.ts";
 
 const three = profileOf([

@@ -7,7 +7,7 @@ import {
   plannedBuckets,
 } from "./gradient-profile.ts";
 import type { BucketPlan } from "@skein/tensor-core";
-import { type CollectiveModel, collectiveSeconds } from "./link-model.ts";
+import { type CollectiveModel, collectiveSeconds } from "./collective-model.ts";
 
 /** One collective on the network. */
 export interface CollectiveSpan {

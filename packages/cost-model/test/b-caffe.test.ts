@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { allInOne, type LinkModel, mergeGreedy, mergeOptimally, onePerTensor, readySeconds, timelineOf } from "../src/index.ts";
+import { allInOne, type LinearCollectiveModel, mergeGreedy, mergeOptimally, onePerTensor, readySeconds, timelineOf } from "../src/index.ts";
 import type { BucketPlan } from "@skein/tensor-core";
 import { googLeNet, tracedLayers } from "./traces/b-caffe.ts";
 
-const milliseconds = (plan: BucketPlan, model: LinkModel): number => timelineOf(googLeNet, plan, model).communicationEndSeconds * 1e3;
+const milliseconds = (plan: BucketPlan, model: LinearCollectiveModel): number =>
+  timelineOf(googLeNet, plan, model).communicationEndSeconds * 1e3;
 
 test("the trace holds 64 layers, 53.5 MB and 205.3 ms of backward", () => {
   expect(googLeNet.tensors).toHaveLength(64);
@@ -24,7 +25,7 @@ test("measured all-reduces on 8 nodes, replayed, end at 311.2 ms and expose 105.
 // B-Caffe's own benchmark. Ends in ms and buckets were computed from them independently of this code.
 interface Row {
   readonly link: string;
-  readonly model: LinkModel;
+  readonly model: LinearCollectiveModel;
   readonly onePerTensor: number;
   readonly allInOne: number;
   readonly optimal: number;

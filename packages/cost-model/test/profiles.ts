@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { GradientProfile, LinkModel, ProfiledTensor } from "../src/index.ts";
+import type { GradientProfile, LinearCollectiveModel, ProfiledTensor } from "../src/index.ts";
 import type { BucketPlan } from "@skein/tensor-core";
 
 /** A profile from figures by tensor in ready order. */
@@ -26,7 +26,10 @@ export const profiles = ({
     )
     .map(profileOf);
 
-export const models: fc.Arbitrary<LinkModel> = fc.record({ startupSeconds: fc.nat(12), secondsPerByte: fc.integer({ min: 0, max: 3 }) });
+export const models: fc.Arbitrary<LinearCollectiveModel> = fc.record({
+  startupSeconds: fc.nat(12),
+  secondsPerByte: fc.integer({ min: 0, max: 3 }),
+});
 
 /** Every grouping of neighbours, 2^(L − 1) of them. */
 export function* groupings({ tensors }: GradientProfile): Generator<BucketPlan> {

@@ -1,7 +1,7 @@
-import type { LinkModel } from "../src/index.ts";
+import type { LinearCollectiveModel } from "../src/index.ts";
 
 /** A published fit of a whole all-reduce. */
-export interface PublishedLink extends LinkModel {
+export interface PublishedLink extends LinearCollectiveModel {
   readonly network: string;
   readonly worldSize: number;
 }

@@ -1,8 +1,8 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { Control, laneCount, serveRequests, wasmMessageMemory } from "@skein/collectives";
 import { hasOwnCore } from "@skein/collectives/node";
+import { laneCount, openGroupState, serveRequests, wasmMessageMemory } from "@skein/collectives/transport";
 import type { ErrorKind } from "@skein/tensor-core";
-import { type CompanionInput, type CompanionNews, threadsOfRank } from "./companion.ts";
+import { type CompanionInput, type CompanionNews, threadsOfRank } from "./companion-messages.ts";
 import { connectMpi } from "./connect.ts";
 import { openMpi } from "./world.ts";
 
@@ -11,12 +11,12 @@ import { openMpi } from "./world.ts";
 const post = (news: CompanionNews): void => parentPort!.postMessage(news);
 
 const run = async ({ connection, load }: CompanionInput): Promise<void> => {
-  const control = new Control(connection);
-  parentPort!.on("message", () => control.close());
+  const state = openGroupState(connection);
+  parentPort!.on("message", () => state.close());
   const world = await openMpi(load);
   const memory = wasmMessageMemory(connection.memory);
   const { timeoutMilliseconds } = connection;
-  const nameOf = (tag: number): string => control.nameOf(tag);
+  const nameOf = (tag: number): string => state.nameOf(tag);
   const { transports, native } = await connectMpi({ world, lanes: laneCount, memory, timeoutMilliseconds, nameOf });
   post({ type: "connected" });
   const turn = hasOwnCore(connection.preference, connection.rank, threadsOfRank)

@@ -1,4 +1,4 @@
-import type { MessageMemory, NativeCollectives, Transport } from "@skein/collectives";
+import type { MessageMemory, NativeCollectives, Transport } from "@skein/collectives/transport";
 import { openLanes } from "./lane.ts";
 import { MpiTransport } from "./mpi-transport.ts";
 import { nativeCollectives } from "./native-collectives.ts";
@@ -6,7 +6,7 @@ import type { MpiWorld } from "./world.ts";
 
 export interface ConnectOptions {
   readonly world: MpiWorld;
-  /** Requests that may be under way at once. Default: 4. */
+  /** Requests that may be in flight at once. Default: 4. */
   readonly lanes?: number;
   /** Memory for messages that are summed where they arrive. */
   readonly memory: MessageMemory;

@@ -22,7 +22,7 @@ export class MpiLane {
     this.nameOf = nameOf;
   }
 
-  /** The first failure breaks the communicator: what is still under way on it, nobody can tell. */
+  /** The first failure breaks the communicator: what is still in flight on it, nobody can tell. */
   fail(error: CollectiveError): CollectiveError {
     this.failure ??= error;
     return this.failure;

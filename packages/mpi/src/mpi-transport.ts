@@ -1,19 +1,12 @@
-import {
-  type CollectiveError,
-  CollectiveTimeoutError,
-  type Eventually,
-  type Loan,
-  type MessageMemory,
-  RanksDisagreeError,
-  type Transport,
-} from "@skein/collectives";
+import { type CollectiveError, CollectiveTimeoutError, RanksDisagreeError } from "@skein/collectives";
+import type { Eventually, MessageMemory, SendHandle, Transport } from "@skein/collectives/transport";
 import { InvariantError } from "@skein/tensor-core";
 import { largestCount } from "./addon.ts";
 import { MpiTransferError } from "./errors.ts";
 import type { MpiLane } from "./lane.ts";
 import type { Answer } from "./requests.ts";
 
-/** A message under way; its promise never rejects. */
+/** A message in flight; its promise never rejects. */
 interface Sending {
   answer: Answer | undefined;
   readonly whenAnswered: Promise<Answer>;
@@ -51,7 +44,7 @@ export class MpiTransport implements Transport {
     return false;
   }
 
-  send(peer: number, tag: number, bytes: Uint8Array): Loan {
+  send(peer: number, tag: number, bytes: Uint8Array): SendHandle {
     this.lane.throwIfBroken();
     const { communicator, timeoutMilliseconds } = this.lane;
     const whenAnswered = this.lane.requests.post({
@@ -103,7 +96,7 @@ export class MpiTransport implements Transport {
     this.memory.give(bytes);
   }
 
-  whenReturned({ peer, count }: Loan): Eventually<void> {
+  whenSent({ peer, count }: SendHandle): Eventually<void> {
     const message = this.sending[peer]!.get(count);
     if (message === undefined) return; // was seen to come home before
     const finish = (answer: Answer): void => {

@@ -1,23 +1,21 @@
 import { hostname } from "node:os";
 import type { Worker } from "node:worker_threads";
-import { checkKernels, Control, controlBytes, type Facts, type LossKind, type Preference, type WorldConnection } from "@skein/collectives";
+import type { Facts, LossKind } from "@skein/collectives";
 import { hasOwnCore, type RankAddress, spinsOnOwnCore, startThread } from "@skein/collectives/node";
-import { ArgumentError, InvariantError, SkeinError, type WasmMemory, type WasmModule } from "@skein/tensor-core";
-import { type CompanionInput, type CompanionNews, threadsOfRank } from "./companion.ts";
+import { checkRankMemory, LocalRanks, type Preference, type RankMemory, type WorldConnection } from "@skein/collectives/transport";
+import { InvariantError, SkeinError } from "@skein/tensor-core";
+import { type CompanionInput, type CompanionNews, threadsOfRank } from "./companion-messages.ts";
 import { MpiError } from "./errors.ts";
 import type { LoadOptions } from "./load-addon.ts";
 import { type OpenOptions, openMpi } from "./world.ts";
 
 export interface MpiWorldOptions
-  extends Pick<LoadOptions, "addon" | "cacheFolder">,
+  extends RankMemory,
+    Pick<LoadOptions, "addon" | "cacheFolder">,
     Pick<OpenOptions, "spinMicroseconds" | "allowSingleton"> {
   /** Rank of this process; left to MPI if not given, and checked if it is. The same holds for `worldSize`. */
   readonly rank?: number;
   readonly worldSize?: number;
-  /** The shared memory in which all regions of all requests of this process lie. */
-  readonly memory: WasmMemory;
-  /** Module with the reductions (see `requiredExports`); "none" says that plain loops will do. */
-  readonly kernels: WasmModule | "none";
   /** How long a rank waits for a peer before the world fails. Default: 60 s. */
   readonly timeoutMilliseconds?: number;
   /** What algorithms are chosen by; hosts are MPI's. */
@@ -91,9 +89,7 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
     spinMicroseconds,
     allowSingleton = false,
   } = options;
-  if (!(memory.buffer instanceof SharedArrayBuffer))
-    throw new ArgumentError("ranks of a process need a shared WebAssembly.Memory; create it with { shared: true }");
-  if (kernels !== "none") checkKernels(kernels);
+  checkRankMemory({ memory, kernels }); // before MPI is opened, which is for once
   const load = { allowSingleton, ...(addon !== undefined && { addon }), ...(cacheFolder !== undefined && { cacheFolder }) };
   const mpi = await openMpi({ ...load, ...(spinMicroseconds !== undefined && { spinMicroseconds }) });
   const { rank, size: worldSize, hosts, version } = mpi;
@@ -103,24 +99,13 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
       `this process is to be rank ${options.rank ?? rank} of ${options.worldSize ?? worldSize}, but MPI calls it rank ${rank} of ${worldSize}; start as many processes as the job has ranks`,
     );
 
-  const connection = (wanted: number): WorldConnection => {
-    if (wanted !== rank) throw new ArgumentError(`rank ${wanted} is not of this process, which holds ${rank}`);
-    return {
-      control,
-      memory,
-      kernels,
-      rank,
-      worldSize,
-      localRanks: [rank],
-      companionOnly: true,
-      timeoutMilliseconds,
+  const local = new LocalRanks({ worldSize, ranks: [rank], memory, kernels, companionOnly: true, timeoutMilliseconds, facts });
+  const { state } = local;
+  const connection = (wanted: number): WorldConnection =>
+    local.connection(wanted, {
       spins: hasOwnCore({ hosts }, rank, threadsOfRank) ? spinsOnOwnCore : 0,
       preference: { ...preference, hosts },
-      ...(facts && { facts }),
-    };
-  };
-  const control = new SharedArrayBuffer(controlBytes(worldSize, 1));
-  const own = new Control(connection(rank));
+    });
   let companion: Worker | undefined;
   let ended: Promise<void> = Promise.resolve();
 
@@ -134,7 +119,7 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
       );
       companion = worker;
       const fail = (error: Error): void => {
-        own.failWith(error, 0);
+        state.failWith(error, 0);
         reject(error);
       };
       worker.on("message", (news: CompanionNews) => {
@@ -144,7 +129,7 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
       worker.once("error", fail);
       ended = new Promise((whenEnded) =>
         worker.once("exit", () => {
-          if (!own.closed) fail(new InvariantError("the companion ended by itself"));
+          if (!state.closed) fail(new InvariantError("the companion ended by itself"));
           whenEnded();
         }),
       );
@@ -165,13 +150,13 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
     connection,
     watch: (watched, worker) => {
       worker.once("exit", (code) => {
-        if (code !== 0) own.failLost(watched, 0, "its thread ended");
+        if (code !== 0) state.failLost(watched, 0, "its thread ended");
       });
     },
-    reportLost: (lost, reason = "its thread ended", kind = "lost") => own.failLost(lost, 0, reason, kind),
+    reportLost: (lost, reason = "its thread ended", kind = "lost") => state.failLost(lost, 0, reason, kind),
     close: async () => {
-      const failed = own.failure() !== undefined;
-      own.close();
+      const failed = state.failure() !== undefined;
+      state.close();
       companion?.postMessage("end");
       if (!(await within(ended, closingMilliseconds))) await companion?.terminate();
       if (!failed) await within(mpi.finalize(), timeoutMilliseconds);

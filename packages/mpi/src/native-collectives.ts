@@ -1,4 +1,5 @@
-import { type NativeCollectives, RanksDisagreeError, reducible } from "@skein/collectives";
+import { RanksDisagreeError, reducible } from "@skein/collectives";
+import type { NativeCollectives } from "@skein/collectives/transport";
 import { bytesPerElement, type CollectiveKind, type CollectiveRequest } from "@skein/tensor-core";
 import { largestCount } from "./addon.ts";
 import { MpiTransferError, NativeTimeoutError } from "./errors.ts";

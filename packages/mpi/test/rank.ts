@@ -157,7 +157,7 @@ const lentMemory = async (): Promise<void> => {
   for (const value of [1, 2, 3]) {
     if (rank === 0) {
       bytes.fill(value);
-      await transport.whenReturned(transport.send(1, value, bytes));
+      await transport.whenSent(transport.send(1, value, bytes));
       bytes.fill(0x7f);
     } else if (rank === 1) {
       await sleep(100);
@@ -203,7 +203,7 @@ const disagree = async (): Promise<void> => {
   const error = (await native.catch((reason: unknown) => reason)) as Error;
   report({ errors, native: `${codeOf(error)}: ${error.message}` });
   await world.barrier();
-  process.exit(0); // messages that were not taken are under way for ever, so MPI cannot be closed
+  process.exit(0); // messages that were not taken are in flight for ever, so MPI cannot be closed
 };
 
 const late = async (): Promise<void> => {

@@ -1,7 +1,7 @@
 import {
   type GradientProfile,
   mergeOptimally,
-  type PiecewiseLinkModel,
+  type PiecewiseCollectiveModel,
   planByteScheduler,
   priorityTimeline,
   timelineOf,
@@ -19,7 +19,7 @@ export interface Bound {
  * What pieces with priorities would reach, dense, if the forward pass could begin before all gradients are in (ByteScheduler), beside merged gradients. Not
  * to be set beside simulated steps, in which links within hosts and between them carry different messages at once.
  */
-export const boundsOf = (profile: GradientProfile, allReduce: PiecewiseLinkModel): Bound[] => [
+export const boundsOf = (profile: GradientProfile, allReduce: PiecewiseCollectiveModel): Bound[] => [
   {
     name: "ByteScheduler",
     exposedSeconds: Math.max(0, priorityTimeline(profile, planByteScheduler(profile, allReduce), allReduce).exposedSeconds),

@@ -2,7 +2,7 @@ import {
   bucketOfScope,
   type GradientProfile,
   isStart,
-  type LinkModel,
+  type LinearCollectiveModel,
   mergeGreedy,
   mergeOptimally,
   planSimultaneous,
@@ -88,7 +88,7 @@ export const sizedGroupings = (gradientBytes: readonly number[]): Grouping[] => 
  * @param profile paths are numbers of buckets; bytes those of an all-reduce that costs a rank as much.
  * @param slowdown of two collectives at once.
  */
-export const plannedGroupings = (profile: GradientProfile, allReduce: LinkModel, slowdown: Slowdown): Grouping[] => {
+export const plannedGroupings = (profile: GradientProfile, allReduce: LinearCollectiveModel, slowdown: Slowdown): Grouping[] => {
   const numbered = (plan: readonly (readonly string[])[]): number[][] => plan.map((paths) => paths.map(Number));
   return [
     { buckets: { kind: "mg-wfbp", plan: "greedy" }, priorities: "none", groups: numbered(mergeGreedy(profile, allReduce)) },

@@ -1,4 +1,4 @@
-import { dearTimeline, type GradientProfile, halvesOf, type LinkModel, planDear } from "@skein/cost-model";
+import { dearTimeline, type GradientProfile, halvesOf, type LinearCollectiveModel, planDear } from "@skein/cost-model";
 import { type Grouping, oneBucketBytes, sizesBelow } from "./groupings.ts";
 
 /** Plans that are simulated, of those that the closed form has priced. */
@@ -14,7 +14,7 @@ const most = 8;
 export const halvedGroupings = (
   gradientBytes: readonly number[],
   profile: GradientProfile,
-  allReduce: LinkModel,
+  allReduce: LinearCollectiveModel,
 ): { readonly priced: number; readonly groupings: Grouping[] } => {
   // Jobs fill buckets in the order of the parameters' tree; what becomes ready when does not change them.
   const inTree = { tensors: gradientBytes.map((bytes, bucket) => ({ path: String(bucket), bytes, backwardSeconds: 0 })) };

@@ -2,7 +2,7 @@ import {
   type GroupExchange,
   type HardwareFile,
   kernelPricer,
-  linkModelOfGroup,
+  collectiveModelOfGroup,
   rebucket,
   rebucketHalves,
   sentBytesOf,
@@ -138,7 +138,7 @@ export const searchConfigurations = async ({ job, hardware, bases, compressions 
   return {
     scored: scored.toSorted((a, b) => a.seconds - b.seconds),
     space: { compressions: looked, halves },
-    bounds: "refused" in bases.halves ? [] : boundsOf(profile, linkModelOfGroup(group, "all-reduce", device.readBack)),
+    bounds: "refused" in bases.halves ? [] : boundsOf(profile, collectiveModelOfGroup(group, "all-reduce", device.readBack)),
     leftOut,
   };
 };

@@ -1,11 +1,11 @@
 import type { GroupSituation } from "@skein/collectives";
 import {
   collectiveSeconds,
-  fitLinkModel,
+  fitCollectiveModel,
   type HardwareFile,
-  type LinkModel,
-  linkModelOfGroup,
-  type PiecewiseLinkModel,
+  type LinearCollectiveModel,
+  collectiveModelOfGroup,
+  type PiecewiseCollectiveModel,
   stepProgram,
 } from "@skein/cost-model";
 import type { ExchangePlan, PricedTimes, ProfiledJob } from "skein-train/profiling";
@@ -16,8 +16,8 @@ import { groupsOn, pricersOn } from "./groups-on.ts";
 /** Sizes that runs measure before they plan: a line through the prices of these is the line they would lay. */
 const sizes = [2 ** 12, 2 ** 14, 2 ** 16, 2 ** 18, 2 ** 20, 2 ** 22];
 
-const lineOf = (model: PiecewiseLinkModel): LinkModel =>
-  fitLinkModel(sizes.map((bytes) => ({ bytes, seconds: collectiveSeconds(model, bytes) })));
+const lineOf = (model: PiecewiseCollectiveModel): LinearCollectiveModel =>
+  fitCollectiveModel(sizes.map((bytes) => ({ bytes, seconds: collectiveSeconds(model, bytes) })));
 
 /**
  * What a planned exchange follows from, by prices.
@@ -27,8 +27,8 @@ const lineOf = (model: PiecewiseLinkModel): LinkModel =>
  */
 export const pricedTimes = (messages: readonly Message[], group: GroupSituation, { device, links }: HardwareFile): PricedTimes => ({
   readySeconds: messages.toSorted((a, b) => a.bucket - b.bucket).map(({ readySeconds }) => readySeconds),
-  allReduce: lineOf(linkModelOfGroup(group, "all-reduce", device.readBack)),
-  allGather: lineOf(linkModelOfGroup(group, "all-gather", device.readBack)),
+  allReduce: lineOf(collectiveModelOfGroup(group, "all-reduce", device.readBack)),
+  allGather: lineOf(collectiveModelOfGroup(group, "all-gather", device.readBack)),
   // k flows take k · b + (k − 1) · η per byte each.
   slowdown: [1, 2 + links.contention.penaltyPerFlow],
 });

@@ -1,11 +1,11 @@
 import { type Aggregator, bucketOf, specsByPath } from "@skein/compressors";
 import type { BucketPlan } from "@skein/tensor-core";
 import {
-  fitLinkModel,
+  fitCollectiveModel,
   fitSlowdown,
   type GradientProfile,
   type LagsOptions,
-  type LinkModel,
+  type LinearCollectiveModel,
   mergeGreedy,
   mergeOptimally,
   onePerTensor,
@@ -50,9 +50,9 @@ const milliseconds = (seconds: number): string => `${(seconds * 1000).toPrecisio
 export interface ExchangeTimes {
   /** Of the dense gradients, in the order in which they become ready. */
   readonly dense: GradientProfile;
-  readonly allReduce: LinkModel;
+  readonly allReduce: LinearCollectiveModel;
   /** Where densities are planned. */
-  readonly allGather?: LinkModel | undefined;
+  readonly allGather?: LinearCollectiveModel | undefined;
   readonly slowdown: Slowdown;
 }
 
@@ -90,8 +90,8 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
     const own = await measureProfile(input);
     const dense = profileFrom(await agree(profileNumbers(own, params)), params);
     const mostBytes = dense.tensors.reduce((sum, { bytes }) => sum + bytes, 0);
-    const fit = async (kind: "all-reduce" | "all-gather"): Promise<LinkModel> => {
-      const fitted = fitLinkModel(await measureCollectives(kind, dataAxis, { backend, communicators, mostBytes }));
+    const fit = async (kind: "all-reduce" | "all-gather"): Promise<LinearCollectiveModel> => {
+      const fitted = fitCollectiveModel(await measureCollectives(kind, dataAxis, { backend, communicators, mostBytes }));
       const [startupSeconds, secondsPerByte] = await agree([fitted.startupSeconds, fitted.secondsPerByte]);
       return { startupSeconds: startupSeconds!, secondsPerByte: secondsPerByte! };
     };
@@ -116,7 +116,7 @@ const onlyOne: Slowdown = [1];
 
 /** How two collectives at once slow one another down on these links, as rank 0 sees it. */
 const measureSlowdown = async (
-  alone: LinkModel,
+  alone: LinearCollectiveModel,
   options: Omit<Parameters<typeof measureCollectives>[2], "atOnce">,
   agree: Agree,
 ): Promise<Slowdown> => {
@@ -125,7 +125,7 @@ const measureSlowdown = async (
   return [1, two!];
 };
 
-const bucketsFor = ({ buckets }: Job, profile: GradientProfile, link: LinkModel, slowdown: Slowdown): BucketPlan => {
+const bucketsFor = ({ buckets }: Job, profile: GradientProfile, link: LinearCollectiveModel, slowdown: Slowdown): BucketPlan => {
   if (buckets.kind !== "mg-wfbp") return onePerTensor(profile);
   switch (buckets.plan) {
     case "exact":

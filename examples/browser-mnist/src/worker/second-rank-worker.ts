@@ -1,4 +1,5 @@
-import { Control, joinWorld, type WorldConnection } from "@skein/collectives";
+import { joinWorld } from "@skein/collectives";
+import { openGroupState, type WorldConnection } from "@skein/collectives/transport";
 import { createCpuBackend } from "@skein/cpu-kernels";
 import type { Backend } from "@skein/tensor-core";
 import { type DigitRecords, DigitTraining } from "./digit-training.ts";
@@ -31,7 +32,7 @@ const serve = (): void => {
   addEventListener("message", ({ data: command }: MessageEvent<RankCommand>) => {
     queue = queue.then(() => carryOut(command));
     queue.catch((error: unknown) => {
-      if (connection !== undefined) new Control(connection).failWith(error, 0); // rank 0 stops waiting
+      if (connection !== undefined) openGroupState(connection).failWith(error, 0); // rank 0 stops waiting
       report({ type: "failed", message: error instanceof Error ? error.message : String(error) });
     });
   });

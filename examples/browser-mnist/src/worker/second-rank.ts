@@ -1,4 +1,5 @@
-import { controlBytes, joinWorld, type WorldConnection } from "@skein/collectives";
+import { joinWorld } from "@skein/collectives";
+import { LocalRanks, type WorldConnection } from "@skein/collectives/transport";
 import type { Communicator } from "@skein/tensor-core";
 import type { Settings } from "../messages.ts";
 import type { DigitRecords } from "./digit-training.ts";
@@ -39,19 +40,11 @@ export class SecondRank {
   /** Make a world of two ranks, with new parameters on rank 1. @returns what rank 0 reaches it by. */
   async begin(settings: Settings): Promise<Communicator> {
     const { memory, module: kernels } = this.shared;
-    const world = {
-      control: new SharedArrayBuffer(controlBytes(2)),
-      memory,
-      kernels,
-      worldSize: 2,
-      localRanks: [0, 1],
-      companionOnly: false,
-    };
-    const connection = (rank: number): WorldConnection => ({ ...world, rank, timeoutMilliseconds, spins: 0, preference: {} });
+    const ranks = new LocalRanks({ worldSize: 2, ranks: [0, 1], memory, kernels, companionOnly: false, timeoutMilliseconds });
     this.begun = Promise.withResolvers();
-    this.tell({ type: "begin", connection: connection(1), settings });
+    this.tell({ type: "begin", connection: ranks.connection(1), settings });
     await this.begun.promise;
-    return joinWorld(connection(0));
+    return joinWorld(ranks.connection(0));
   }
 
   /** Let it do the step that this rank does next. */

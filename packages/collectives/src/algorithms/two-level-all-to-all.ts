@@ -27,7 +27,7 @@ const standing = (hosts: Hosts, rank: number): { index: number; host: readonly n
 };
 
 /**
- * All-to-all in two levels: inside a host, ranks give each chunk to the one that carries it; then each carrier sends what its whole
+ * All-to-all in two levels: inside a host, ranks give each chunk to the one that carries it; then each relay sends what its whole
  * host has for a rank in one message. Without hosts, rows and columns of a nearly square grid take their place.
  *
  * Cost: for m hosts of k ranks: (k − 1) + (m − 1) rounds of one message instead of mk − 1; ((k − 1) / k + (m − 1) / m) · S bytes per
@@ -47,15 +47,15 @@ export const twoLevelAllToAll: Algorithm = {
     const carried = hosts.flatMap((members) => carriedTo(members, size, local));
     const positionOf = new Map(carried.map((destination, position) => [destination, position]));
 
-    // Scratch: what this rank hands to each carrier; then what it carries, by origin; then the same by destination.
-    const handed = host.map((_, carrier) => hosts.flatMap((members) => carriedTo(members, size, carrier)));
-    const handedAt = handed.map((_, carrier) => handed.slice(0, carrier).reduce((sum, { length }) => sum + length, 0));
+    // Scratch: what this rank hands to each relay; then what it carries, by origin; then the same by destination.
+    const handed = host.map((_, relay) => hosts.flatMap((members) => carriedTo(members, size, relay)));
+    const handedAt = handed.map((_, relay) => handed.slice(0, relay).reduce((sum, { length }) => sum + length, 0));
     const byOriginAt = worldSize;
     const byDestinationAt = byOriginAt + size * carried.length;
     const cameAt = byDestinationAt + size * carried.length;
-    const pack = handed.flatMap((destinations, carrier) =>
+    const pack = handed.flatMap((destinations, relay) =>
       destinations.map((destination, position): Step => {
-        const first = carrier === local ? byOriginAt + local * carried.length : handedAt[carrier]!;
+        const first = relay === local ? byOriginAt + local * carried.length : handedAt[relay]!;
         return { action: "copy", source: blocks(input, destination), target: blocks(scratch, first + position) };
       }),
     );

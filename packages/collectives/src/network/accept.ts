@@ -5,7 +5,7 @@ import { HandshakeAcceptor, type Proven, unprovenBytes } from "../security/hands
 import { isLoopback } from "../security/loopback.ts";
 import { WireError } from "../wire/errors.ts";
 import type { FrameHeader, FrameType } from "../wire/frame.ts";
-import type { Carrier } from "./carrier.ts";
+import type { SocketFactory } from "./socket-factory.ts";
 import { LinkFailedError, type LinkPlaceError, LinkRefusedError } from "./errors.ts";
 import { FrameSocket } from "./frame-socket.ts";
 import { remoteEnd } from "./socket-ends.ts";
@@ -43,7 +43,7 @@ export const requestBytes = 32_768;
  *
  * @returns what ends it before that.
  */
-export const acceptSocket = (socket: Socket, carrier: Carrier, settings: LinkSettings, taker: SocketTaker): (() => void) => {
+export const acceptSocket = (socket: Socket, factory: SocketFactory, settings: LinkSettings, taker: SocketTaker): (() => void) => {
   const { identity, key, checksum, sums, handshakeMilliseconds, onRefused } = settings;
   const frames = new FrameSocket({ checksum, headerOnly: sums === "header" });
   const remote = remoteEnd(socket);
@@ -89,7 +89,7 @@ export const acceptSocket = (socket: Socket, carrier: Carrier, settings: LinkSet
     const request = decodeRequest(payload);
     const wrong = judgeRequest(identity, request);
     if (wrong !== undefined) return refuse(wrong);
-    const unproven = carrier.refuse(socket, request.rank);
+    const unproven = factory.refuse(socket, request.rank);
     if (unproven !== undefined)
       return refuse(new LinkRefusedError("link-identity", `rank ${identity.rank} does not link with rank ${request.rank}: ${unproven}`));
     const unmediated = request.from === remote;

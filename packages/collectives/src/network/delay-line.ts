@@ -1,4 +1,4 @@
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../clock.ts";
 
 /** Things that happen one after the other, each not before its time. */
 export class DelayLine {
@@ -12,7 +12,7 @@ export class DelayLine {
   }
 
   /**
-   * The time; while something of this line happens, the time at which it was due. A timer that rings late then delays that one
+   * The time; while something of this line happens, the time at which it was due. A timer that fires late then delays that one
    * thing, and not all that follow from it.
    */
   now(): number {

@@ -5,7 +5,7 @@ import { tlsReasonOf } from "../security/tls-fault.ts";
 import { WireError } from "../wire/errors.ts";
 import type { FrameType } from "../wire/frame.ts";
 import { requestBytes, writeFrame } from "./accept.ts";
-import type { Carrier } from "./carrier.ts";
+import type { SocketFactory } from "./socket-factory.ts";
 import { LinkFailedError, LinkRefusedError, refusalError } from "./errors.ts";
 import { FrameSocket } from "./frame-socket.ts";
 import { decodeRefusal, decodeRequest, encodeJson, judgeRequest, type LinkRequest, misfitError, type Resume } from "./handshake.ts";
@@ -42,14 +42,14 @@ const refusedMilliseconds = 1500;
 export const dialPeer = async (
   peer: PeerAddress,
   index: number,
-  carrier: Carrier,
+  factory: SocketFactory,
   settings: LinkSettings,
   deadline: number,
   signal: AbortSignal,
 ): Promise<DialledSocket> => {
   for (let rest = firstRestMilliseconds; ; rest = Math.min(2 * rest, longestRestMilliseconds)) {
     try {
-      return await dialOnce(peer, index, carrier, settings, signal);
+      return await dialOnce(peer, index, factory, settings, signal);
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error;
       if (signal.aborted || performance.now() + rest > deadline)
@@ -83,7 +83,7 @@ const pause = (milliseconds: number, signal: AbortSignal): Promise<void> =>
 export const redialPeer = async (
   peer: PeerAddress,
   index: number,
-  carrier: Carrier,
+  factory: SocketFactory,
   settings: LinkSettings,
   resume: () => Resume,
   signal: AbortSignal,
@@ -91,7 +91,7 @@ export const redialPeer = async (
   let refusedSince = Infinity;
   for (let rest = firstRestMilliseconds; ; rest = Math.min(2 * rest, longestRestMilliseconds)) {
     try {
-      return await dialOnce(peer, index, carrier, settings, signal, resume());
+      return await dialOnce(peer, index, factory, settings, signal, resume());
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error;
       const refused = (error.cause as NodeJS.ErrnoException | undefined)?.code === "ECONNREFUSED";
@@ -108,7 +108,7 @@ export const redialPeer = async (
 const dialOnce = (
   peer: PeerAddress,
   index: number,
-  carrier: Carrier,
+  factory: SocketFactory,
   settings: LinkSettings,
   signal: AbortSignal,
   resume?: Resume,
@@ -116,7 +116,7 @@ const dialOnce = (
   new Promise((resolve, reject) => {
     const { identity, key, checksum, handshakeMilliseconds } = settings;
     const frames = new FrameSocket({ checksum, headerOnly: false }); // who dials sends no data
-    const socket = carrier.dial(peer.host, peer.port, peer.rank, frames.readInto());
+    const socket = factory.dial(peer.host, peer.port, peer.rank, frames.readInto());
     const fail = (error: Error): void => {
       clearTimeout(timer);
       signal.removeEventListener("abort", abort);
@@ -196,7 +196,7 @@ const dialOnce = (
               `rank ${identity.rank} does not link with rank ${peer.rank} at ${peer.host}:${peer.port}: its certificate was revoked`,
             ),
           );
-        else if (error !== undefined && carrier.isIdentityError(error))
+        else if (error !== undefined && factory.isIdentityError(error))
           fail(
             new PeerIdentityError(
               `rank ${identity.rank} and rank ${peer.rank} at ${peer.host}:${peer.port} do not trust each other's certificates: ${tlsReasonOf(error)}; use the files of one skein-train certs init on all hosts`,
@@ -207,7 +207,7 @@ const dialOnce = (
       },
     });
     frames.attach(socket, "dialled");
-    socket.once(carrier.ready, () => {
+    socket.once(factory.ready, () => {
       if (socket.destroyed) return; // its peer's certificate was revoked meanwhile
       handshake = new HandshakeDialler({ audience: "data", job: identity.job, key, binding: channelBinding(socket) });
       writeFrame(frames, "hello", handshake.hello());

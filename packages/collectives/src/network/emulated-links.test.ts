@@ -27,7 +27,6 @@ const emulated = (direction: EmulatedDirection, seed = 1, ownLatencySeconds = 0)
     hurry: () => undefined,
     ping: () => calls.push("ping"),
     silence: () => 0,
-    forgive: () => undefined,
     close: async () => void calls.push("close"),
     destroy: () => calls.push("destroy"),
   };
@@ -81,7 +80,7 @@ test("frames share the line one after the other, and travel together", () => {
 });
 
 describe("a busy line carries its bandwidth exactly", () => {
-  // A sender that gives the next frame when one has left, as the send queue does, with two under way.
+  // A sender that gives the next frame when one has left, as the send queue does, with two in flight.
   test.each([0, 0.3, 1, 4])("with timers that ring %d ms late", (lateness) => {
     const { clock, link, arrivals } = emulated({ bytesPerSecond: 10_000_000, latencySeconds: 0.001 });
     let next = 0;

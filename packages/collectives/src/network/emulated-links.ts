@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { headerBytes } from "../wire/frame.ts";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, systemClock } from "../clock.ts";
 import { DelayLine } from "./delay-line.ts";
 import { FrameCopies } from "./frame-copies.ts";
 import type { Link, LinkReceiver, OutgoingFrame } from "./link.ts";
@@ -123,10 +123,6 @@ class EmulatedLink implements Link {
 
   silence(): number {
     return this.#link.silence();
-  }
-
-  forgive(): void {
-    this.#link.forgive();
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,6 @@
 import { startThread } from "../start-thread.ts";
-import { alarmWords, bellAt, dueAt, rungAt } from "./alarm.ts";
-import type { Clock } from "./clock.ts";
+import { alarmWords, armedAt, dueAt, firedAt } from "./alarm.ts";
+import type { Clock } from "../clock.ts";
 
 /** A clock that holds a thread until it is closed. */
 export interface FineClock extends Clock {
@@ -8,7 +8,7 @@ export interface FineClock extends Clock {
   close(): Promise<void>;
 }
 
-/** The alarm rings so much before a call is due, since it rings about so late; the rest is waited for by turning the event loop. */
+/** The alarm fires so much before a call is due, since it fires about so late; the rest is waited for by turning the event loop. */
 const earlyMilliseconds = 0.12;
 /** An alarm set for later is set again: times of alarms are 32-bit numbers of microseconds. */
 const longestMilliseconds = 600_000;
@@ -19,7 +19,7 @@ interface Timer {
 }
 
 /**
- * Open real time in steps of about 0.1 ms, for emulated links. Timers of Node ring up to 1 ms late; a thread that sleeps on an atomic wakes
+ * Open real time in steps of about 0.1 ms, for emulated links. Timers of Node fire up to 1 ms late; a thread that sleeps on an atomic wakes
  * within the slack of the kernel's timers, and takes no core that somebody computes on.
  */
 export const openFineClock = (): FineClock => {
@@ -32,12 +32,12 @@ export const openFineClock = (): FineClock => {
   let setFor = Infinity;
 
   const set = (due: number): void => {
-    if (due >= setFor) return; // rings before, and is set again then
+    if (due >= setFor) return; // fires before, and is set again then
     setFor = due;
     const milliseconds = Math.min(due - earlyMilliseconds - performance.now(), longestMilliseconds);
     Atomics.store(words, dueAt, Math.round((performance.timeOrigin + performance.now() + milliseconds) * 1000) | 0);
-    Atomics.add(words, bellAt, 1);
-    Atomics.notify(words, bellAt);
+    Atomics.add(words, armedAt, 1);
+    Atomics.notify(words, armedAt);
   };
   const arm = (): void => {
     const first = timers[0];
@@ -55,10 +55,10 @@ export const openFineClock = (): FineClock => {
     arm();
   };
   const listen = async (seen: number): Promise<void> => {
-    const { async, value } = Atomics.waitAsync(words, rungAt, seen);
+    const { async, value } = Atomics.waitAsync(words, firedAt, seen);
     if (async) await value;
     if (closed) return;
-    void listen(Atomics.load(words, rungAt)); // before `fire`, which may set an alarm that rings while it runs
+    void listen(Atomics.load(words, firedAt)); // before `fire`, which may set an alarm that fires while it runs
     setFor = Infinity;
     fire();
   };
@@ -80,8 +80,8 @@ export const openFineClock = (): FineClock => {
     close: async () => {
       closed = true;
       timers.length = 0;
-      Atomics.add(words, rungAt, 1);
-      Atomics.notify(words, rungAt);
+      Atomics.add(words, firedAt, 1);
+      Atomics.notify(words, firedAt);
       await alarm.terminate();
     },
   };

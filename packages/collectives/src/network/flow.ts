@@ -2,7 +2,7 @@
 export interface Flow {
   /** Payload of every frame of a message but its last. */
   readonly frameBytes: number;
-  /** What a sender may have under way per lane that its receiver has not asked for. At least a frame. */
+  /** What a sender may have in flight per lane that its receiver has not asked for. At least a frame. */
   readonly earlyBytes: number;
 }
 

@@ -4,6 +4,7 @@ import { encodeHeader, type FrameHeader, frameFlags, type FrameType, headerBytes
 import { RevokedPeerError } from "../security/errors.ts";
 import { WireError } from "../wire/errors.ts";
 import { FrameReader } from "../wire/frame-reader.ts";
+import { farewellMilliseconds } from "../failure-detection/goodbye.ts";
 import type { LinkReceiver } from "./link.ts";
 
 /** Frames over one socket, with the link's own frames: hello, welcome and refuse before it is open, ping and bye. */
@@ -29,11 +30,8 @@ export interface ReadInto {
 // a payload that has at least a quarter of it to come is read straight into its target.
 const stagingBytes = 65_536;
 const directBytes = 16_384;
-// What a peer may send before the owner has opened the link: credit for each lane, and a word when it gives up.
+// What a peer may send before the owner has opened the link: credit for each lane, and a report when it gives up.
 const waitingFrames = 256;
-
-/** How long what was written last has to leave. */
-export const farewellMilliseconds = 500;
 
 const empty = new Uint8Array(0);
 

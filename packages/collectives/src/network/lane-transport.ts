@@ -1,15 +1,15 @@
 import { type DType, InvariantError } from "@skein/tensor-core";
 import type { MessageMemory } from "../message-memory.ts";
-import type { Loan, Transport } from "../transport/transport.ts";
+import type { SendHandle, Transport } from "../transport/transport.ts";
 import type { Route } from "./route.ts";
 import type { SendQueue } from "./send-queue.ts";
 
 /** A transport whose answers come from the event loop, if not at once. */
 export interface NetworkTransport extends Transport {
-  send(peer: number, tag: number, bytes: Uint8Array): Loan;
+  send(peer: number, tag: number, bytes: Uint8Array): SendHandle;
   receive(peer: number, tag: number, byteLength: number): Uint8Array | Promise<Uint8Array>;
   receiveInto(peer: number, tag: number, target: Uint8Array): void | Promise<void>;
-  whenReturned(loan: Loan): void | Promise<void>;
+  whenSent(handle: SendHandle): void | Promise<void>;
 }
 
 /** What the transport of a lane needs of its world. */
@@ -65,7 +65,7 @@ export const laneTransport = ({
     },
     receive: (peer, tag, byteLength) => {
       const { route } = begin(peer, tag);
-      const kept = attempt(route, () => route.mailbox.takeKept(tag, byteLength));
+      const kept = attempt(route, () => route.incoming.takeKept(tag, byteLength));
       const target = kept ?? memory.take(byteLength);
       route.borrowed.push(target);
       const waited = kept === undefined ? receiveInto(route, target) : undefined;
@@ -77,12 +77,12 @@ export const laneTransport = ({
       if (bytes === undefined) throw new InvariantError(`rank ${rank} released a message of rank ${peer} that it did not hold`);
       memory.give(bytes);
     },
-    whenReturned: ({ peer, count }) => {
+    whenSent: ({ peer, count }) => {
       const { route } = routeTo(peer);
-      if (route.hasReturned(count)) return;
+      if (route.isSent(count)) return;
       requireUsable(route);
       route.progress = now();
-      return route.whenReturned(count, () => {
+      return route.whenSent(count, () => {
         waiting(route);
         hurry(peer);
       });

@@ -7,7 +7,7 @@ import { checkSecret } from "../security/secret.ts";
 import { UnprovenConnections } from "../security/unproven-connections.ts";
 import { crc32cOf } from "../wire/folded-crc32c.ts";
 import { type AcceptedSocket, acceptSocket, type Taken } from "./accept.ts";
-import type { Carrier } from "./carrier.ts";
+import type { SocketFactory } from "./socket-factory.ts";
 import { dialPeer, type PeerAddress, redialPeer } from "./dial.ts";
 import { LinkFailedError, LinkPlaceError } from "./errors.ts";
 import { defaultFlow } from "./flow.ts";
@@ -35,7 +35,7 @@ export interface LinkListener {
 // Strangers may hold that many sockets beside those of the peers; one that comes on top ends another.
 const strangerSockets = 1024;
 
-const complete = (options: LinkOptions, carrier: Carrier, onRefused: (refusal: Refusal) => void): LinkSettings => {
+const complete = (options: LinkOptions, factory: SocketFactory, onRefused: (refusal: Refusal) => void): LinkSettings => {
   const { secret, ...rest } = options;
   checkSecret(secret);
   const { rank, worldSize, job, build } = rest;
@@ -49,7 +49,7 @@ const complete = (options: LinkOptions, carrier: Carrier, onRefused: (refusal: R
   const { lanes, socketsPerPair, frameBytes, earlyBytes } = merged;
   return {
     ...merged,
-    sums: options.sums ?? (carrier.encrypted ? "header" : "payload"),
+    sums: options.sums ?? (factory.encrypted ? "header" : "payload"),
     key: jobKey(secret, job),
     identity: { rank, worldSize, job, build, session: crypto.randomUUID(), lanes, socketsPerPair, frameBytes, earlyBytes },
     onRefused,
@@ -61,14 +61,14 @@ const complete = (options: LinkOptions, carrier: Carrier, onRefused: (refusal: R
  *
  * @throws InsecureError off loopback without encryption, unless `insecure` is said.
  */
-export const listenForLinks = async (carrier: Carrier, options: LinkOptions): Promise<LinkListener> => {
+export const listenForLinks = async (factory: SocketFactory, options: LinkOptions): Promise<LinkListener> => {
   let lastRefusal: Refusal | undefined;
-  const settings = complete(options, carrier, (refusal) => {
+  const settings = complete(options, factory, (refusal) => {
     lastRefusal = refusal;
     options.onRefused?.(refusal);
   });
   const { rank, worldSize, socketsPerPair } = settings.identity;
-  requireSecure(`rank ${rank} would listen`, settings.host, { encrypted: carrier.encrypted, insecure: settings.insecure });
+  requireSecure(`rank ${rank} would listen`, settings.host, { encrypted: factory.encrypted, insecure: settings.insecure });
 
   const accepted = new Map<string, ResumableSocket>();
   const strangers = new Set<() => void>();
@@ -102,11 +102,11 @@ export const listenForLinks = async (carrier: Carrier, options: LinkOptions): Pr
   const accept = (socket: Socket): void => {
     const place = placeOf(socket);
     if (place === undefined) return void socket.destroy();
-    const end = acceptSocket(socket, carrier, settings, { proven: place.leave, take });
+    const end = acceptSocket(socket, factory, settings, { proven: place.leave, take });
     strangers.add(end);
     socket.once("close", () => strangers.delete(end));
   };
-  const server = carrier.serve(accept, (error, remote) => settings.onRefused({ remote, error }));
+  const server = factory.serve(accept, (error, remote) => settings.onRefused({ remote, error }));
   const placeOf = guardServer(server, new UnprovenConnections({ places: expected + strangerSockets, quota: expected }));
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -120,7 +120,7 @@ export const listenForLinks = async (carrier: Carrier, options: LinkOptions): Pr
   const abort = new AbortController();
   const shut = async (): Promise<void> => {
     for (const end of strangers) end();
-    carrier.close();
+    factory.close();
     if (server.listening) await new Promise<void>((resolve) => (server.close(), resolve()));
   };
   const close = async (): Promise<void> => {
@@ -134,7 +134,7 @@ export const listenForLinks = async (carrier: Carrier, options: LinkOptions): Pr
     async (socket, signal) => {
       const both = AbortSignal.any([signal, abort.signal]);
       const resume = (): Resume => ({ session: socket.session, received: socket.received });
-      const { frames, welcome } = await redialPeer(peer, index, carrier, settings, resume, both);
+      const { frames, welcome } = await redialPeer(peer, index, factory, settings, resume, both);
       const peerHas = welcome.resume?.received;
       if (both.aborted || peerHas === undefined || !socket.mayResume(welcome.session, peerHas)) {
         frames.destroy();
@@ -183,7 +183,7 @@ export const listenForLinks = async (carrier: Carrier, options: LinkOptions): Pr
           allAccepted(peers, deadline),
           ...peers.flatMap((peer, i) =>
             sockets.map(async (index) => {
-              const { frames, welcome } = await dialPeer(peer, index, carrier, settings, deadline, abort.signal);
+              const { frames, welcome } = await dialPeer(peer, index, factory, settings, deadline, abort.signal);
               const socket = new ResumableSocket(frames, {
                 session: welcome.session,
                 direct: welcome.direct === true,

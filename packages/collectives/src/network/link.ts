@@ -27,11 +27,11 @@ export interface LinkReceiver {
 
 /**
  * Frames to and from one peer, over whatever carries them. Control and error frames keep their order among themselves; data frames may
- * overtake one another where the link is `width` carriers wide: their sequence tells their place.
+ * overtake one another where the link is `width` channels wide: their sequence tells their place.
  */
 export interface Link {
   readonly peer: number;
-  /** How many carriers data are spread over. */
+  /** How many channels data are spread over. */
   readonly width: number;
   /** Take what comes from now on; control and error frames that came before are delivered first. */
   open(receiver: LinkReceiver): void;
@@ -44,12 +44,10 @@ export interface Link {
   write(frame: OutgoingFrame, handedOver?: () => void, freed?: () => void): void;
   /** Somebody waits until payloads may change again. */
   hurry(): void;
-  /** Give a sign of life on every carrier that nothing is waiting to leave by. */
+  /** Give a sign of life on every channel that nothing is waiting to leave by. */
   ping(): void;
-  /** Milliseconds since the most silent carrier brought anything. */
+  /** Milliseconds since the most silent channel brought anything. */
   silence(): number;
-  /** Count silence from now: this side could not listen for a while. */
-  forgive(): void;
   /** Say goodbye behind all that was written, and end; resolves when the peer has ended too, or after a second without that. */
   close(): Promise<void>;
   /** End without a goodbye. Nothing lands in memory after this returns; what was written may still leave. */

@@ -11,21 +11,23 @@ import {
 import type { MessageMemory } from "../message-memory.ts";
 import type { FrameHeader } from "../wire/frame.ts";
 import { RevokedPeerError } from "../security/errors.ts";
-import { defaultHeartbeat } from "../rendezvous/liveness.ts";
-import { type Clock, systemClock } from "./clock.ts";
-import { decodeWord, encodeWord, Failure, longestWord, type Verdict, type Word } from "./failure.ts";
+import { defaultGraceMilliseconds, FailureAgreement, type FailureDecision } from "../failure-detection/failure-agreement.ts";
+import { FailureDetector } from "../failure-detection/failure-detector.ts";
+import { decodeFailureReport, encodeFailureReport, type FailureReport, longestFailureReport } from "../failure-detection/failure-report.ts";
+import { defaultHeartbeat, type LinkHeartbeat } from "../failure-detection/heartbeat.ts";
+import { type Clock, systemClock } from "../clock.ts";
 import { defaultFlow, type Flow } from "./flow.ts";
 import { laneTransport, type NetworkTransport } from "./lane-transport.ts";
 import type { Link, LinkCodec, OutgoingFrame } from "./link.ts";
-import { Mailbox } from "./mailbox.ts";
+import { ReceiveQueue } from "./receive-queue.ts";
 import { Route } from "./route.ts";
 import { SendQueue } from "./send-queue.ts";
-import { keepTurning } from "./turning.ts";
+import { busyPoll } from "./busy-poll.ts";
 
 export interface NetworkWorldOptions extends Partial<Flow> {
   readonly rank: number;
   readonly worldSize: number;
-  /** Requests that may be under way at once, each with a transport of its own. The highest lane goes first. */
+  /** Requests that may be in flight at once, each with a transport of its own. The highest lane goes first. */
   readonly lanes: number;
   /** One per peer that is reached over a network. */
   readonly links: Iterable<Link>;
@@ -37,17 +39,15 @@ export interface NetworkWorldOptions extends Partial<Flow> {
   readonly outstandingBytes?: number;
   /** For the peers that it pays for; both ends of a link have the same. */
   readonly codec?: LinkCodec;
-  /** How often each link gives a sign of life. Default: 1000. */
-  readonly heartbeatMilliseconds?: number;
-  /** After what silence a peer is lost. Default: 15,000; a peer whose process ends is noticed at once. */
-  readonly silenceMilliseconds?: number;
-  /** How long a rank that gives up waits for others' words. Default: 300. */
+  /** How often each link gives a sign of life, and after what silence it is lost. Default: `defaultHeartbeat`; a process that ends is noticed at once. */
+  readonly heartbeat?: LinkHeartbeat | undefined;
+  /** How long a rank that gives up waits for others' reports. Default: `defaultGraceMilliseconds`. */
   readonly graceMilliseconds?: number;
   readonly clock?: Clock;
   /** `setImmediate`, where this rank has a core to spare: who waits looks for messages before it sleeps. Default: it sleeps at once. */
   readonly turn?: (call: () => void) => void;
   /** How long it looks. Default: 1. */
-  readonly turningMilliseconds?: number;
+  readonly pollMilliseconds?: number;
   /** Name of the collective under a tag, for errors. */
   readonly nameOf?: (tag: number) => string;
 }
@@ -72,6 +72,7 @@ interface Peer {
   readonly routes: readonly Route[];
   /** It has said goodbye. */
   left: boolean;
+  unwatch: () => void;
 }
 
 /** Two megabytes keep the system's buffer (4 MiB at most on Linux) from running dry while the event loop does something else. */
@@ -95,16 +96,16 @@ class World implements NetworkWorld {
   readonly #options: NetworkWorldOptions;
   readonly #clock: Clock;
   readonly #peers: ReadonlyMap<number, Peer>;
-  readonly #failure: Failure;
+  readonly #agreement: FailureAgreement;
+  readonly #detector: FailureDetector;
   readonly #listeners: ((error: CollectiveError) => void)[] = [];
-  readonly #stayAwake: () => void;
-  #verdict: Verdict | undefined;
+  readonly #poll: () => void;
+  #decision: FailureDecision | undefined;
   #closed = false;
   #cancelTick: () => void = () => undefined;
-  #ticked: number;
 
   constructor(options: NetworkWorldOptions) {
-    const { rank, lanes, worldSize, memory, clock = systemClock, turn, turningMilliseconds = 1 } = options;
+    const { rank, lanes, worldSize, memory, clock = systemClock, turn, pollMilliseconds = 1 } = options;
     const flow = { frameBytes: options.frameBytes ?? defaultFlow.frameBytes, earlyBytes: options.earlyBytes ?? defaultFlow.earlyBytes };
     if (flow.earlyBytes < flow.frameBytes || flow.frameBytes < 1)
       throw new ArgumentError(
@@ -112,16 +113,16 @@ class World implements NetworkWorld {
       );
     this.#options = options;
     this.#clock = clock;
-    this.#ticked = clock.now();
-    this.#stayAwake = turn === undefined ? () => undefined : keepTurning(turn, turningMilliseconds, clock);
-    this.#failure = new Failure({
+    this.#poll = turn === undefined ? () => undefined : busyPoll(turn, pollMilliseconds, clock);
+    this.#agreement = new FailureAgreement({
       rank,
       clock,
-      graceMilliseconds: options.graceMilliseconds ?? 300,
+      graceMilliseconds: options.graceMilliseconds ?? defaultGraceMilliseconds,
       waiting: () => this.#longestWait(),
-      tell: (word) => this.#tell(word),
-      settle: (verdict) => this.#fail(verdict),
+      tell: (report) => this.#tell(report),
+      decided: (decision) => this.#fail(decision),
     });
+    this.#detector = new FailureDetector(options.heartbeat ?? defaultHeartbeat, clock);
     const peers = new Map<number, Peer>();
     for (const link of options.links) {
       if (link.peer === rank || link.peer >= worldSize || peers.has(link.peer))
@@ -144,7 +145,7 @@ class World implements NetworkWorld {
         },
         requireUsable: (route) => this.#requireUsable(route),
         waiting: ({ peer, tag }) => {
-          this.#stayAwake();
+          this.#poll();
           if (peers.get(peer)!.left) this.#suspectLeft(peer, tag);
         },
         hurry: (peer) => peers.get(peer)!.link.hurry(),
@@ -164,7 +165,7 @@ class World implements NetworkWorld {
   }
 
   failure(): CollectiveError | undefined {
-    return this.#verdict === undefined ? undefined : this.#errorOf(this.#verdict, this.#nameOf(this.#verdict.tag));
+    return this.#decision === undefined ? undefined : this.#errorOf(this.#decision, this.#nameOf(this.#decision.tag));
   }
 
   onFailure(call: (error: CollectiveError) => void): void {
@@ -174,13 +175,14 @@ class World implements NetworkWorld {
   }
 
   reportLost(rank: number, reason: string, kind: LossKind = "lost"): void {
-    this.#failure.rule({ kind, rank, tag: 0, reason });
+    this.#agreement.rule({ kind, rank, tag: 0, reason });
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.#failure.cancel();
+    this.#agreement.cancel();
+    this.#detector.close();
     this.#cancelTick();
     for (const route of this.#routes()) route.reject(() => this.#closedError(route));
     await Promise.all(Array.from(this.#peers.values(), ({ link }) => link.close()));
@@ -195,6 +197,7 @@ class World implements NetworkWorld {
     return {
       link,
       left: false,
+      unwatch: () => undefined,
       queue: new SendQueue({
         ...flow,
         lanes,
@@ -208,7 +211,7 @@ class World implements NetworkWorld {
           new Route(
             peer,
             lane,
-            (complete) => new Mailbox({ ...flow, memory, codec, grant: (bytes) => grantOn(link, lane, bytes), complete, disagree }),
+            (complete) => new ReceiveQueue({ ...flow, memory, codec, grant: (bytes) => grantOn(link, lane, bytes), complete, disagree }),
           ),
       ),
     };
@@ -216,18 +219,25 @@ class World implements NetworkWorld {
 
   #open(peer: Peer, { frameBytes, earlyBytes }: Flow): void {
     const { link, routes } = peer;
-    const limits: { readonly [type in FrameHeader["type"]]?: number } = { data: frameBytes, error: longestWord };
+    const limits: { readonly [type in FrameHeader["type"]]?: number } = { data: frameBytes, error: longestFailureReport };
     link.open({
       limit: ({ type, stream }) => (stream < routes.length ? (limits[type] ?? 0) : 0),
-      target: (header) => (header.type === "data" ? routes[header.stream]!.mailbox.target(header) : new Uint8Array(header.length)),
-      torn: (header) => routes[header.stream]!.mailbox.forget(header),
+      target: (header) => (header.type === "data" ? routes[header.stream]!.incoming.target(header) : new Uint8Array(header.length)),
+      torn: (header) => routes[header.stream]!.incoming.forget(header),
       frame: (header, payload) => this.#take(peer, header, payload),
       closed: (error) => {
         if (error !== undefined) return this.#broken(link.peer, error);
         peer.left = true;
+        peer.unwatch();
         const waiting = routes.find(({ waits }) => waits);
         if (waiting !== undefined) this.#suspectLeft(link.peer, waiting.tag);
       },
+    });
+    peer.unwatch = this.#detector.watch({
+      heardAt: () => this.#clock.now() - link.silence(),
+      ping: () => link.ping(),
+      lost: (silence) =>
+        this.#agreement.suspect({ kind: "lost", rank: link.peer, tag: 0, reason: `nothing came from it for ${Math.round(silence)} ms` }),
     });
     // Nothing may be sent before this: a peer that is ready earlier waits for it.
     for (const { lane } of routes) grantOn(link, lane, earlyBytes);
@@ -238,9 +248,9 @@ class World implements NetworkWorld {
     if (route === undefined) throw new Error(`a ${header.type} frame is for lane ${header.stream} of ${routes.length}`);
     if (header.type === "data") {
       route.progress = this.#clock.now();
-      route.mailbox.frame(header);
+      route.incoming.frame(header);
     } else if (header.type === "control") queue.grant(header.stream, header.tag);
-    else if (header.type === "error") this.#failure.hear(link.peer, decodeWord(payload));
+    else if (header.type === "error") this.#agreement.hear(link.peer, decodeFailureReport(payload));
     else throw new Error(`a ${header.type} frame came after the handshake`);
   }
 
@@ -249,11 +259,11 @@ class World implements NetworkWorld {
     if (this.#closed) return;
     const tag = this.#peers.get(peer)?.routes.find(({ waits }) => waits)?.tag ?? 0;
     const kind = error instanceof RanksDisagreeError ? "disagree" : error instanceof RevokedPeerError ? "revoked" : "lost";
-    this.#failure.suspect({ kind, rank: peer, tag, reason: error.message });
+    this.#agreement.suspect({ kind, rank: peer, tag, reason: error.message });
   }
 
   #suspectLeft(peer: number, tag: number): void {
-    this.#failure.suspect({ kind: "lost", rank: peer, tag, reason: "it had finished and closed its links" });
+    this.#agreement.suspect({ kind: "lost", rank: peer, tag, reason: "it had finished and closed its links" });
   }
 
   *#routes(): Generator<Route> {
@@ -266,53 +276,41 @@ class World implements NetworkWorld {
     return longest;
   }
 
-  #tell(word: Word): void {
-    const frame: OutgoingFrame = { type: "error", flags: 0, stream: 0, sequence: 0, tag: 0, payload: encodeWord(word) };
+  #tell(report: FailureReport): void {
+    const frame: OutgoingFrame = { type: "error", flags: 0, stream: 0, sequence: 0, tag: 0, payload: encodeFailureReport(report) };
     for (const { link } of this.#peers.values()) link.write(frame);
   }
 
+  /** Look for who lives, but takes no part in what somebody waits for. */
   #tick(): void {
-    const { timeoutMilliseconds } = this.#options;
-    const { heartbeatMilliseconds = defaultHeartbeat.intervalMilliseconds, silenceMilliseconds = defaultHeartbeat.lossMilliseconds } =
-      this.#options;
-    const period = Math.min(heartbeatMilliseconds, timeoutMilliseconds / 4);
-    this.#cancelTick = this.#clock.after(period, () => {
-      const now = this.#clock.now();
-      // A process that was stopped, or a thread that computed for long, has heard nothing because it did not listen.
-      const deaf = now - this.#ticked > period + silenceMilliseconds / 2;
-      this.#ticked = now;
-      for (const { link, left } of this.#peers.values()) {
-        if (left) continue;
-        link.ping();
-        const silence = link.silence();
-        if (deaf) link.forgive();
-        else if (silence > silenceMilliseconds)
-          this.#failure.suspect({ kind: "lost", rank: link.peer, tag: 0, reason: `nothing came from it for ${Math.round(silence)} ms` });
-      }
+    const { timeoutMilliseconds, heartbeat = defaultHeartbeat } = this.#options;
+    this.#cancelTick = this.#clock.after(Math.min(heartbeat.intervalMilliseconds, timeoutMilliseconds / 4), () => {
+      this.#detector.look(); // who is gone is that, and not late
       const longest = this.#longestWait();
-      if (longest !== undefined && now - longest.progress > timeoutMilliseconds)
-        this.#failure.suspect({
+      if (longest !== undefined && this.#clock.now() - longest.progress > timeoutMilliseconds)
+        this.#agreement.suspect({
           kind: "timeout",
           rank: longest.peer,
           tag: longest.tag,
           reason: `nothing came for ${timeoutMilliseconds} ms`,
         });
-      if (this.#verdict === undefined && !this.#closed) this.#tick();
+      if (this.#decision === undefined && !this.#closed) this.#tick();
     });
   }
 
-  #fail(verdict: Verdict): void {
-    this.#verdict = verdict;
+  #fail(decision: FailureDecision): void {
+    this.#decision = decision;
+    this.#detector.close();
     this.#cancelTick();
     // First no byte may land any more: whoever is told below may use the memory again.
     for (const { link } of this.#peers.values()) link.destroy();
-    for (const route of this.#routes()) route.reject(() => this.#errorOf(verdict, this.#nameOf(route.tag)));
+    for (const route of this.#routes()) route.reject(() => this.#errorOf(decision, this.#nameOf(route.tag)));
     const error = this.failure()!;
     for (const listener of this.#listeners.splice(0)) listener(error);
   }
 
   #requireUsable(route: Route): void {
-    if (this.#verdict !== undefined) throw this.#errorOf(this.#verdict, this.#nameOf(route.tag));
+    if (this.#decision !== undefined) throw this.#errorOf(this.#decision, this.#nameOf(route.tag));
     if (this.#closed) throw this.#closedError(route);
   }
 
@@ -320,7 +318,7 @@ class World implements NetworkWorld {
     return new GroupClosedError({ rank: this.#options.rank, peer, collective: this.#nameOf(tag) });
   }
 
-  #errorOf({ kind, rank, reason, reporter }: Verdict, collective: string): CollectiveError {
+  #errorOf({ kind, rank, reason, reporter }: FailureDecision, collective: string): CollectiveError {
     const own = this.#options.rank;
     if (kind === "revoked") return new PeerRevokedError({ rank: own, peer: rank, collective }, reason);
     // A rank that others blame knows that it lives: for it, they are lost.

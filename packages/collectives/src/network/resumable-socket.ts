@@ -36,7 +36,7 @@ export interface ResumableSocketOptions {
  * Both ends count the frames of the link's owner that they sent and took, modulo 2^32. Frames of this side's own and those that carry control
  * say how many came; when a connection takes another's place, both ends say so first. So every frame is taken once, in order.
  *
- * Cost: a copy of what is small, an acknowledgment of 32 bytes per MiB or large message; a loan comes home a round trip later. None of it
+ * Cost: a copy of what is small, an acknowledgment of 32 bytes per MiB or large message; a handle comes home a round trip later. None of it
  * on a direct connection of two processes of one machine, which breaks only when one of them ends.
  */
 export class ResumableSocket {
@@ -96,7 +96,7 @@ export class ResumableSocket {
 
   open(receiver: LinkReceiver): void {
     this.#receiver = receiver;
-    this.forgive();
+    this.#heardAt = performance.now();
     this.#listen();
   }
 
@@ -119,11 +119,6 @@ export class ResumableSocket {
 
   hurry(): void {
     if (!this.#direct) this.#unacknowledged.hurry();
-  }
-
-  /** Count silence from now. */
-  forgive(): void {
-    this.#heardAt = performance.now();
   }
 
   /** Say goodbye behind all that was written. */

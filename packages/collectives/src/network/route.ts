@@ -1,6 +1,6 @@
 import type { DType } from "@skein/tensor-core";
 import type { CollectiveError } from "../errors.ts";
-import type { Mailbox } from "./mailbox.ts";
+import type { ReceiveQueue } from "./receive-queue.ts";
 import type { SendQueue } from "./send-queue.ts";
 
 interface Waiter {
@@ -12,7 +12,7 @@ interface Waiter {
 export class Route {
   readonly peer: number;
   readonly lane: number;
-  readonly mailbox: Mailbox;
+  readonly incoming: ReceiveQueue;
   /** Messages that the transport has handed out and not got back. */
   readonly borrowed: Uint8Array[] = [];
   /** Of the last message that was asked for or sent. */
@@ -20,14 +20,14 @@ export class Route {
   /** When the peer was last seen to take part: a frame from it, bytes that left for it, or the beginning of the wait. */
   progress = 0;
   #sent = 0;
-  #returned = 0;
+  #done = 0;
   #receiving: Waiter | undefined;
-  #returning: (Waiter & { readonly count: number }) | undefined;
+  #waitingForSends: (Waiter & { readonly count: number }) | undefined;
 
-  constructor(peer: number, lane: number, makeMailbox: (complete: () => void) => Mailbox) {
+  constructor(peer: number, lane: number, makeQueue: (complete: () => void) => ReceiveQueue) {
     this.peer = peer;
     this.lane = lane;
-    this.mailbox = makeMailbox(() => {
+    this.incoming = makeQueue(() => {
       const receiving = this.#receiving;
       this.#receiving = undefined;
       receiving?.resolve();
@@ -36,19 +36,19 @@ export class Route {
 
   /** Whether somebody waits here. */
   get waits(): boolean {
-    return this.#receiving !== undefined || this.#returning !== undefined;
+    return this.#receiving !== undefined || this.#waitingForSends !== undefined;
   }
 
-  /** @returns the number of the loan. */
+  /** @returns the number of the send. */
   send(queue: SendQueue, bytes: Uint8Array, now: () => number, dtype?: DType): number {
     this.#sent += 1;
     const settled = (): void => {
-      this.#returned += 1;
+      this.#done += 1;
       this.progress = now();
-      const returning = this.#returning;
-      if (returning === undefined || this.#returned < returning.count) return;
-      this.#returning = undefined;
-      returning.resolve();
+      const waiter = this.#waitingForSends;
+      if (waiter === undefined || this.#done < waiter.count) return;
+      this.#waitingForSends = undefined;
+      waiter.resolve();
     };
     queue.push(this.lane, this.tag, bytes, settled, dtype);
     return this.#sent;
@@ -56,29 +56,29 @@ export class Route {
 
   /** Let the next message land in `target`. `waiting` is told when that takes time. */
   receive(target: Uint8Array, waiting: () => void): void | Promise<void> {
-    if (this.mailbox.post(this.tag, target)) return;
+    if (this.incoming.post(this.tag, target)) return;
     return new Promise((resolve, reject) => {
       this.#receiving = { resolve, reject };
       waiting();
     });
   }
 
-  hasReturned(count: number): boolean {
-    return this.#returned >= count;
+  isSent(count: number): boolean {
+    return this.#done >= count;
   }
 
-  whenReturned(count: number, waiting: () => void): Promise<void> {
+  whenSent(count: number, waiting: () => void): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#returning = { resolve, reject, count };
+      this.#waitingForSends = { resolve, reject, count };
       waiting();
     });
   }
 
   /** End the waits. */
   reject(error: () => CollectiveError): void {
-    const waiters = [this.#receiving, this.#returning];
+    const waiters = [this.#receiving, this.#waitingForSends];
     this.#receiving = undefined;
-    this.#returning = undefined;
+    this.#waitingForSends = undefined;
     for (const waiter of waiters) waiter?.reject(error());
   }
 }

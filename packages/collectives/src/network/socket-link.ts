@@ -1,8 +1,6 @@
+import { goodbyeMilliseconds } from "../failure-detection/goodbye.ts";
 import type { Link, LinkReceiver, OutgoingFrame } from "./link.ts";
 import type { ResumableSocket } from "./resumable-socket.ts";
-
-// A peer that has been told goodbye answers at once, if it lives and its thread is not computing.
-const goodbyeMilliseconds = 1000;
 
 /**
  * A link over sockets: data leave by those that the peer has dialled, and come by those that we have. Control frames take the other
@@ -66,10 +64,6 @@ export class SocketLink implements Link {
     let longest = 0;
     for (const { heardAt } of this.#open) longest = Math.max(longest, now - heardAt);
     return longest;
-  }
-
-  forgive(): void {
-    for (const socket of this.#open) socket.forgive();
   }
 
   async close(): Promise<void> {

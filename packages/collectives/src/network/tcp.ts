@@ -1,9 +1,9 @@
 import { connect, createServer } from "node:net";
-import type { Carrier } from "./carrier.ts";
+import type { SocketFactory } from "./socket-factory.ts";
 import { type LinkListener, listenForLinks } from "./link-listener.ts";
 import type { LinkOptions } from "./link-options.ts";
 
-const tcp: Carrier = {
+const tcp: SocketFactory = {
   encrypted: false,
   serve: (accept) => createServer({ noDelay: true }, accept),
   dial: (host, port, _rank, onread) => connect({ host, port, noDelay: true, onread }),

@@ -4,12 +4,12 @@ import { identityOf, provesWhat } from "../security/certificate-names.ts";
 import { RenewableIdentity, type RenewalOptions } from "../security/renewable-identity.ts";
 import { isCertificateFault } from "../security/tls-fault.ts";
 import { type TlsIdentity, tlsClientOptions, tlsServerOptions } from "../security/tls-identity.ts";
-import type { Carrier } from "./carrier.ts";
+import type { SocketFactory } from "./socket-factory.ts";
 import { type LinkListener, listenForLinks } from "./link-listener.ts";
 import { linkDefaults, type LinkOptions } from "./link-options.ts";
 import { remoteEnd } from "./socket-ends.ts";
 
-const overTls = (identity: RenewableIdentity, handshakeTimeout: number): Carrier => ({
+const overTls = (identity: RenewableIdentity, handshakeTimeout: number): SocketFactory => ({
   encrypted: true,
   serve: (accept, fault) => {
     const server = createServer({ ...tlsServerOptions(identity.current()), handshakeTimeout, noDelay: true }, (socket) => {

@@ -1,9 +1,11 @@
 import type { Socket } from "node:net";
+import { systemClock } from "../clock.ts";
+import { FailureDetector } from "../failure-detection/failure-detector.ts";
+import { goodbyeMilliseconds } from "../failure-detection/goodbye.ts";
+import type { Heartbeat } from "../failure-detection/heartbeat.ts";
 import { type FrameSeal, sealBytes } from "../security/frame-seal.ts";
 import { FrameReader } from "../wire/frame-reader.ts";
 import { encodeHeader, type FrameType } from "../wire/frame.ts";
-import type { Heartbeat } from "./handshake-messages.ts";
-import { Liveness } from "./liveness.ts";
 
 /** How a connection ended: the peer said goodbye, this side did, or it broke. */
 export type Ending =
@@ -18,15 +20,14 @@ export interface ConnectionOwner {
   frame(type: FrameType, payload: Uint8Array): void;
   /** What to tell a peer whose bytes cannot be read, before the connection ends. */
   farewell?(error: unknown): FrameType | undefined;
-  /** Called when nothing was heard for a third of the time after which the peer counts as lost, and when something is again. */
-  silent?(isSilent: boolean): void;
+  /** Called when nothing was heard for `suspectMilliseconds` of the heartbeat, and when something is again. */
+  suspected?(isSuspected: boolean): void;
   /** Called once, last of all. */
   ended(ending: Ending): void;
 }
 
 /** Bytes that may wait for a peer that does not read: two of the largest messages. */
 const unsentBytes = 128 * 1024 * 1024;
-const goodbyeMilliseconds = 1000;
 const nothing = new Uint8Array(0);
 
 // What a ping says: for how many milliseconds a main thread has done nothing, u32, little endian.
@@ -50,9 +51,10 @@ export class ControlConnection {
   readonly #closed: Promise<void>;
   #sequence = 0;
   #seals: { readonly sealer: FrameSeal; readonly opener: FrameSeal } | undefined;
-  #liveness: Liveness | undefined;
+  #detector: FailureDetector | undefined;
+  #heardAt = 0;
+  #sentAt = 0;
   #stuckMilliseconds = Infinity;
-  #timer: NodeJS.Timeout | undefined;
   #peerClosed = false;
   #closing = false;
   #broken: { readonly reason: string; readonly error: unknown } | undefined;
@@ -69,7 +71,7 @@ export class ControlConnection {
     socket.setNoDelay(true);
     socket.on("data", (chunk: Uint8Array) => {
       if (this.over) return;
-      this.#liveness?.heard(performance.now());
+      this.#heardAt = systemClock.now();
       this.#guard(() => reader.push(chunk));
     });
     socket.on("end", () => {
@@ -78,7 +80,7 @@ export class ControlConnection {
     socket.on("error", (error: NodeJS.ErrnoException) => this.break(`its connection failed (${error.code ?? error.message})`, error));
     this.#closed = new Promise((resolve) => {
       socket.once("close", () => {
-        clearInterval(this.#timer);
+        this.#detector?.close();
         resolve();
         owner.ended(this.#ending());
       });
@@ -113,20 +115,19 @@ export class ControlConnection {
    * this one, and does not ping at all while it is busy.
    */
   beat(heartbeat: Heartbeat, idleMilliseconds: () => number = () => 0): void {
-    const liveness = new Liveness(heartbeat, performance.now());
-    this.#liveness = liveness;
     this.#stuckMilliseconds = heartbeat.stuckMilliseconds;
-    let wasSilent = false;
-    this.#timer = setInterval(() => {
-      const now = performance.now();
-      const idle = idleMilliseconds();
-      const what = liveness.look(now);
-      if (what === "lost") this.break(`nothing was heard from it for ${(liveness.silence(now) / 1000).toFixed(1)} s`);
-      else if (what === "ping" && !this.over) this.#write("ping", encodeIdle(idle));
-      const isSilent = liveness.silence(now) >= heartbeat.lossMilliseconds / 3;
-      if (isSilent !== wasSilent && what !== "lost" && !this.over) this.#owner.silent?.(isSilent);
-      wasSilent = isSilent;
-    }, liveness.lookMilliseconds).unref();
+    this.#detector = new FailureDetector(heartbeat);
+    this.#detector.watch({
+      heardAt: () => this.#heardAt,
+      sentAt: () => this.#sentAt,
+      ping: () => {
+        if (!this.over) this.#write("ping", encodeIdle(idleMilliseconds()));
+      },
+      suspected: (isSuspected) => {
+        if (!this.over) this.#owner.suspected?.(isSuspected);
+      },
+      lost: (silence) => this.break(`nothing was heard from it for ${(silence / 1000).toFixed(1)} s`),
+    });
   }
 
   /** Let the process end although the connection is open. */
@@ -179,7 +180,7 @@ export class ControlConnection {
     const length = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
     const header = { type, flags: 0, stream: 0, sequence: this.#sequence, tag: 0, length };
     this.#sequence = (this.#sequence + 1) >>> 0;
-    this.#liveness?.sent(performance.now());
+    this.#sentAt = systemClock.now();
     this.#socket.cork();
     this.#socket.write(encodeHeader(header, pieces));
     for (const piece of pieces) if (piece.byteLength > 0) this.#socket.write(piece);

@@ -3,8 +3,7 @@ import { requireSecure } from "../security/loopback.ts";
 import { jobKey } from "../security/handshake.ts";
 import { checkSecret } from "../security/secret.ts";
 import type { TlsIdentity } from "../security/tls-identity.ts";
-import type { Heartbeat } from "./handshake-messages.ts";
-import { checkHeartbeat, defaultHeartbeat } from "./liveness.ts";
+import { checkHeartbeat, defaultHeartbeat, type Heartbeat } from "../failure-detection/heartbeat.ts";
 import type { World } from "./membership.ts";
 import { defaultNoticeTimes, type NoticeTimes } from "./wait-notice.ts";
 

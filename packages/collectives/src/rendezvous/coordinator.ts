@@ -1,3 +1,4 @@
+import { suspectMilliseconds } from "../failure-detection/heartbeat.ts";
 import type { Socket } from "node:net";
 import { WireError } from "../wire/errors.ts";
 import { RevokedPeerError } from "../security/errors.ts";
@@ -22,7 +23,7 @@ import {
 } from "./coordinator-options.ts";
 import { RendezvousError } from "./errors.ts";
 import { type JoinRequest, type Refusal, refusalCodec, welcomeCodec } from "./handshake-messages.ts";
-import { Mailbox } from "./mailbox.ts";
+import { BufferedEmitter } from "./buffered-emitter.ts";
 import { Membership } from "./membership.ts";
 import { checkLost, checkProcess, formatRanks } from "./ranks.ts";
 import type { RankAddress, Roster } from "./roster.ts";
@@ -99,8 +100,8 @@ class HostedRendezvous implements ThreadedCoordinator {
   readonly #listener: ControlListener;
   readonly #membership: Membership<Seat>;
   readonly #seats = new Set<Seat>();
-  readonly #messages = new Mailbox<MemberMessage>();
-  readonly #gone = new Mailbox<number>();
+  readonly #messages = new BufferedEmitter<MemberMessage>();
+  readonly #gone = new BufferedEmitter<number>();
   readonly #loss = Promise.withResolvers<Loss>();
   readonly #strangers = new StrangerLog((event) => this.#options.onEvent(event));
   readonly #idleMilliseconds: (() => number) | undefined;
@@ -246,10 +247,10 @@ class HostedRendezvous implements ThreadedCoordinator {
         else if (type === "control" && this.#state === "running") this.#takeReport(seat, payload);
         else throw new RendezvousError("control-message", `a ${type} frame came where none is due`);
       },
-      silent: (isSilent) => {
-        const { lossMilliseconds } = this.#options.heartbeat;
-        const what = isSilent
-          ? `nothing was heard from it for ${seconds(lossMilliseconds / 3)}, perhaps because its machine is stopped or cut off; it counts as lost after ${seconds(lossMilliseconds)}`
+      suspected: (isSuspected) => {
+        const { heartbeat } = this.#options;
+        const what = isSuspected
+          ? `nothing was heard from it for ${seconds(suspectMilliseconds(heartbeat))}, perhaps because its machine is stopped or cut off; it counts as lost after ${seconds(heartbeat.lossMilliseconds)}`
           : "it is heard again";
         if (seat !== undefined) this.#event("silent", `${seat.name}: ${what}`);
       },
@@ -333,7 +334,7 @@ class HostedRendezvous implements ThreadedCoordinator {
     const report = reportCodec.decode(payload);
     if (report.kind === "lost") this.#lose([report.rank], report.reason);
     else
-      this.#messages.deliver({
+      this.#messages.emit({
         process: this.#numbers.indexOf(seat),
         ranks: this.#membership.ranksOf(seat),
         message: report.body,
@@ -349,7 +350,7 @@ class HostedRendezvous implements ThreadedCoordinator {
       this.#membership.leave(seat, reason);
       this.#event("left", `${seat.name}: ${reason}`);
     } else if (this.#state === "running") {
-      this.#gone.deliver(this.#numbers.indexOf(seat));
+      this.#gone.emit(this.#numbers.indexOf(seat));
       if (reason === undefined) this.#event("left", seat.name);
       else if (!(ending.how === "broken" && ending.error instanceof RevokedPeerError)) this.#lose(this.#membership.ranksOf(seat), reason);
     }

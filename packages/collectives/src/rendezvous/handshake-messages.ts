@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Heartbeat } from "../failure-detection/heartbeat.ts";
 import { PeerIdentityError } from "../security/errors.ts";
 import { printable } from "../security/printable.ts";
 import { WireError } from "../wire/errors.ts";
@@ -20,16 +21,6 @@ export interface JoinRequest {
   /** Data listener of each of `ranks`. */
   readonly addresses: readonly RankAddress[];
   readonly hostName: string;
-}
-
-/** How often each side of a control connection is heard from, and what it takes to be lost. */
-export interface Heartbeat {
-  /** A side that has sent nothing for so long sends a ping. */
-  readonly intervalMilliseconds: number;
-  /** A side that was not heard for so long is lost: its process is stopped, its machine gone, or the way to it. */
-  readonly lossMilliseconds: number;
-  /** A side that is heard, but whose main thread has done nothing for so long, is lost too: it is stuck. */
-  readonly stuckMilliseconds: number;
 }
 
 /** The coordinator has taken the process in. */

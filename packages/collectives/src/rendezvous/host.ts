@@ -1,7 +1,7 @@
 import { announcementCodec, encodeBounded, type Loss } from "./control-messages.ts";
 import type { Coordinator, MemberMessage } from "./coordinator.ts";
 import { checkRendezvousOptions, type RendezvousOptions } from "./coordinator-options.ts";
-import { Mailbox } from "./mailbox.ts";
+import { BufferedEmitter } from "./buffered-emitter.ts";
 import { checkLost, checkProcess } from "./ranks.ts";
 import { failureOf, type RendezvousNews, RendezvousThread } from "./rendezvous-thread.ts";
 import type { RankAddress, Roster } from "./roster.ts";
@@ -23,7 +23,7 @@ export const hostRendezvous = async (options: RendezvousOptions): Promise<Coordi
   const ready = Promise.withResolvers<Roster>();
   ready.promise.catch(() => {}); // whoever awaits `ready` hears it; that nobody does must not end the process
   const loss = Promise.withResolvers<Loss>();
-  const messages = new Mailbox<MemberMessage>();
+  const messages = new BufferedEmitter<MemberMessage>();
   const gone = new Set<number>();
   let numProcesses = 0;
   let closed = false;
@@ -49,7 +49,7 @@ export const hostRendezvous = async (options: RendezvousOptions): Promise<Coordi
         onEvent(news.event);
         break;
       case "message":
-        messages.deliver(news.message as MemberMessage);
+        messages.emit(news.message as MemberMessage);
         break;
       case "lost":
         loss.resolve(news.loss); // the first stands

@@ -1,5 +1,5 @@
 import { encodeBounded, type Loss, reportCodec } from "./control-messages.ts";
-import { Mailbox } from "./mailbox.ts";
+import { BufferedEmitter } from "./buffered-emitter.ts";
 import { checkJoinOptions, type JoinOptions, type Member } from "./member.ts";
 import { checkLost } from "./ranks.ts";
 import { failureOf, type RendezvousNews, RendezvousThread } from "./rendezvous-thread.ts";
@@ -24,7 +24,7 @@ export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
   const { onNote, onWaiting, signal, ...rest } = options;
   const joined = Promise.withResolvers<Extract<RendezvousNews, { type: "joined" }>>();
   const loss = Promise.withResolvers<Loss>();
-  const messages = new Mailbox<unknown>();
+  const messages = new BufferedEmitter<unknown>();
   let over = false;
   const take = (news: RendezvousNews): void => {
     switch (news.type) {
@@ -35,7 +35,7 @@ export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
         joined.reject(failureOf(news));
         break;
       case "message":
-        messages.deliver(news.message);
+        messages.emit(news.message);
         break;
       case "lost":
         loss.resolve(news.loss); // the first stands

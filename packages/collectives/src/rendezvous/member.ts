@@ -17,7 +17,7 @@ import { checkMilliseconds, defaultJoinMilliseconds } from "./coordinator-option
 import { dial, explain, PassingError } from "./dial.ts";
 import { PlaceTakenError, RendezvousError } from "./errors.ts";
 import { joinBytes, joinCodec, refusalCodec, refusalError, ranksPerProcess, welcomeCodec } from "./handshake-messages.ts";
-import { Mailbox } from "./mailbox.ts";
+import { BufferedEmitter } from "./buffered-emitter.ts";
 import { checkLost, formatRanks } from "./ranks.ts";
 import type { RankAddress, Roster } from "./roster.ts";
 import { joined, Search, type SearchOptions } from "./search.ts";
@@ -202,7 +202,7 @@ class JoinedMember implements ThreadedMember {
   readonly #options: JoinOptions;
   readonly #where: string;
   readonly #connection: ControlConnection;
-  readonly #messages = new Mailbox<unknown>();
+  readonly #messages = new BufferedEmitter<unknown>();
   readonly #loss = Promise.withResolvers<Loss>();
   readonly #handshake: HandshakeDialler;
   readonly #welcome = Promise.withResolvers<void>();
@@ -339,7 +339,7 @@ class JoinedMember implements ThreadedMember {
         this.#loss.resolve({ ranks: announcement.ranks, reason: announcement.reason, revoked: announcement.revoked }); // the first stands
         break;
       case "message":
-        this.#messages.deliver(announcement.body);
+        this.#messages.emit(announcement.body);
         break;
     }
   }

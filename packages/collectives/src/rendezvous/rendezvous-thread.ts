@@ -4,7 +4,7 @@ import type { Loss } from "./control-messages.ts";
 import type { RendezvousEvent, RendezvousOptions } from "./coordinator-options.ts";
 import type { JoinOptions } from "./member.ts";
 import { type PostedError, revivedError } from "./posted-error.ts";
-import { openPulse, type Pulse } from "./pulse.ts";
+import { openPulse, type Pulse } from "../failure-detection/pulse.ts";
 import type { RankAddress, Roster } from "./roster.ts";
 
 /** What a thread of a rendezvous is started with. */

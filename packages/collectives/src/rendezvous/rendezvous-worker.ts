@@ -1,17 +1,19 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { openCoordinator } from "./coordinator.ts";
-import { defaultHeartbeat } from "./liveness.ts";
+import { defaultHeartbeat } from "../failure-detection/heartbeat.ts";
 import { type JoinOptions, openMember } from "./member.ts";
 import { postedError } from "./posted-error.ts";
-import { pulseReader } from "./pulse.ts";
+import { pulseReader } from "../failure-detection/pulse.ts";
 import type { RendezvousNews, RendezvousOrder, RendezvousTask } from "./rendezvous-thread.ts";
 
 // Entry of the thread that holds a process's control connections; `hostRendezvous` and `joinRendezvous` start it.
 
 const post = (news: RendezvousNews): void => parentPort!.postMessage(news);
 const task = workerData as RendezvousTask;
-// A connection looks at least twice an interval; what is longer is this thread's own pause.
-const idle = pulseReader(task.beats, 2 * defaultHeartbeat.intervalMilliseconds);
+const { intervalMilliseconds } = defaultHeartbeat;
+// Read at least so often, whenever connections ask for it to say it in a ping; what is longer is this thread's own pause.
+const idle = pulseReader(task.beats, 2 * intervalMilliseconds);
+setInterval(idle, intervalMilliseconds).unref();
 const ended = (): void => {
   post({ type: "closed" });
   parentPort!.close();

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Clock } from "../network/clock.ts";
+import type { Clock } from "../clock.ts";
 import { StrangerLog } from "./stranger-log.ts";
 
 /** A clock that a test turns. */

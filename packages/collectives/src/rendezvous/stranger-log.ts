@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../network/clock.ts";
+import { type Clock, systemClock } from "../clock.ts";
 import type { RendezvousEvent } from "./coordinator-options.ts";
 
 /** Lines of strangers that a window of time may hold. */

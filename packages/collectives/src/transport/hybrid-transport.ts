@@ -1,4 +1,4 @@
-import { type Eventually, Later, type Transport } from "./transport.ts";
+import { type Eventually, Future, type Transport } from "./transport.ts";
 
 /**
  * Ranks of one process read each other's memory in place; all others are reached over a network.
@@ -14,7 +14,7 @@ export const hybridTransport = (local: Transport, network: Transport, isLocal: (
       local.release(peer);
     };
     const message = local.receive(peer, tag, target.byteLength);
-    if (message instanceof Later) return new Later(message.ready, () => land(message.take()), message.expire);
+    if (message instanceof Future) return new Future(message.ready, () => land(message.take()), message.expire);
     return message instanceof Promise ? message.then(land) : land(message);
   };
 
@@ -29,6 +29,6 @@ export const hybridTransport = (local: Transport, network: Transport, isLocal: (
       receiveInto: (peer, tag, target) => (isLocal(peer) ? copyFrom(peer, tag, target) : network.receiveInto!(peer, tag, target)),
     }),
     release: (peer) => to(peer).release(peer),
-    whenReturned: (loan) => to(loan.peer).whenReturned(loan),
+    whenSent: (handle) => to(handle.peer).whenSent(handle),
   };
 };

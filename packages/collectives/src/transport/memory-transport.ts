@@ -1,6 +1,6 @@
 import { InvariantError } from "@skein/tensor-core";
 import { RanksDisagreeError } from "../errors.ts";
-import type { Loan, Transport } from "./transport.ts";
+import type { SendHandle, Transport } from "./transport.ts";
 
 interface Message {
   readonly tag: number;
@@ -47,7 +47,7 @@ export const memoryWorld = (worldSize: number, options: { readonly sharesMemory?
       rank,
       worldSize,
       sharesMemoryWith: () => sharesMemory,
-      send: (peer, tag, bytes): Loan => {
+      send: (peer, tag, bytes): SendHandle => {
         const link = channel(rank, peer);
         link.messages.push({ tag, bytes: sharesMemory ? bytes : bytes.slice() });
         link.sent += 1;
@@ -75,10 +75,10 @@ export const memoryWorld = (worldSize: number, options: { readonly sharesMemory?
         if (link.returned > link.sent) throw new InvariantError(`rank ${rank} released more messages than rank ${peer} sent`);
         wake(link);
       },
-      whenReturned: (loan) => {
-        const link = channel(rank, loan.peer);
-        if (link.returned >= loan.count) return;
-        return until(link, () => link.returned >= loan.count);
+      whenSent: (handle) => {
+        const link = channel(rank, handle.peer);
+        if (link.returned >= handle.count) return;
+        return until(link, () => link.returned >= handle.count);
       },
     }),
   );

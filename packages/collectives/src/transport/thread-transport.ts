@@ -1,6 +1,7 @@
 import { InvariantError, type WasmMemory } from "@skein/tensor-core";
-import { type Control, mailWord, slotCount } from "../threads/control.ts";
-import { type Eventually, Later, type Loan, type Transport } from "./transport.ts";
+import type { ControlBlock } from "../control-block/control-block.ts";
+import { channelWord, slotCount } from "../control-block/layout.ts";
+import { type Eventually, Future, type SendHandle, type Transport } from "./transport.ts";
 
 /**
  * Messages of one lane between threads of one process whose buffers lie in one shared memory: what travels is an address and a length.
@@ -9,13 +10,13 @@ import { type Eventually, Later, type Loan, type Transport } from "./transport.t
 export class ThreadTransport implements Transport {
   readonly rank: number;
   readonly worldSize: number;
-  private readonly control: Control;
+  private readonly control: ControlBlock;
   private readonly memory: WasmMemory;
   private readonly lane: number;
   /** Messages of each peer that this thread has borrowed and not released; all zero between requests. */
   private readonly borrowed: Int32Array;
 
-  constructor(control: Control, memory: WasmMemory, lane = 0) {
+  constructor(control: ControlBlock, memory: WasmMemory, lane = 0) {
     this.rank = control.rank;
     this.worldSize = control.worldSize;
     this.control = control;
@@ -28,29 +29,29 @@ export class ThreadTransport implements Transport {
     return true;
   }
 
-  send(peer: number, tag: number, bytes: Uint8Array): Eventually<Loan> {
+  send(peer: number, tag: number, bytes: Uint8Array): Eventually<SendHandle> {
     const { words } = this.control;
-    const mail = this.control.mailAt(this.lane, this.rank, peer);
-    const sent = Atomics.load(words, mail + mailWord.sent);
-    const put = (): Loan => {
-      const slot = mail + mailWord.slots + (sent & (slotCount - 1)) * 3;
+    const channel = this.control.channelAt(this.lane, this.rank, peer);
+    const sent = Atomics.load(words, channel + channelWord.sent);
+    const put = (): SendHandle => {
+      const slot = channel + channelWord.slots + (sent & (slotCount - 1)) * 3;
       words[slot] = bytes.byteOffset;
       words[slot + 1] = bytes.byteLength;
       words[slot + 2] = tag;
-      Atomics.store(words, mail + mailWord.sent, (sent + 1) | 0); // publishes the slot, and all that was written to `bytes` before
-      this.control.ring(peer, "mail");
+      Atomics.store(words, channel + channelWord.sent, (sent + 1) | 0); // publishes the slot, and all that was written to `bytes` before
+      this.control.notify(peer, "message");
       return { peer, count: (sent + 1) | 0 };
     };
-    const hasRoom = (): boolean => ((sent - Atomics.load(words, mail + mailWord.returned)) | 0) < slotCount;
-    return hasRoom() ? put() : new Later(hasRoom, put, () => this.expire(peer, tag));
+    const hasRoom = (): boolean => ((sent - Atomics.load(words, channel + channelWord.returned)) | 0) < slotCount;
+    return hasRoom() ? put() : new Future(hasRoom, put, () => this.expire(peer, tag));
   }
 
   receive(peer: number, tag: number, byteLength: number): Eventually<Uint8Array> {
     const { words } = this.control;
-    const mail = this.control.mailAt(this.lane, peer, this.rank);
-    const taken = (Atomics.load(words, mail + mailWord.returned) + this.borrowed[peer]!) | 0;
+    const channel = this.control.channelAt(this.lane, peer, this.rank);
+    const taken = (Atomics.load(words, channel + channelWord.returned) + this.borrowed[peer]!) | 0;
     const take = (): Uint8Array => {
-      const slot = mail + mailWord.slots + (taken & (slotCount - 1)) * 3;
+      const slot = channel + channelWord.slots + (taken & (slotCount - 1)) * 3;
       const [address, sentBytes, sentTag] = [words[slot]! >>> 0, words[slot + 1]! >>> 0, words[slot + 2]!];
       if (sentBytes !== byteLength || sentTag !== tag) {
         const expected = `${byteLength} bytes for ${this.control.nameOf(tag)}`;
@@ -66,24 +67,24 @@ export class ThreadTransport implements Transport {
       if (this.memory.buffer.byteLength < address + byteLength) this.memory.grow(0);
       return new Uint8Array(this.memory.buffer, address, byteLength);
     };
-    const hasCome = (): boolean => Atomics.load(words, mail + mailWord.sent) !== taken;
-    return hasCome() ? take() : new Later(hasCome, take, () => this.expire(peer, tag));
+    const hasCome = (): boolean => Atomics.load(words, channel + channelWord.sent) !== taken;
+    return hasCome() ? take() : new Future(hasCome, take, () => this.expire(peer, tag));
   }
 
   release(peer: number): void {
     if (this.borrowed[peer] === 0) throw new InvariantError(`rank ${this.rank} released a message of rank ${peer} that it did not hold`);
     this.borrowed[peer]! -= 1;
-    Atomics.add(this.control.words, this.control.mailAt(this.lane, peer, this.rank) + mailWord.returned, 1);
-    this.control.ring(peer, "mail");
+    Atomics.add(this.control.words, this.control.channelAt(this.lane, peer, this.rank) + channelWord.returned, 1);
+    this.control.notify(peer, "message");
   }
 
-  whenReturned({ peer, count }: Loan): Eventually<void> {
+  whenSent({ peer, count }: SendHandle): Eventually<void> {
     const { words } = this.control;
-    const mail = this.control.mailAt(this.lane, this.rank, peer);
-    const isBack = (): boolean => ((Atomics.load(words, mail + mailWord.returned) - count) | 0) >= 0;
+    const channel = this.control.channelAt(this.lane, this.rank, peer);
+    const isBack = (): boolean => ((Atomics.load(words, channel + channelWord.returned) - count) | 0) >= 0;
     if (isBack()) return undefined;
-    const tag = words[mail + mailWord.slots + ((count - 1) & (slotCount - 1)) * 3 + 2]!;
-    return new Later<void>(
+    const tag = words[channel + channelWord.slots + ((count - 1) & (slotCount - 1)) * 3 + 2]!;
+    return new Future<void>(
       isBack,
       () => undefined,
       () => this.expire(peer, tag),

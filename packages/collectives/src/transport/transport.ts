@@ -1,10 +1,10 @@
 import type { DType } from "@skein/tensor-core";
 
 /**
- * What another thread will bring about. Whoever carries a schedule out asks `ready` again whenever mail comes, does other work
+ * What another thread will bring about. Whoever executes a schedule asks `ready` again whenever a message comes, does other work
  * meanwhile, and calls `expire`, which throws, when it has waited too long.
  */
-export class Later<T> {
+export class Future<T> {
   readonly ready: () => boolean;
   readonly take: () => T;
   readonly expire: () => never;
@@ -17,13 +17,13 @@ export class Later<T> {
 }
 
 /** A value now, or later: from another thread of this process, or from a network. */
-export type Eventually<T> = T | Promise<T> | Later<T>;
+export type Eventually<T> = T | Promise<T> | Future<T>;
 
 /**
  * Moves bytes between two ranks, in order for each pair; knows no tensors. Bytes are lent, not given: a transport over shared
- * memory then needs no copy at all, one over a network returns the loan once the bytes are handed to the system.
+ * memory then needs no copy at all, one over a network is done with a send once the bytes are handed to the system.
  *
- * One transport carries one request at a time: each lane of a world has its own.
+ * One transport serves one request at a time: each lane of a world has its own.
  */
 export interface Transport {
   readonly rank: number;
@@ -32,8 +32,8 @@ export interface Transport {
   sharesMemoryWith(peer: number): boolean;
   /** Say what the elements of the request that begins are, for transports that code them on the way. */
   describe?(dtype: DType): void;
-  /** Lend `bytes` to `peer`. They must not change before `whenReturned`. Both sides give the same `tag`, or the receiver throws. */
-  send(peer: number, tag: number, bytes: Uint8Array): Eventually<Loan>;
+  /** Lend `bytes` to `peer`. They must not change before `whenSent`. Both sides give the same `tag`, or the receiver throws. */
+  send(peer: number, tag: number, bytes: Uint8Array): Eventually<SendHandle>;
   /** Borrow the next message from `peer`. Throws when its tag or length is another, or when it does not come in time. */
   receive(peer: number, tag: number, byteLength: number): Eventually<Uint8Array>;
   /**
@@ -43,12 +43,12 @@ export interface Transport {
   receiveInto?(peer: number, tag: number, target: Uint8Array): Eventually<void>;
   /** Give back the oldest message borrowed from `peer`. */
   release(peer: number): void;
-  /** Wait until `peer` has released the loan. */
-  whenReturned(loan: Loan): Eventually<void>;
+  /** Wait until a send is done: `peer` has released its bytes, or a network has them. They may change again. */
+  whenSent(handle: SendHandle): Eventually<void>;
 }
 
-/** A message on its way: the `count`-th to `peer`. */
-export interface Loan {
+/** A message in flight: the `count`-th to `peer`. */
+export interface SendHandle {
   readonly peer: number;
   readonly count: number;
 }

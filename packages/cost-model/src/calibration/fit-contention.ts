@@ -1,7 +1,7 @@
 import type { LinkSample } from "@skein/collectives";
 import { ArgumentError } from "@skein/tensor-core";
 import type { Contention } from "../hardware/hardware.ts";
-import type { LinkModel } from "../link-model.ts";
+import type { LinearCollectiveModel } from "../collective-model.ts";
 import { fitLeastSquares } from "./fit-least-squares.ts";
 
 /** What one of several equal collectives took that shared a link from their common begin. */
@@ -24,7 +24,7 @@ export interface FittedContention extends Contention {
  * Source: the contention model of arXiv 2002.10105 (Ada-SRSF).
  */
 export const contendedSeconds = (
-  { startupSeconds, secondsPerByte }: LinkModel,
+  { startupSeconds, secondsPerByte }: LinearCollectiveModel,
   { penaltyPerFlow }: Contention,
   numFlows: number,
   bytes: number,
@@ -39,7 +39,7 @@ export const contendedSeconds = (
  * @param samples of two flows or more; those of one say nothing of η and are passed over.
  * @throws ArgumentError for samples and models that are none, or fewer than one sample of several flows.
  */
-export const fitContention = (model: LinkModel, samples: readonly ContendedSample[]): FittedContention => {
+export const fitContention = (model: LinearCollectiveModel, samples: readonly ContendedSample[]): FittedContention => {
   const wrong = samples.find(
     ({ numFlows, bytes, seconds }) =>
       !(Number.isInteger(numFlows) && numFlows >= 1 && bytes > 0 && seconds > 0 && Number.isFinite(bytes) && Number.isFinite(seconds)),

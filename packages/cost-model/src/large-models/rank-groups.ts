@@ -1,9 +1,9 @@
 import type { GroupSituation } from "@skein/collectives";
 import type { CollectiveKind } from "@skein/tensor-core";
-import { linkModelOfGroup } from "../group-link-model.ts";
+import { collectiveModelOfGroup } from "../group-collective-model.ts";
 import type { HardwareFile } from "../hardware/hardware.ts";
 import { hostsOfGroup } from "../hardware/hosts-of-group.ts";
-import { type CollectiveModel, collectiveSeconds } from "../link-model.ts";
+import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts";
 
 /** What collectives of one mesh axis take, by kind; made once for each kind that is asked for. */
 export interface AxisPrices {
@@ -18,7 +18,7 @@ const pricesOf = (group: GroupSituation): AxisPrices => {
   const modelOf = (kind: CollectiveKind): CollectiveModel => {
     const known = models.get(kind);
     if (known !== undefined) return known;
-    const model = group.worldSize === 1 ? { startupSeconds: 0, secondsPerByte: 0 } : linkModelOfGroup(group, kind);
+    const model = group.worldSize === 1 ? { startupSeconds: 0, secondsPerByte: 0 } : collectiveModelOfGroup(group, kind);
     models.set(kind, model);
     return model;
   };

@@ -1,6 +1,6 @@
 import { allInOne, checkProfile, type GradientProfile, onePerTensor, readySeconds } from "../gradient-profile.ts";
 import type { BucketPlan } from "@skein/tensor-core";
-import type { CollectiveModel } from "../link-model.ts";
+import type { CollectiveModel } from "../collective-model.ts";
 import { simultaneously, type Slowdown } from "../simultaneous-timeline.ts";
 import { mergeOptimally } from "./mg-wfbp-exact.ts";
 

@@ -1,7 +1,7 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { backwardSeconds, checkProfile, type GradientProfile, plannedBuckets } from "../gradient-profile.ts";
 import type { BucketPlan } from "@skein/tensor-core";
-import { type CollectiveModel, collectiveSeconds, halfOf } from "../link-model.ts";
+import { type CollectiveModel, collectiveSeconds, halfOf } from "../collective-model.ts";
 import { type CollectiveSpan, inTurn, type Timeline } from "../timeline.ts";
 
 /** What the halves of an all-reduce take by the bytes of the whole vector. */

@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { checkProfile, type GradientProfile } from "../gradient-profile.ts";
-import { type CollectiveModel, collectiveSeconds } from "../link-model.ts";
+import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts";
 
 export interface LagsOptions {
   readonly worldSize: number;

@@ -1,6 +1,6 @@
 import { checkProfile, type GradientProfile, readySeconds } from "../gradient-profile.ts";
 import type { BucketPlan } from "@skein/tensor-core";
-import { type CollectiveModel, collectiveSeconds } from "../link-model.ts";
+import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts";
 
 /**
  * Merge gradients so that the last all-reduce ends as early as any grouping of neighbours allows. With tensors 1 … L in ready order and S their

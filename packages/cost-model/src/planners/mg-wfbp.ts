@@ -1,6 +1,6 @@
 import { checkProfile, type GradientProfile, readySeconds } from "../gradient-profile.ts";
 import type { BucketPlan } from "@skein/tensor-core";
-import { collectiveSeconds, type LinkModel } from "../link-model.ts";
+import { collectiveSeconds, type LinearCollectiveModel } from "../collective-model.ts";
 
 /**
  * Merge gradients greedily in ready order (MG-WFBP). Two messages in one save a start-up: T(M₁) + T(M₂) − T(M₁ + M₂) = a. So a bucket takes in the
@@ -18,7 +18,7 @@ import { collectiveSeconds, type LinkModel } from "../link-model.ts";
  *
  * Source: Shi, Chu and Li 2019, arXiv 1811.11141; Shi et al. 2019, arXiv 1912.09268.
  */
-export const mergeGreedy = (profile: GradientProfile, model: LinkModel): BucketPlan => {
+export const mergeGreedy = (profile: GradientProfile, model: LinearCollectiveModel): BucketPlan => {
   checkProfile(profile);
   const { tensors } = profile;
   const ready = readySeconds(profile);

@@ -1,8 +1,8 @@
 import { algorithms, ethernetLinks, type GroupSituation } from "@skein/collectives";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { linkModelOfGroup } from "../group-link-model.ts";
-import { collectiveSeconds } from "../link-model.ts";
+import { collectiveModelOfGroup } from "../group-collective-model.ts";
+import { collectiveSeconds } from "../collective-model.ts";
 import { collectivePricer } from "./collective-price.ts";
 
 const total = (phases: ReturnType<ReturnType<typeof collectivePricer>>["phases"]): number =>
@@ -46,7 +46,7 @@ test("phases add up to the whole, and only links that there are carry something"
 
 test("a price is what the model of the whole group says at powers of two", () => {
   const group: GroupSituation = { worldSize: 6, sharesMemory: false, link: ethernetLinks, order: "any" };
-  const model = linkModelOfGroup(group);
+  const model = collectiveModelOfGroup(group);
   for (const bytes of [2 ** 10, 2 ** 16, 2 ** 24])
     expect(collectivePricer(group)("all-reduce", bytes).seconds).toBeCloseTo(collectiveSeconds(model, bytes), 10);
 });

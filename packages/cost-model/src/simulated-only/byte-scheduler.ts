@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { checkProfile, type GradientProfile } from "../gradient-profile.ts";
-import type { CollectiveModel } from "../link-model.ts";
+import type { CollectiveModel } from "../collective-model.ts";
 import { type PartitionPlan, priorityTimeline } from "./priority-timeline.ts";
 import { kibibytes } from "../units.ts";
 

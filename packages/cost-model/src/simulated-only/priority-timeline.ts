@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { backwardSeconds, checkProfile, type GradientProfile, readySeconds } from "../gradient-profile.ts";
-import { type CollectiveModel, collectiveSeconds } from "../link-model.ts";
+import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts";
 import type { CollectiveSpan, Timeline } from "../timeline.ts";
 
 /** A piece of one tensor's gradient that travels by itself. */

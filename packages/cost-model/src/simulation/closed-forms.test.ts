@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { models, planned } from "../../test/profiles.ts";
 import { backwardSeconds, forwardSeconds, type GradientProfile, plannedBuckets } from "../gradient-profile.ts";
 import type { BucketPlan } from "@skein/tensor-core";
-import { type CollectiveModel, collectiveSeconds, lineAt } from "../link-model.ts";
+import { type CollectiveModel, collectiveSeconds, lineAt } from "../collective-model.ts";
 import { dearTimeline, type HalvesModel } from "../planners/dear.ts";
 import { simultaneousTimeline, twoAtOnce } from "../simultaneous-timeline.ts";
 import { overlapBound, timelineOf } from "../timeline.ts";

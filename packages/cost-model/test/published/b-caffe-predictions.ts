@@ -1,8 +1,8 @@
 import {
   collectiveSeconds,
-  fitLinkModel,
+  fitCollectiveModel,
   type GradientProfile,
-  type LinkModel,
+  type LinearCollectiveModel,
   mergeGreedy,
   mergeOptimally,
   onePerTensor,
@@ -68,9 +68,9 @@ export const replayLog = (name: LogName): ReplayedLog => replay(...logs[name]);
  * Fit a + b · M of a layer's all-reduce within training. The robust line tells start-up from transfer; then both are scaled so that the layers add up to what
  * was measured, stragglers and all: a sum of single measurements holds some of those, wherever they strike next.
  */
-const trainingModel = (runs: readonly LayerTimes[]): LinkModel => {
+const trainingModel = (runs: readonly LayerTimes[]): LinearCollectiveModel => {
   const samples = runs.flatMap((times) => times.map((seconds, layer) => ({ bytes: 4 * tracedLayers[layer]!.elements, seconds })));
-  const { startupSeconds, secondsPerByte } = fitLinkModel(samples);
+  const { startupSeconds, secondsPerByte } = fitCollectiveModel(samples);
   const line = { startupSeconds, secondsPerByte };
   const scale = total(samples.map(({ seconds }) => seconds)) / total(samples.map(({ bytes }) => collectiveSeconds(line, bytes)));
   return { startupSeconds: scale * startupSeconds, secondsPerByte: scale * secondsPerByte };
@@ -83,7 +83,7 @@ const byShareOfBytes = (3 / 4 - 1 / 2) / (7 / 8 - 1 / 2);
 const bySteps = 1 / 2;
 
 /** What layers take within training, on 2 and 8 nodes from their logs, on 4 in between. The log without a name is of 2 nodes, by its times. */
-export const trainingModels = (): { readonly [nodes in 2 | 4 | 8]: LinkModel } => {
+export const trainingModels = (): { readonly [nodes in 2 | 4 | 8]: LinearCollectiveModel } => {
   const on2 = trainingModel([logs.tmpcomm[1], logs.tmp2comm[1]]);
   const on8 = trainingModel([logs.tmp8comm[1], layerTimes(({ again }) => again)]);
   const on4 = {
@@ -106,7 +106,7 @@ export interface PredictedLog extends ReplayedLog {
 }
 
 /** Predict a log of so many nodes: backward as the mean of the logs at hand, all-reduces by the model. */
-export const predictLog = (model: LinkModel): PredictedLog => {
+export const predictLog = (model: LinearCollectiveModel): PredictedLog => {
   const names = logNames;
   const backward = tracedLayers.map((_, layer) => total(names.map((name) => logs[name][0][layer]!)) / names.length);
   const profile = profileWith(backward);

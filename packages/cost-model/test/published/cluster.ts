@@ -1,4 +1,4 @@
-import type { LinkModel, PiecewiseLinkModel } from "../../src/index.ts";
+import type { LinearCollectiveModel, PiecewiseCollectiveModel } from "../../src/index.ts";
 import type { Network } from "./seven-methods.ts";
 
 /** GPUs of a node; they share its PCIe lanes, and what leaves the node shares its one network card. */
@@ -46,7 +46,7 @@ const withinNode = ({ nodeSecondsPerByte, slowdownWhileComputing }: Cluster, com
  * Price a ring of all-reduce over nodes of GPUs: 2 (P − 1) steps, and 2 (P − 1) / P · M bytes through the slowest link, which is a PCIe link of a node or
  * its network card. A ring crosses a card once each way, however many GPUs a node has.
  */
-export const ringModel = (cluster: Cluster, { network, worldSize, computing }: Place): LinkModel => {
+export const ringModel = (cluster: Cluster, { network, worldSize, computing }: Place): LinearCollectiveModel => {
   const { ringStepSeconds, ringSecondsPerByte } = cluster.networks[network];
   const within = withinNode(cluster, computing);
   const [step, perByte] =
@@ -55,7 +55,7 @@ export const ringModel = (cluster: Cluster, { network, worldSize, computing }: P
 };
 
 /** The same where two collectives never follow each other faster than ranks agree on them: max(negotiation, a + b · M). */
-export const negotiatedModel = (cluster: Cluster, place: Place, negotiationSeconds: number): PiecewiseLinkModel => {
+export const negotiatedModel = (cluster: Cluster, place: Place, negotiationSeconds: number): PiecewiseCollectiveModel => {
   const ring = ringModel(cluster, place);
   const from = (negotiationSeconds - ring.startupSeconds) / ring.secondsPerByte;
   const pieces = [{ fromBytes: Math.max(0, from), ...ring }];
@@ -66,7 +66,7 @@ export const negotiatedModel = (cluster: Cluster, place: Place, negotiationSecon
  * Price parameter servers, one a node: a ring within the node, then the way to the servers and back, tensors behind one another in pieces, so that the slower
  * of both counts. Each of S servers takes in and gives out a share M / S of S nodes: 2 S · (M / S) · β = 2 M β, whatever the number of nodes.
  */
-export const serverModel = (cluster: Cluster, { network, worldSize, computing }: Place): LinkModel => {
+export const serverModel = (cluster: Cluster, { network, worldSize, computing }: Place): LinearCollectiveModel => {
   const within = ((2 * (gpusPerNode - 1)) / gpusPerNode) * withinNode(cluster, computing);
   const beyond = worldSize <= gpusPerNode ? 0 : 2 * cluster.networks[network].serverSecondsPerByte;
   return { startupSeconds: cluster.serverStartSeconds, secondsPerByte: Math.max(within, beyond) };

@@ -1,5 +1,5 @@
 import type { ContendedSample } from "../../src/calibration/fit-contention.ts";
-import type { LinkModel } from "../../src/index.ts";
+import type { LinearCollectiveModel } from "../../src/index.ts";
 
 /** Milliseconds of 1, 2 … 16 all-reduces of so many bytes at once. */
 interface Row {
@@ -61,4 +61,4 @@ export const worstOfFlows: readonly ContendedSample[] = samplesOf([
 ]);
 
 /** One job alone, as published: least squares of seconds. */
-export const linkAlone: LinkModel = { startupSeconds: 14.9e-3, secondsPerByte: 9.917e-9 };
+export const linkAlone: LinearCollectiveModel = { startupSeconds: 14.9e-3, secondsPerByte: 9.917e-9 };

@@ -1,6 +1,6 @@
 import {
   type GradientProfile,
-  type LinkModel,
+  type LinearCollectiveModel,
   mergeGreedy,
   onePerTensor,
   planSimultaneous,
@@ -41,7 +41,7 @@ export const simultaneousRows: readonly SimultaneousRow[] = [
 export const simultaneousModels: readonly Architecture[] = ["ResNet-152", "BERT-Base"];
 
 /** A ring of 16 ranks: its start-up as published for 10 Gbit/s Ethernet, and 2 · 15/16 of the bytes over the link of the rows. Nothing is fitted. */
-const link: LinkModel = {
+const link: LinearCollectiveModel = {
   startupSeconds: publishedLinks.find(({ network, worldSize }) => network === "10 Gbit/s Ethernet" && worldSize === 16)!.startupSeconds,
   secondsPerByte: ((2 * 15) / 16) * (8 / 9.43e9),
 };

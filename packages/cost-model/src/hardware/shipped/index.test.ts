@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { linkModelOfGroup } from "../../group-link-model.ts";
-import { collectiveSeconds } from "../../link-model.ts";
+import { collectiveModelOfGroup } from "../../group-collective-model.ts";
+import { collectiveSeconds } from "../../collective-model.ts";
 import type { HardwareFile } from "../hardware.ts";
 import { peakFlops } from "../roofline.ts";
 import { hardwareNamed, shippedHardware } from "./index.ts";
@@ -66,7 +66,7 @@ test("clusters give the all-reduces that their links were taken from", () => {
         (rank) => rank >> 2,
       ).values(),
     ];
-    return collectiveSeconds(linkModelOfGroup({ worldSize, sharesMemory: false, order: "any", hosts, link }), bytes);
+    return collectiveSeconds(collectiveModelOfGroup({ worldSize, sharesMemory: false, order: "any", hosts, link }), bytes);
   };
   const large = 2 ** 27;
   for (const [name, ranks, secondsPerByte] of [
@@ -78,7 +78,7 @@ test("clusters give the all-reduces that their links were taken from", () => {
   // The laptop's two threads: docs/benchmarks/2026-11-21-core.md.
   const { links: link } = hardwareNamed("laptop-cpu");
   const threads = (bytes: number): number =>
-    collectiveSeconds(linkModelOfGroup({ worldSize: 2, sharesMemory: false, hosts: [[0, 1]], link }), bytes);
+    collectiveSeconds(collectiveModelOfGroup({ worldSize: 2, sharesMemory: false, hosts: [[0, 1]], link }), bytes);
   for (const [bytes, seconds] of [
     [2 ** 16, 12e-6],
     [2 ** 26, 3488e-6],

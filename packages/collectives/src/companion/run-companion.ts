@@ -1,0 +1,86 @@
+import { CollectiveError } from "../errors.ts";
+import type { Walk } from "../execute.ts";
+import type { Future } from "../transport/transport.ts";
+import type { WorldConnection } from "../control-block/world-connection.ts";
+import { RankLanes } from "../lanes/rank-lanes.ts";
+
+/** A request in flight. */
+interface Running {
+  readonly walk: Walk<number>;
+  /** What it waits for, and since when. */
+  future: Future<unknown> | undefined;
+  since: number;
+}
+
+/** Failures of collectives are told to the rank through the control block, so the companion just ends; errors of other kinds are thrown. */
+const runUnlessFailed = (body: () => void): void => {
+  try {
+    body();
+  } catch (error) {
+    if (!(error instanceof CollectiveError)) throw error;
+  }
+};
+
+/**
+ * Carry out a rank's requests until the world is closed: the body of a companion thread. Blocks. Each lane has at most one request in
+ * flight; those of several lanes take turns whenever one waits for a peer, the urgent ones first.
+ */
+export const runCompanion = (connection: WorldConnection): void => {
+  const { control, lanes } = new RankLanes(connection);
+  const running = new Map<number, Running>();
+  const urgentFirst = lanes.toReversed();
+  const isOver = (): boolean => control.unusable;
+
+  /** Let one lane go on. @returns whether it did. */
+  const advance = ({ lane, executor }: (typeof lanes)[number]): boolean => {
+    let current = running.get(lane.index);
+    if (current === undefined) {
+      if (lane.isIdle || !lane.tryLock()) return false;
+      if (lane.isIdle) {
+        lane.unlock(); // the waiting rank has done it itself
+        return false;
+      }
+      current = { walk: executor.execute(lane.next()), future: undefined, since: 0 };
+      running.set(lane.index, current);
+    } else if (current.future !== undefined && !current.future.ready()) {
+      if (performance.now() - current.since > control.timeoutMilliseconds) current.future.expire();
+      return false;
+    }
+    try {
+      const { done, value } = current.walk.next();
+      if (done === true) {
+        lane.finish(value);
+        running.delete(lane.index);
+        lane.unlock();
+      } else {
+        current.future = value as Future<unknown>; // transports between threads make no promises
+        current.since = performance.now();
+      }
+    } catch (error) {
+      control.failWith(error, lane.next().tag);
+      throw error;
+    }
+    return true;
+  };
+
+  const anyPosted = (): boolean => lanes.some(({ lane }) => !lane.isIdle && !lane.isLocked);
+  const canAdvance = (): boolean =>
+    lanes.some(({ lane }) => {
+      const current = running.get(lane.index);
+      return current === undefined ? !lane.isIdle && !lane.isLocked : current.future === undefined || current.future.ready();
+    });
+
+  runUnlessFailed(() => {
+    while (!isOver()) {
+      if (urgentFirst.some(advance)) continue; // from the most urgent lane again
+      if (running.size === 0) {
+        control.companionBusy = false;
+        control.waitUntil(anyPosted, "request", Infinity);
+      } else {
+        control.companionBusy = true;
+        // Bounded, so that the deadline of each request is looked at.
+        control.waitUntil(canAdvance, "message", control.timeoutMilliseconds / 10);
+      }
+    }
+  });
+};

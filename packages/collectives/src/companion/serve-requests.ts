@@ -1,0 +1,89 @@
+import { CollectiveError } from "../errors.ts";
+import { runWalk } from "../execute.ts";
+import type { Future } from "../transport/transport.ts";
+import type { WakeEvent } from "../control-block/layout.ts";
+import type { ControlBlock } from "../control-block/control-block.ts";
+import type { WorldConnection } from "../control-block/world-connection.ts";
+import { type LaneTransports, RankLanes } from "../lanes/rank-lanes.ts";
+
+/** Wait for an event without blocking. */
+const whenNotified = async (control: ControlBlock, event: WakeEvent, seen: number, milliseconds: number): Promise<void> => {
+  const { async, value } = Atomics.waitAsync(control.words, control.eventAt(event), seen, milliseconds);
+  if (async) await value;
+};
+
+/** Poll for a request for a while. */
+const isNotifiedSoon = async (control: ControlBlock, seen: number, turn: (call: () => void) => void): Promise<boolean> => {
+  const at = control.eventAt("request");
+  const until = performance.now() + pollingMilliseconds;
+  do {
+    if (Atomics.load(control.words, at) !== seen) return true;
+    await new Promise<void>((resolve) => turn(resolve));
+  } while (performance.now() < until);
+  return false;
+};
+
+const whenReady = async (control: ControlBlock, future: Future<unknown>): Promise<void> => {
+  const deadline = performance.now() + control.timeoutMilliseconds;
+  for (;;) {
+    const seen = Atomics.load(control.words, control.eventAt("message"));
+    if (future.ready()) return;
+    control.throwIfUnusable(0);
+    const left = deadline - performance.now();
+    if (left <= 0) future.expire();
+    await whenNotified(control, "message", seen, left);
+  }
+};
+
+/** How long a companion polls for the next request before it sleeps: a rank that waits often posts again within microseconds. */
+const pollingMilliseconds = 0.5;
+
+/**
+ * Carry out a rank's requests until the world is closed or fails, over transports that cannot block: the body of a companion that holds
+ * sockets. Each lane has at most one request in flight, and the lanes run beside each other.
+ *
+ * @param turn calls back from the event loop's next turn; given where a companion has a core that nobody computes on. It then polls for
+ * requests for a while, where sleeping and being woken would take longer than a small request.
+ * @returns when the world was closed. @throws the failure, after telling it to the ranks of this process.
+ */
+export const serveRequests = async (
+  connection: WorldConnection,
+  travel: LaneTransports,
+  turn?: (call: () => void) => void,
+): Promise<void> => {
+  const { control, lanes } = new RankLanes(connection, travel);
+  let failed: unknown;
+  const busy = new Set<number>();
+
+  const drain = async ({ lane, executor }: (typeof lanes)[number]): Promise<void> => {
+    try {
+      while (!lane.isIdle && !control.unusable) {
+        const request = lane.next();
+        try {
+          lane.finish(await runWalk(executor.execute(request), (future) => whenReady(control, future)));
+        } catch (error) {
+          control.failWith(error, request.tag);
+          throw error;
+        }
+      }
+    } catch (error) {
+      failed ??= error;
+    } finally {
+      busy.delete(lane.index);
+    }
+  };
+
+  for (;;) {
+    const seen = Atomics.load(control.words, control.eventAt("request"));
+    if (control.unusable) break;
+    for (const entry of lanes.toReversed()) {
+      if (entry.lane.isIdle || busy.has(entry.lane.index)) continue;
+      busy.add(entry.lane.index);
+      void drain(entry);
+    }
+    if (turn !== undefined && (await isNotifiedSoon(control, seen, turn))) continue;
+    await whenNotified(control, "request", seen, Infinity);
+  }
+  const failure = control.failure() ?? failed;
+  if (failure !== undefined && !(control.closed && failure instanceof CollectiveError)) throw failure;
+};

@@ -1,0 +1,212 @@
+import { type CollectiveError, GroupClosedError, type LossKind } from "../errors.ts";
+import { causeOf, decodeRecord, encodeRecord, errorOf, type FailureCause } from "./failure-record.ts";
+import {
+  channelWords,
+  companionBusyWord,
+  eventWords,
+  groupLimit,
+  groupNameWords,
+  groupWords,
+  laneWord,
+  laneWords,
+  queueLength,
+  rankWords,
+  requestWords,
+  stateWord,
+  stateWords,
+  type WakeEvent,
+  wakeEvents,
+} from "./layout.ts";
+import { groupOf, kindOf, sequenceOf } from "./tag.ts";
+import type { WorldConnection } from "./world-connection.ts";
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** Reads and waits on a control block in the name of one rank. */
+export class ControlBlock {
+  readonly words: Int32Array;
+  readonly rank: number;
+  readonly worldSize: number;
+  readonly timeoutMilliseconds: number;
+  private readonly localRanks: readonly number[];
+  private readonly localIndex: number;
+  private readonly spins: Readonly<Record<WakeEvent, number>>;
+  private readonly names: string[] = [];
+
+  constructor({ control, rank, worldSize, localRanks, timeoutMilliseconds, spins, companionOnly }: WorldConnection) {
+    this.words = new Int32Array(control);
+    this.rank = rank;
+    this.worldSize = worldSize;
+    this.localRanks = localRanks;
+    this.localIndex = localRanks.indexOf(rank);
+    this.timeoutMilliseconds = timeoutMilliseconds;
+    // A peer's message is about to come, and what a companion that holds sockets is about to have done; other threads of one rank wait
+    // for each other asleep.
+    this.spins = { message: spins, request: 0, done: companionOnly ? spins : 0 };
+  }
+
+  // Places.
+
+  private rankAt(localIndex: number): number {
+    return stateWords + localIndex * rankWords(this.worldSize);
+  }
+
+  eventAt(event: WakeEvent): number {
+    return this.rankAt(this.localIndex) + wakeEvents[event];
+  }
+
+  laneAt(lane: number): number {
+    return this.rankAt(this.localIndex) + eventWords + groupLimit * groupWords(this.worldSize) + lane * laneWords;
+  }
+
+  requestAt(lane: number, sequence: number): number {
+    return this.laneAt(lane) + laneWord.requests + ((sequence >>> 0) % queueLength) * requestWords;
+  }
+
+  /** Messages from one rank of this process to another. */
+  channelAt(lane: number, from: number, to: number): number {
+    const count = this.localRanks.length;
+    const pair = this.localRanks.indexOf(from) * count + this.localRanks.indexOf(to);
+    return this.rankAt(count) + (lane * count * count + pair) * channelWords;
+  }
+
+  isLocal(rank: number): boolean {
+    return this.localRanks.includes(rank);
+  }
+
+  // Groups: written once by the rank's compute thread, before any request names them.
+
+  private groupAt(group: number): number {
+    return this.rankAt(this.localIndex) + eventWords + group * groupWords(this.worldSize);
+  }
+
+  writeGroup(group: number, members: readonly number[], name: string): void {
+    const at = this.groupAt(group);
+    this.words[at] = members.length;
+    new Uint8Array(this.words.buffer, 4 * (at + 1), 4 * groupNameWords).set(encoder.encode(name).subarray(0, 4 * groupNameWords));
+    this.words.set(members, at + 1 + groupNameWords);
+  }
+
+  /** Ranks of a group, in its order. Group 0 is the world. */
+  membersOf(group: number): readonly number[] {
+    if (group === 0) return Array.from({ length: this.worldSize }, (_, rank) => rank);
+    const at = this.groupAt(group);
+    const begin = at + 1 + groupNameWords;
+    return [...this.words.subarray(begin, begin + this.words[at]!)];
+  }
+
+  private groupName(group: number): string {
+    const at = this.groupAt(group);
+    return (this.names[group] ??= decoder
+      .decode(new Uint8Array(this.words.buffer, 4 * (at + 1), 4 * groupNameWords).slice())
+      .replaceAll("\0", ""));
+  }
+
+  nameOf(tag: number): string {
+    if (tag === 0) return "no collective";
+    const group = groupOf(tag);
+    return `${kindOf(tag)} #${sequenceOf(tag)}${group === 0 ? "" : ` of group ${this.groupName(group)}`}`;
+  }
+
+  // State.
+
+  get closed(): boolean {
+    return Atomics.load(this.words, stateWord.closed) !== 0;
+  }
+
+  get unusable(): boolean {
+    return this.closed || Atomics.load(this.words, stateWord.failed) !== 0;
+  }
+
+  /** The failure that made the group unusable, as this rank sees it during request `tag`. */
+  failure(tag = 0): CollectiveError | undefined {
+    if (Atomics.load(this.words, stateWord.failed) === 0) return undefined;
+    const length = this.words[stateWord.recordLength]!;
+    const record = decodeRecord(new Uint8Array(this.words.buffer, 4 * stateWord.record, length).slice());
+    return errorOf(record, { rank: this.rank, peer: record.peer, collective: record.collective || this.nameOf(tag) });
+  }
+
+  throwIfUnusable(tag: number): void {
+    const failure = this.failure(tag);
+    if (failure !== undefined) throw failure;
+    if (this.closed) throw new GroupClosedError({ rank: this.rank, peer: this.rank, collective: this.nameOf(tag) });
+  }
+
+  private fail(cause: FailureCause, tag: number): void {
+    if (Atomics.compareExchange(this.words, stateWord.claimed, 0, 1) !== 0) {
+      // The first failure stands. Another thread may still be writing it down; whoever returns from here must find the group unusable.
+      Atomics.wait(this.words, stateWord.failed, 0, this.timeoutMilliseconds);
+      return;
+    }
+    const bytes = encodeRecord({ ...cause, rank: this.rank, collective: tag === 0 ? "" : this.nameOf(tag) });
+    new Uint8Array(this.words.buffer, 4 * stateWord.record, bytes.length).set(bytes);
+    this.words[stateWord.recordLength] = bytes.length;
+    Atomics.store(this.words, stateWord.failed, 1); // last, so that whoever sees it sees the rest
+    Atomics.notify(this.words, stateWord.failed);
+    this.wakeAll();
+  }
+
+  /** Make the group unusable for all ranks of this process, and wake all who wait. The same holds for the other `fail…`. */
+  failTimeout(peer: number, tag: number): void {
+    this.fail({ cause: "timeout", peer, text: "", milliseconds: this.timeoutMilliseconds }, tag);
+  }
+
+  failLost(peer: number, tag: number, reason: string, kind: LossKind = "lost"): void {
+    this.fail({ cause: kind, peer, text: reason }, tag);
+  }
+
+  failDisagree(peer: number, tag: number, difference: string): void {
+    this.fail({ cause: "disagree", peer, text: difference }, tag);
+  }
+
+  /** Any error of a companion: those of collectives keep their meaning. */
+  failWith(error: unknown, tag: number): void {
+    this.fail(causeOf(error, this.rank, this.timeoutMilliseconds), tag);
+  }
+
+  close(): void {
+    Atomics.store(this.words, stateWord.closed, 1);
+    this.wakeAll();
+  }
+
+  // Waiting.
+
+  /** Tell `rank`, of this process, that something happened. */
+  notify(rank: number, event: WakeEvent): void {
+    const at = this.rankAt(this.localRanks.indexOf(rank)) + wakeEvents[event];
+    Atomics.add(this.words, at, 1);
+    Atomics.notify(this.words, at);
+  }
+
+  /** A companion with requests in flight waits for messages; whoever posts another then notifies it of that event, too. */
+  set companionBusy(busy: boolean) {
+    Atomics.store(this.words, this.rankAt(this.localIndex) + companionBusyWord, busy ? 1 : 0);
+  }
+
+  get companionBusy(): boolean {
+    return Atomics.load(this.words, this.rankAt(this.localIndex) + companionBusyWord) === 1;
+  }
+
+  /**
+   * Block until `ready`, of which whoever makes it true notifies. Polls before it sleeps, where that pays.
+   *
+   * @returns false after the timeout. A failed or closed group ends the wait.
+   */
+  waitUntil(ready: () => boolean, event: WakeEvent, milliseconds: number = this.timeoutMilliseconds): boolean {
+    for (let i = this.spins[event]; i > 0; i--) if (ready()) return true;
+    const deadline = performance.now() + milliseconds;
+    const at = this.eventAt(event);
+    for (;;) {
+      const seen = Atomics.load(this.words, at);
+      if (ready() || this.unusable) return true;
+      const left = deadline - performance.now();
+      if (left <= 0) return false;
+      Atomics.wait(this.words, at, seen, left);
+    }
+  }
+
+  private wakeAll(): void {
+    for (const rank of this.localRanks) for (const event of Object.keys(wakeEvents) as WakeEvent[]) this.notify(rank, event);
+  }
+}

@@ -1,0 +1,59 @@
+import type { ErrorKind } from "@skein/tensor-core";
+import {
+  CollectiveError,
+  type CollectivePlace,
+  CollectiveTimeoutError,
+  type LossKind,
+  PeerLostError,
+  PeerRevokedError,
+  RanksDisagreeError,
+} from "../errors.ts";
+import { recordBytes } from "./layout.ts";
+
+/** The first failure of a group, as the control block holds it: each rank reads it as an error of its own. */
+export interface FailureRecord extends CollectivePlace {
+  readonly cause: "timeout" | LossKind | "disagree" | "other";
+  readonly text: string;
+  readonly milliseconds?: number;
+  readonly kind?: ErrorKind;
+  readonly code?: string;
+}
+
+/** What a record says beside the place where it happened. */
+export type FailureCause = Omit<FailureRecord, "rank" | "collective">;
+
+/** A record as bytes, at most `recordBytes` of them. */
+export const encodeRecord = (record: FailureRecord): Uint8Array => {
+  const bytes = new TextEncoder().encode(JSON.stringify(record));
+  if (bytes.length <= recordBytes) return bytes;
+  return new TextEncoder().encode(JSON.stringify({ ...record, text: record.text.slice(0, recordBytes / 4) }));
+};
+
+export const decodeRecord = (bytes: Uint8Array): FailureRecord => JSON.parse(new TextDecoder().decode(bytes)) as FailureRecord;
+
+/** What an error of a collective, or any other of who executes it, leaves for the ranks to read. */
+export const causeOf = (error: unknown, rank: number, timeoutMilliseconds: number): FailureCause => {
+  if (error instanceof CollectiveTimeoutError) return { cause: "timeout", peer: error.peer, text: "", milliseconds: timeoutMilliseconds };
+  if (error instanceof PeerLostError) return { cause: "lost", peer: error.peer, text: error.reason };
+  if (error instanceof PeerRevokedError) return { cause: "revoked", peer: error.peer, text: error.reason };
+  if (error instanceof RanksDisagreeError) return { cause: "disagree", peer: error.peer, text: error.difference };
+  const { kind = "invariant", code = "internal" } = error as { kind?: ErrorKind; code?: string };
+  const peer = error instanceof CollectiveError ? error.peer : rank;
+  return { cause: "other", peer, kind, code, text: error instanceof Error ? error.message : String(error) };
+};
+
+/** The error that a record is to the rank of `place`. */
+export const errorOf = (record: FailureRecord, place: CollectivePlace): CollectiveError => {
+  switch (record.cause) {
+    case "timeout":
+      return new CollectiveTimeoutError(place, record.milliseconds!, record.rank);
+    case "lost":
+      return new PeerLostError(place, record.text);
+    case "revoked":
+      return new PeerRevokedError(place, record.text);
+    case "disagree":
+      return new RanksDisagreeError(place, record.text);
+    case "other":
+      return new CollectiveError(record.kind!, record.code!, place, record.text);
+  }
+};

@@ -1,0 +1,47 @@
+import { plainArithmetic } from "../plain-arithmetic.ts";
+import { wasmArithmetic } from "../wasm-arithmetic.ts";
+import type { Arithmetic } from "../arithmetic.ts";
+import { type MessageMemory, wasmMessageMemory } from "../message-memory.ts";
+import { ThreadTransport } from "../transport/thread-transport.ts";
+import type { Transport } from "../transport/transport.ts";
+import type { NativeCollectives } from "../requests/native-collectives.ts";
+import { RequestExecutor } from "../requests/request-executor.ts";
+import { ControlBlock } from "../control-block/control-block.ts";
+import { laneCount } from "../control-block/layout.ts";
+import type { WorldConnection } from "../control-block/world-connection.ts";
+import { Lane } from "./lane.ts";
+
+/** How the requests of a rank travel; by default between the threads of this process. */
+export interface LaneTransports {
+  readonly transports: readonly Transport[];
+  readonly memory: MessageMemory;
+  readonly native?: NativeCollectives | undefined;
+}
+
+/** The lanes of one rank, as one thread of it sees them: each with what executes its requests. */
+export class RankLanes {
+  readonly control: ControlBlock;
+  /** Of this thread. */
+  readonly messages: MessageMemory;
+  readonly lanes: readonly { readonly lane: Lane; readonly executor: RequestExecutor }[];
+
+  constructor(connection: WorldConnection, travel?: LaneTransports) {
+    const { memory, kernels, preference } = connection;
+    const control = new ControlBlock(connection);
+    const arithmetic: Arithmetic = kernels === "none" ? plainArithmetic() : wasmArithmetic(kernels, memory);
+    const {
+      memory: messages,
+      transports,
+      native,
+    } = travel ?? {
+      memory: wasmMessageMemory(memory),
+      transports: Array.from({ length: laneCount }, (_, lane) => new ThreadTransport(control, memory, lane)),
+    };
+    this.control = control;
+    this.messages = messages;
+    this.lanes = transports.map((transport, index) => ({
+      lane: new Lane(control, memory, index),
+      executor: new RequestExecutor({ control, arithmetic, memory: messages, preference, transport, lane: index, native }),
+    }));
+  }
+}

@@ -1,0 +1,82 @@
+import { ArgumentError, bytesPerElement, checkRowCounts, type CollectiveRequest, readRowCounts, type WasmMemory } from "@skein/tensor-core";
+import { reducible } from "../arithmetic.ts";
+import { kinds } from "../control-block/tag.ts";
+import { laneCount } from "../control-block/layout.ts";
+
+interface Group {
+  readonly rank: number;
+  readonly worldSize: number;
+  readonly memory: WasmMemory;
+}
+
+/** Buffers that were found to be looks at a memory: one that grows, in whichever thread, gets another buffer over the same bytes. */
+const looks = new WeakMap<ArrayBufferLike, WasmMemory>();
+
+/**
+ * Whether a region, of a byte or more, lies in a memory. Where two threads grow a memory at once, one of them may hold two buffers of one length, so neither
+ * identity nor length tells: a bit of the region is flipped, looked for in the memory, and put back, once for each buffer.
+ */
+const liesIn = (region: Uint8Array, memory: WasmMemory): boolean => {
+  if (region.buffer === memory.buffer || looks.get(region.buffer) === memory) return true;
+  if (!(region.buffer instanceof SharedArrayBuffer) || region.byteOffset >= memory.buffer.byteLength) return false;
+  const same = new Uint8Array(memory.buffer);
+  const agree = (): boolean => Atomics.load(region, 0) === Atomics.load(same, region.byteOffset);
+  if (!agree()) return false;
+  Atomics.xor(region, 0, 1);
+  const found = agree();
+  Atomics.xor(region, 0, 1);
+  if (found) looks.set(region.buffer, memory);
+  return found;
+};
+
+/** Check a request at the door. @throws ArgumentError with the rule that it breaks. */
+export const checkRequest = (request: CollectiveRequest, { rank, worldSize, memory }: Group): void => {
+  const { kind, dtype, input, output, ragged, priority = 0 } = request;
+  const say = (rule: string): never => {
+    throw new ArgumentError(`${kind}: ${rule}`);
+  };
+  if (!kinds.includes(kind)) say(`is not a collective; it is one of ${kinds.join(", ")}`);
+  if (!Number.isInteger(priority) || priority < 0 || priority >= laneCount)
+    say(`priority ${priority} is not one of 0 to ${laneCount - 1}; the greatest goes first`);
+  for (const bytes of [input, output, ...(ragged ? [ragged.rows, ragged.receivedRows] : [])]) {
+    if (bytes.byteLength > 0 && !liesIn(bytes, memory))
+      say(
+        `a region of ${bytes.byteLength} bytes lies outside the world's WebAssembly memory; allocate it there, so that peers can read it in place`,
+      );
+  }
+  for (const bytes of [input, output])
+    if (bytes.byteLength % bytesPerElement[dtype] !== 0) say(`${bytes.byteLength} bytes are not a whole number of ${dtype} elements`);
+  const [factor, divisor] = kind === "all-gather" ? [worldSize, 1] : kind === "reduce-scatter" ? [1, worldSize] : [1, 1];
+  if (input.byteLength * factor !== output.byteLength * divisor) {
+    say(
+      `an input of ${input.byteLength} bytes does not fit an output of ${output.byteLength} on ${worldSize} ranks; see the table at CollectiveRequest`,
+    );
+  }
+  if (kind === "all-to-all" && input.byteLength % (worldSize * bytesPerElement[dtype]) !== 0)
+    say(`${input.byteLength} bytes cannot be split into ${worldSize} equal chunks of ${dtype}; pad the input`);
+  if ((kind === "all-reduce" || kind === "reduce-scatter") && !reducible.has(dtype))
+    say(`dtype ${dtype} cannot be reduced, it takes ${[...reducible].join(", ")}; cast it first`);
+  for (const [name, peer] of Object.entries({ root: request.root, to: request.to, from: request.from })) {
+    if (peer !== undefined && !(Number.isInteger(peer) && peer >= 0 && peer < worldSize))
+      say(`${name} ${peer} is not a rank; use 0 to ${worldSize - 1}`);
+  }
+  if (kind === "send-receive" && (request.to === rank) !== (request.from === rank))
+    say(`rank ${rank} sends to ${request.to} and receives from ${request.from}; a message to oneself needs both`);
+  if (ragged !== undefined) {
+    if (kind !== "all-to-all" && kind !== "all-gather") say("cannot be ragged; all-to-all and all-gather can");
+    const chunk = kind === "all-to-all" ? input.byteLength / worldSize : input.byteLength;
+    const { capacity, rows, receivedRows } = ragged;
+    if (!Number.isInteger(capacity) || capacity < 0 || (capacity === 0 ? chunk !== 0 : (chunk / bytesPerElement[dtype]) % capacity !== 0))
+      say(`a chunk of ${chunk} bytes cannot be cut into ${capacity} rows of ${dtype}; capacity is the rows of one chunk`);
+    const counts = kind === "all-to-all" ? worldSize : 1;
+    if (rows.byteLength !== 4 * counts || receivedRows.byteLength !== 4 * worldSize)
+      say(
+        `row counts have ${rows.byteLength} and ${receivedRows.byteLength} bytes; ${4 * counts} and ${4 * worldSize} are i32 for ${worldSize} ranks`,
+      );
+    checkRowCounts(kind, rank, readRowCounts(rows), capacity);
+  }
+  const apart = input.byteOffset + input.byteLength <= output.byteOffset || output.byteOffset + output.byteLength <= input.byteOffset;
+  const same = input.byteOffset === output.byteOffset && input.byteLength === output.byteLength;
+  if (!apart && !(same && (kind === "all-reduce" || kind === "broadcast")))
+    say("input and output overlap; only all-reduce and broadcast may work in place, on one and the same region");
+};

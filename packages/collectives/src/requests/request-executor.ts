@@ -1,0 +1,172 @@
+import { bytesPerElement, type CollectiveRequest } from "@skein/tensor-core";
+import type { Arithmetic } from "../arithmetic.ts";
+import { scratchBytes, settled, type Walk, walk } from "../execute.ts";
+import type { MessageMemory } from "../message-memory.ts";
+import { walkRagged } from "../ragged.ts";
+import { type Schedule, sentElements } from "../schedule.ts";
+import { algorithmSelector } from "../select.ts";
+import { groupTransport } from "../transport/group-transport.ts";
+import type { Transport } from "../transport/transport.ts";
+import { directAllGather } from "../algorithms/direct-all-gather.ts";
+import { algorithms } from "../algorithms/table.ts";
+import type { ControlBlock } from "../control-block/control-block.ts";
+import { groupOf, kindOf } from "../control-block/tag.ts";
+import type { Preference } from "../control-block/world-connection.ts";
+import { requestWord } from "../control-block/layout.ts";
+import type { NextRequest, PostedRequest } from "../lanes/lane.ts";
+import { leastBytes, type NativeCollectives } from "./native-collectives.ts";
+
+export interface RequestExecutorParts {
+  readonly control: ControlBlock;
+  readonly arithmetic: Arithmetic;
+  readonly memory: MessageMemory;
+  readonly preference: Preference;
+  /** Of one lane, between all ranks of the world. */
+  readonly transport: Transport;
+  readonly lane: number;
+  readonly native?: NativeCollectives | undefined;
+}
+
+/** `n` of the request table. */
+const elementsOf = (request: CollectiveRequest, worldSize: number): number => {
+  const elements = request.input.byteLength / bytesPerElement[request.dtype];
+  return request.kind === "reduce-scatter" || request.kind === "all-to-all" ? elements / worldSize : elements;
+};
+
+interface Selector {
+  readonly select: ReturnType<typeof algorithmSelector>;
+  readonly hosts: Preference["hosts"];
+}
+
+const adds = (kind: CollectiveRequest["kind"]): boolean => kind === "all-reduce" || kind === "reduce-scatter";
+
+/** One way for all, whatever this rank would choose by: that ranks choose by different things is found out by an agreement. */
+const agreementPlan = ({ input }: PostedRequest, { rank, worldSize }: Transport): Planned => ({
+  schedule: directAllGather.schedule({ rank, worldSize, elementCount: input.byteLength }),
+  algorithm: directAllGather.name,
+});
+
+/** What executes requests, by the codes that are written into them, from 1 on. */
+const executedBy: readonly string[] = ["native", "ragged", ...algorithms.map(({ name }) => name)];
+const codes: ReadonlyMap<string, number> = new Map(executedBy.map((name, i) => [name, i + 1]));
+
+/** The name of what has executed a request; `undefined` for what has none. */
+export const algorithmNamed = (code: number): string | undefined => executedBy[code - 1];
+
+interface Planned {
+  readonly schedule: Schedule;
+  readonly algorithm: string;
+}
+
+/** Turns the requests of one lane into walks. */
+export class RequestExecutor {
+  private readonly parts: RequestExecutorParts;
+  private readonly selectors = new Map<string, Selector>();
+  private readonly schedules = new Map<string, Planned>();
+  private readonly groups = new Map<number, Transport>();
+
+  constructor(parts: RequestExecutorParts) {
+    this.parts = parts;
+  }
+
+  /** The walk of a request, which is told what executes it. @returns bytes sent. */
+  *execute(request: NextRequest): Walk<number> {
+    const { arithmetic, memory } = this.parts;
+    const group = groupOf(request.tag);
+    const isAgreement = kindOf(request.tag) === "agreement";
+    const native = group === 0 && !isAgreement ? this.runNative(request) : undefined;
+    if (native !== undefined) {
+      this.tell(request, "native");
+      yield* settled(native);
+      return leastBytes(request, this.parts.transport.worldSize);
+    }
+    this.parts.transport.describe?.(request.dtype);
+    const transport = this.transportOf(group);
+    if (request.ragged !== undefined) {
+      this.tell(request, "ragged");
+      return yield* walkRagged(request, request.tag, transport, arithmetic);
+    }
+    const { schedule, algorithm } = isAgreement ? agreementPlan(request, transport) : this.planOf(request, transport, group);
+    this.tell(request, algorithm);
+    const bytes = scratchBytes(schedule, request.dtype);
+    const scratch = bytes === 0 ? undefined : memory.take(bytes);
+    try {
+      yield* walk(schedule, { ...request, ...(scratch && { scratch }) }, transport, arithmetic);
+    } finally {
+      if (scratch !== undefined) memory.give(scratch);
+    }
+    return isAgreement ? 0 : sentElements(schedule) * bytesPerElement[request.dtype];
+  }
+
+  private tell({ at }: NextRequest, algorithm: string): void {
+    this.parts.control.words[at + requestWord.algorithm] = codes.get(algorithm) ?? 0;
+  }
+
+  /** Engines add in an order of their own, so a sum in rank order is not for them, unless it has but two parts. */
+  private runNative(request: PostedRequest): Promise<void> | undefined {
+    const { native, preference, transport, lane, control } = this.parts;
+    if (adds(request.kind) && (preference.order ?? "rank") === "rank" && transport.worldSize > 2) return undefined;
+    return native?.run(request, lane, control.nameOf(request.tag));
+  }
+
+  private transportOf(group: number): Transport {
+    if (group === 0) return this.parts.transport;
+    const known = this.groups.get(group);
+    if (known !== undefined) return known;
+    const made = groupTransport(this.parts.transport, this.parts.control.membersOf(group));
+    this.groups.set(group, made);
+    return made;
+  }
+
+  /** Training repeats the same few requests, so schedules are kept. */
+  private planOf(request: PostedRequest, transport: Transport, group: number): Planned {
+    const { rank, worldSize } = transport;
+    const { kind, dtype, root, to, from } = request;
+    const elementCount = elementsOf(request, worldSize);
+    const key = `${group} ${kind} ${elementCount * bytesPerElement[dtype]} ${dtype} ${root} ${to} ${from}`;
+    const known = this.schedules.get(key);
+    if (known !== undefined) return known;
+    const { select, hosts } = this.selectorOf(transport, group, adds(kind) && (dtype === "i32" || dtype === "u32"));
+    const { algorithm, segments } = select(kind, Math.max(request.input.byteLength, request.output.byteLength));
+    const schedule = algorithm.schedule({
+      rank,
+      worldSize,
+      elementCount,
+      segments,
+      ...(hosts && { hosts }),
+      ...(root !== undefined && { root }),
+      ...(to !== undefined && { to }),
+      ...(from !== undefined && { from }),
+    });
+    const planned: Planned = { schedule, algorithm: algorithm.name };
+    this.schedules.set(key, planned);
+    return planned;
+  }
+
+  /** The choice of algorithms for a group. Integers add alike in every order. */
+  private selectorOf(transport: Transport, group: number, anyOrder: boolean): Selector {
+    const key = `${group} ${anyOrder}`;
+    const known = this.selectors.get(key);
+    if (known !== undefined) return known;
+    const { rank, worldSize } = transport;
+    const preference = this.preferenceOf(group);
+    const select = algorithmSelector({
+      worldSize,
+      sharesMemory: Array.from({ length: worldSize }, (_, peer) => peer).every((peer) => peer === rank || transport.sharesMemoryWith(peer)),
+      ...preference,
+      ...(anyOrder && { order: "any" }),
+    });
+    const made = { select, hosts: preference.hosts };
+    this.selectors.set(key, made);
+    return made;
+  }
+
+  /** Hosts as the ranks of a group number them. */
+  private preferenceOf(group: number): Preference {
+    const { preference, control } = this.parts;
+    if (group === 0 || preference.hosts === undefined) return preference;
+    const members = control.membersOf(group);
+    const hosts = preference.hosts.map((host) => host.map((rank) => members.indexOf(rank)).filter((rank) => rank >= 0));
+    return { ...preference, hosts: hosts.filter((host) => host.length > 0) };
+  }
+}

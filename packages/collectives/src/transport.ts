@@ -1,0 +1,17 @@
+// For who brings messages another way, as @skein/mpi does: a transport per lane, and what serves requests over them.
+export { laneCount } from "./control-block/layout.ts";
+export {
+  checkRankMemory,
+  type GroupState,
+  type LocalPreference,
+  LocalRanks,
+  type LocalRanksOptions,
+  openGroupState,
+  type RankMemory,
+} from "./control-block/local-ranks.ts";
+export type { Preference, WorldConnection } from "./control-block/world-connection.ts";
+export { serveRequests } from "./companion/serve-requests.ts";
+export type { LaneTransports } from "./lanes/rank-lanes.ts";
+export { heapMessageMemory, type MessageMemory, wasmMessageMemory } from "./message-memory.ts";
+export type { NativeCollectives } from "./requests/native-collectives.ts";
+export { type Eventually, Future, type SendHandle, type Transport } from "./transport/transport.ts";
