@@ -19,6 +19,8 @@ import { conv2dKernel } from "./ops/conv2d.ts";
 import { crossEntropyBackwardKernel } from "./ops/cross-entropy-backward.ts";
 import { crossEntropyKernel } from "./ops/cross-entropy.ts";
 import { cumsumKernel } from "./ops/cumsum.ts";
+import { dynamicSliceKernel } from "./ops/dynamic-slice.ts";
+import { dynamicUpdateSliceKernel } from "./ops/dynamic-update-slice.ts";
 import { foldInKernel } from "./ops/fold-in.ts";
 import { fusedKernel } from "./ops/fused.ts";
 import { gatherKernel } from "./ops/gather.ts";
@@ -77,6 +79,8 @@ const rows: readonly Kernel[] = [
   crossEntropyBackwardKernel,
   crossEntropyKernel,
   cumsumKernel,
+  dynamicSliceKernel,
+  dynamicUpdateSliceKernel,
   foldInKernel,
   fusedKernel,
   gatherKernel,

@@ -39,6 +39,8 @@ import { scatterAddKernel } from "./ops/scatter-add.ts";
 import { sliceKernel } from "./ops/slice.ts";
 import { transposeKernel } from "./ops/transpose.ts";
 import { cumsumKernel } from "./ops/cumsum.ts";
+import { dynamicSliceKernel } from "./ops/dynamic-slice.ts";
+import { dynamicUpdateSliceKernel } from "./ops/dynamic-update-slice.ts";
 import { conv2dKernel } from "./ops/conv2d.ts";
 import { conv2dBackwardInputKernel } from "./ops/conv2d-backward-input.ts";
 import { conv2dBackwardWeightKernel } from "./ops/conv2d-backward-weight.ts";
@@ -97,6 +99,8 @@ const rows: readonly Kernel[] = [
   rmsNormKernel,
   rmsNormBackwardKernel,
   cumsumKernel,
+  dynamicSliceKernel,
+  dynamicUpdateSliceKernel,
   conv2dKernel,
   conv2dBackwardInputKernel,
   conv2dBackwardWeightKernel,

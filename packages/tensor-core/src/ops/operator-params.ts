@@ -15,6 +15,7 @@ import type { ConstantParams } from "./constant.ts";
 import type { Conv2dBackwardInputParams } from "./conv2d-backward-input.ts";
 import type { Conv2dBackwardWeightParams } from "./conv2d-backward-weight.ts";
 import type { CumsumParams } from "./cumsum.ts";
+import type { DynamicSliceParams } from "./dynamic-slice.ts";
 import type { FusedParams } from "./fused.ts";
 import type { GatherParams } from "./gather.ts";
 import type { GeluParams } from "./gelu.ts";
@@ -87,6 +88,8 @@ export interface OperatorParams {
   readonly "cross-entropy-backward": NoParams;
   readonly cumsum: CumsumParams;
   readonly divide: NoParams;
+  readonly "dynamic-slice": DynamicSliceParams;
+  readonly "dynamic-update-slice": NoParams;
   readonly equal: NoParams;
   readonly erf: NoParams;
   readonly exp: NoParams;

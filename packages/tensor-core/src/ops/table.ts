@@ -35,6 +35,8 @@ import { crossEntropyBackwardOperator } from "./cross-entropy-backward.ts";
 import { crossEntropyOperator } from "./cross-entropy.ts";
 import { cumsumOperator } from "./cumsum.ts";
 import { divideOperator } from "./divide.ts";
+import { dynamicSliceOperator } from "./dynamic-slice.ts";
+import { dynamicUpdateSliceOperator } from "./dynamic-update-slice.ts";
 import { equalOperator } from "./equal.ts";
 import { erfOperator } from "./erf.ts";
 import { expOperator } from "./exp.ts";
@@ -146,6 +148,8 @@ const rows: readonly Operator[] = [
   crossEntropyOperator,
   cumsumOperator,
   divideOperator,
+  dynamicSliceOperator,
+  dynamicUpdateSliceOperator,
   equalOperator,
   erfOperator,
   expOperator,

@@ -3,6 +3,7 @@ import { attentionCases } from "./attention.ts";
 import { bitsCases } from "./bits.ts";
 import { convolutionCases } from "./convolution.ts";
 import { decompositionCases } from "./decomposition.ts";
+import { dynamicSliceCases } from "./dynamic-slice.ts";
 import { elementwiseCases } from "./elementwise.ts";
 import { fusedCases } from "./fused.ts";
 import { halfRows, wideResultRows } from "./half.ts";
@@ -22,6 +23,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...bitsCases,
   ...convolutionCases,
   ...decompositionCases,
+  ...dynamicSliceCases,
   ...elementwiseCases,
   ...fusedCases,
   ...halfRows([...attentionCases, ...convolutionCases, ...linearCases]),
