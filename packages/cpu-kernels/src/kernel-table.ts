@@ -24,6 +24,8 @@ import { dynamicUpdateSliceKernel } from "./ops/dynamic-update-slice.ts";
 import { foldInKernel } from "./ops/fold-in.ts";
 import { fusedKernel } from "./ops/fused.ts";
 import { gatherKernel } from "./ops/gather.ts";
+import { groupedMatmulKernel } from "./ops/grouped-matmul.ts";
+import { groupedMatmulBackwardWeightKernel } from "./ops/grouped-matmul-backward-weight.ts";
 import { histogramKernel } from "./ops/histogram.ts";
 import { iotaKernel } from "./ops/iota.ts";
 import { layerNormBackwardKernel } from "./ops/layer-norm-backward.ts";
@@ -84,6 +86,8 @@ const rows: readonly Kernel[] = [
   foldInKernel,
   fusedKernel,
   gatherKernel,
+  groupedMatmulKernel,
+  groupedMatmulBackwardWeightKernel,
   histogramKernel,
   iotaKernel,
   layerNormBackwardKernel,

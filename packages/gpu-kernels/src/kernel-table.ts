@@ -33,6 +33,8 @@ import { broadcastToKernel } from "./ops/broadcast-to.ts";
 import { compactKernel } from "./ops/compact.ts";
 import { concatKernel } from "./ops/concat.ts";
 import { gatherKernel } from "./ops/gather.ts";
+import { groupedMatmulKernel } from "./ops/grouped-matmul.ts";
+import { groupedMatmulBackwardWeightKernel } from "./ops/grouped-matmul-backward-weight.ts";
 import { padKernel } from "./ops/pad.ts";
 import { reshapeKernel } from "./ops/reshape.ts";
 import { scatterAddKernel } from "./ops/scatter-add.ts";
@@ -73,6 +75,8 @@ const rows: readonly Kernel[] = [
   compactKernel,
   concatKernel,
   gatherKernel,
+  groupedMatmulKernel,
+  groupedMatmulBackwardWeightKernel,
   padKernel,
   reshapeKernel,
   scatterAddKernel,

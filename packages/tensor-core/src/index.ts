@@ -221,6 +221,7 @@ export { bernoulli, categorical, dropout, foldIn, normal, randomBits, splitKey, 
 export { dequantize, type DequantizeOptions, quantize, type QuantizeOptions } from "./functions/quantization.ts";
 export { foldInKey, permutation, randomKey, threefry2x32, threefryWord } from "./random.ts";
 export { type FoldOp, foldTile, type FusedFold, type FusedInstruction, type FusedParams } from "./ops/fused.ts";
+export { groupedMatmul } from "./functions/grouped-matmul.ts";
 export { dynamicSlice, dynamicUpdateSlice, type Starts } from "./functions/dynamic-slice.ts";
 export { attention, type AttentionOptions, rotary } from "./functions/attention.ts";
 export {
@@ -235,6 +236,7 @@ export {
 } from "./functions/indexing.ts";
 export { batchNorm, batchNormInference, type BatchNormResult, layerNorm, rmsNorm } from "./functions/normalisation.ts";
 export { crossEntropy, type CrossEntropyOptions, crossEntropyPerRow, logSoftmax, softmax } from "./functions/softmax.ts";
+export { groupRanges } from "./ops/shared/grouped-rows.ts";
 export { windowOffset } from "./ops/shared/dynamic-window.ts";
 export { invalidValue } from "./ops/shared/indexing.ts";
 export { accumulateMomentum, type MomentumOptions, type MomentumState } from "./optim/accumulate-momentum.ts";

@@ -19,6 +19,7 @@ import type { DynamicSliceParams } from "./dynamic-slice.ts";
 import type { FusedParams } from "./fused.ts";
 import type { GatherParams } from "./gather.ts";
 import type { GeluParams } from "./gelu.ts";
+import type { GroupedMatmulParams } from "./grouped-matmul.ts";
 import type { HistogramParams } from "./histogram.ts";
 import type { InputParams } from "./input.ts";
 import type { IotaParams } from "./iota.ts";
@@ -100,6 +101,8 @@ export interface OperatorParams {
   readonly gelu: GeluParams;
   readonly greater: NoParams;
   readonly "greater-equal": NoParams;
+  readonly "grouped-matmul": GroupedMatmulParams;
+  readonly "grouped-matmul-backward-weight": NoParams;
   readonly histogram: HistogramParams;
   readonly identity: NoParams;
   readonly input: InputParams;

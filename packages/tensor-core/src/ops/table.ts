@@ -47,6 +47,8 @@ import { gatherOperator } from "./gather.ts";
 import { geluOperator } from "./gelu.ts";
 import { greaterEqualOperator } from "./greater-equal.ts";
 import { greaterOperator } from "./greater.ts";
+import { groupedMatmulBackwardWeightOperator } from "./grouped-matmul-backward-weight.ts";
+import { groupedMatmulOperator } from "./grouped-matmul.ts";
 import { histogramOperator } from "./histogram.ts";
 import { identityOperator } from "./identity.ts";
 import { inputOperator } from "./input.ts";
@@ -159,6 +161,8 @@ const rows: readonly Operator[] = [
   geluOperator,
   greaterEqualOperator,
   greaterOperator,
+  groupedMatmulBackwardWeightOperator,
+  groupedMatmulOperator,
   histogramOperator,
   identityOperator,
   inputOperator,

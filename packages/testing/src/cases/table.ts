@@ -6,6 +6,7 @@ import { decompositionCases } from "./decomposition.ts";
 import { dynamicSliceCases } from "./dynamic-slice.ts";
 import { elementwiseCases } from "./elementwise.ts";
 import { fusedCases } from "./fused.ts";
+import { groupedCases } from "./grouped.ts";
 import { halfRows, wideResultRows } from "./half.ts";
 import { histogramCases } from "./histogram.ts";
 import { indexingCases } from "./indexing.ts";
@@ -28,6 +29,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...fusedCases,
   ...halfRows([...attentionCases, ...convolutionCases, ...linearCases]),
   ...wideResultRows,
+  ...groupedCases,
   ...histogramCases,
   ...indexingCases,
   ...linearCases,
