@@ -60,6 +60,7 @@ describe.skipIf(!hasAdapter)("grouped products on a device", () => {
   });
 
   const large: TileShape = { rows: 64, columns: 64, perRows: 8, perColumns: 8 };
+  const small = { rows: 4, columns: 4 };
 
   /** One workgroup after the other, the last one first: what a tile writes beyond its group then stays. */
   const backwards = ({ code, groups, sizes, ...pass }: Pass): Pass[] =>
@@ -70,33 +71,30 @@ describe.skipIf(!hasAdapter)("grouped products on a device", () => {
       code: code.replace("fn main(group: u32, lane: u32) {", "fn main(only: u32, lane: u32) {\n  let group = sizes.chosen;"),
     }));
 
-  test("large tiles, of which several lie in a group, in any order", async () => {
-    const [rows, inner, columns] = [181, 24, 68];
+  const [rows, inner, columns] = [181, 24, 68];
+  const forward: Product = { batch: 1, rows, columns, inner, transposeA: false, transposeB: false, dtype: "f32", resultDtype: "f32" };
+  const backward: Product = { ...forward, batch: 6, rows: inner, inner: rows, transposeA: true };
+  const place = { forward: rowsOfGroups(forward, 6), backward: sumsOfGroups(backward, 6) };
+
+  test.each([
+    [
+      "large",
+      registerTiledPass(forward, large, whole(forward), place.forward),
+      registerTiledPass(backward, large, whole(backward), place.backward),
+    ],
+    ["direct", directPass(forward, small, whole(forward), place.forward), directPass(backward, small, whole(backward), place.backward)],
+  ])("%s tiles write nothing beyond their group, in whatever order they run", async (_, rowsPass, sumsPass) => {
     const [x, w] = operands(rows, inner, columns) as [NdArray, NdArray];
-    const forward: Product = { batch: 1, rows, columns, inner, transposeA: false, transposeB: false, dtype: "f32", resultDtype: "f32" };
-    const backward: Product = { ...forward, batch: 6, rows: inner, inner: rows, transposeA: true };
-    const check = async (op: string, inputs: readonly NdArray[], params: object, plan: KernelPlan): Promise<void> => {
+    const check = async (op: string, inputs: readonly NdArray[], params: object, pass: Pass): Promise<void> => {
       const [spec] = operators[op]!.infer(inputs, params as never);
       const values = inputs.map((array) => ({ spec: array, data: Float64Array.from(array.toNumbers()) }));
       const [expected] = operators[op]!.reference(values, params as never, [spec!]);
-      for (const passes of [plan.passes, plan.passes.flatMap(backwards)]) {
+      for (const passes of [[pass], backwards(pass)]) {
         const [bits] = await runPlan(backend.device, { passes }, inputs, [spec!]);
         assertClose(new Arrays("f32", spec!.shape, new Float32Array(bits!)), { spec: spec!, data: expected! }, op, tolerance);
       }
     };
-    await check(
-      "grouped-matmul",
-      [x, w, counts],
-      { transposeW: false },
-      { passes: [registerTiledPass(forward, large, whole(forward), rowsOfGroups(forward, 6))] },
-    );
-    await check(
-      "grouped-matmul-backward-weight",
-      [x, normal([rows, columns], 3), counts],
-      {},
-      {
-        passes: [registerTiledPass(backward, large, whole(backward), sumsOfGroups(backward, 6))],
-      },
-    );
+    await check("grouped-matmul", [x, w, counts], { transposeW: false }, rowsPass);
+    await check("grouped-matmul-backward-weight", [x, normal([rows, columns], 3), counts], {}, sumsPass);
   });
 });
