@@ -236,6 +236,7 @@ export {
 } from "./functions/indexing.ts";
 export { batchNorm, batchNormInference, type BatchNormResult, layerNorm, rmsNorm } from "./functions/normalisation.ts";
 export { crossEntropy, type CrossEntropyOptions, crossEntropyPerRow, logSoftmax, softmax } from "./functions/softmax.ts";
+export { attentionSizes, type AttentionSizes } from "./ops/shared/attention-sizes.ts";
 export { groupRanges } from "./ops/shared/grouped-rows.ts";
 export { windowOffset } from "./ops/shared/dynamic-window.ts";
 export { invalidValue } from "./ops/shared/indexing.ts";
