@@ -81,6 +81,14 @@ describe("attention", () => {
     );
   });
 
+  test("a padded prompt sees causally what is there", async () => {
+    const padded = [wave([1, 1, 6, 3], 1.3), wave([1, 1, 6, 3], 0.7), wave([1, 1, 6, 3], 2.1)];
+    const causal = await run((q, k, v, i) => attention(q!, k!, v!, { causal: true, keyLengths: i! }), ...padded, integers(4));
+    const whole = await run((q, k, v) => attention(q!, k!, v!, { causal: true }), ...padded);
+    const all = await run((q, k, v, i) => attention(q!, k!, v!, { keyLengths: i! }), ...padded, integers(4));
+    expect(causal).toEqual([...whole.slice(0, 12), ...all.slice(12)]);
+  });
+
   test("a batch entry without a key yields zeros and takes no gradient", async () => {
     const inputs = [wave([2, 1, 3, 2], 1.3), wave([2, 1, 4, 2], 0.7), wave([2, 1, 4, 2], 2.1), integers(0, 4)];
     const limited = (q?: Tensor, k?: Tensor, v?: Tensor, keyLengths?: Tensor): Tensor => attention(q!, k!, v!, { keyLengths: keyLengths! });
