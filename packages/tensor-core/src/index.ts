@@ -197,7 +197,7 @@ export { groupNorm, type GroupNormOptions } from "./functions/group-norm.ts";
 export { logSumExp } from "./functions/log-sum-exp.ts";
 export { prod } from "./functions/product.ts";
 export { roll } from "./functions/roll.ts";
-export { sort, type SortOptions } from "./functions/sort.ts";
+export { argsort, sort, type SortOptions } from "./functions/sort.ts";
 export { type TriangleOptions, tril, triu } from "./functions/triangular.ts";
 export {
   all,
@@ -233,6 +233,7 @@ export {
   nonzero,
   permuteRows,
   scatterAdd,
+  segmentSum,
 } from "./functions/indexing.ts";
 export { batchNorm, batchNormInference, type BatchNormResult, layerNorm, rmsNorm } from "./functions/normalisation.ts";
 export { crossEntropy, type CrossEntropyOptions, crossEntropyPerRow, logSoftmax, softmax } from "./functions/softmax.ts";
