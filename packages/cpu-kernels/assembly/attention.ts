@@ -54,6 +54,20 @@ function visible(causal: bool, ahead: i32, keys: i32): i32 {
   return causal ? max(0, min(keys, 1 - ahead)) : keys;
 }
 
+/** Keys that a batch entry has: all, or as many as the limits say. */
+// @ts-ignore: decorator
+@inline
+function keysOf(limits: usize, entry: i32, keys: i32): i32 {
+  return limits == 0 ? keys : max(0, min(keys, load<i32>(limits + (<usize>entry << 2))));
+}
+
+/** Position of a batch entry's first query among the keys; clamped to where it sees none or all, so that sums of positions do not overflow. */
+// @ts-ignore: decorator
+@inline
+function startOf(limits: usize, entry: i32, batch: i32, queries: i32, keys: i32): i32 {
+  return limits == 0 ? keys - queries : max(-queries, min(keys, load<i32>(limits + (<usize>(batch + entry) << 2))));
+}
+
 /** Multiply a row by `scale`; its largest entry, a NaN passed over. */
 // @ts-ignore: decorator
 @inline
@@ -78,19 +92,22 @@ function scaleAndMax(row: usize, bytes: usize, scale: f32): f32 {
 }
 
 /**
- * out = softmax(scale · q kᵀ) v and the logsumexp of the scores, for `heads` independent [queries, width] and [keys, width].
+ * out = softmax(scale · q kᵀ) v and the logsumexp of the scores, for `batch` entries of `heads` times [queries, width]; `group` neighbouring heads share
+ * [capacity, width] of keys and values. `limits` (0 for none) are the key lengths of all entries, then the starts of their queries.
  * Scratch (`src/ops/attention.ts` counts it): head, scores, two packed operands, a maximum per query of the tile.
  */
 export function attention(
-  out: usize, logSums: usize, q: usize, k: usize, v: usize, heads: i32, queries: i32, keys: i32, width: i32, causal: bool, scale: f32, scratch: usize,
+  out: usize, logSums: usize, q: usize, k: usize, v: usize, limits: usize,
+  batch: i32, heads: i32, group: i32, queries: i32, capacity: i32, width: i32, causal: bool, scale: f32, scratch: usize,
 ): void {
   const rowBytes = <usize>width << 2;
   const scores = scratch + PRODUCT_HEAD_BYTES;
   const keyPanels = scores + SCORE_BYTES;
   const valuePanels = keyPanels + panelBytes(width);
   const maxima = valuePanels + panelBytes(width);
-  const diagonal = keys - queries;
-  for (let h = 0; h < heads; h++) {
+  for (let h = 0; h < batch * heads; h++) {
+    const keys = keysOf(limits, h / heads, capacity);
+    const diagonal = startOf(limits, h / heads, batch, queries, capacity);
     for (let q0 = 0; q0 < queries; q0 += ATTENTION_TILE) {
       const tall = min(ATTENTION_TILE, queries - q0);
       const result = out + <usize>q0 * rowBytes;
@@ -138,8 +155,10 @@ export function attention(
     out += <usize>queries * rowBytes;
     q += <usize>queries * rowBytes;
     logSums += <usize>queries << 2;
-    k += <usize>keys * rowBytes;
-    v += <usize>keys * rowBytes;
+    if ((h + 1) % group == 0) {
+      k += <usize>capacity * rowBytes;
+      v += <usize>capacity * rowBytes;
+    }
   }
 }
 
@@ -185,8 +204,8 @@ function deltas(to: usize, g: usize, out: usize, queries: i32, rowBytes: usize):
  * Scratch (`src/ops/attention-backward.ts` counts it): head, weights and their gradients, five packed operands, δ of all queries.
  */
 export function attentionBackward(
-  dq: usize, dk: usize, dv: usize, q: usize, k: usize, v: usize, out: usize, logSums: usize, g: usize,
-  heads: i32, queries: i32, keys: i32, width: i32, causal: bool, scale: f32, scratch: usize,
+  dq: usize, dk: usize, dv: usize, q: usize, k: usize, v: usize, out: usize, logSums: usize, g: usize, limits: usize,
+  batch: i32, heads: i32, group: i32, queries: i32, capacity: i32, width: i32, causal: bool, scale: f32, scratch: usize,
 ): void {
   const rowBytes = <usize>width << 2;
   const packed = panelBytes(width);
@@ -198,13 +217,15 @@ export function attentionBackward(
   const queryPanels = valuePanels + packed;
   const outPanels = queryPanels + packed;
   const delta = outPanels + packed;
-  const diagonal = keys - queries;
+  const lines = batch * heads;
   const queryBytes = <usize>queries * rowBytes;
-  const keyBytes = <usize>keys * rowBytes;
-  memory.fill(dq, 0, <usize>heads * queryBytes);
-  memory.fill(dk, 0, <usize>heads * keyBytes);
-  memory.fill(dv, 0, <usize>heads * keyBytes);
-  for (let h = 0; h < heads; h++) {
+  const keyBytes = <usize>capacity * rowBytes;
+  memory.fill(dq, 0, <usize>lines * queryBytes);
+  memory.fill(dk, 0, <usize>(lines / group) * keyBytes);
+  memory.fill(dv, 0, <usize>(lines / group) * keyBytes);
+  for (let h = 0; h < lines; h++) {
+    const keys = keysOf(limits, h / heads, capacity);
+    const diagonal = startOf(limits, h / heads, batch, queries, capacity);
     deltas(delta, g, out, queries, rowBytes);
     for (let k0 = 0; k0 < keys; k0 += ATTENTION_TILE) {
       const wide = min(ATTENTION_TILE, keys - k0);
@@ -241,9 +262,11 @@ export function attentionBackward(
     out += queryBytes;
     dq += queryBytes;
     logSums += <usize>queries << 2;
-    k += keyBytes;
-    v += keyBytes;
-    dk += keyBytes;
-    dv += keyBytes;
+    if ((h + 1) % group == 0) {
+      k += keyBytes;
+      v += keyBytes;
+      dk += keyBytes;
+      dv += keyBytes;
+    }
   }
 }

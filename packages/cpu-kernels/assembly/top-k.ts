@@ -1,14 +1,13 @@
 // The k greatest of a row by radix selection: histograms of the keys, 11 bits at a time, find the k-th key; one pass in order of
 // position then takes everything above it and as many equals as are still wanted. A long row is first thinned out by a bound guessed
 // from a sample, so that it is read twice whatever its length; a wrong guess only costs time.
-import { floatKey, magnitudeKey } from "./order";
+import { keyOf, Order } from "./order";
 import { AIM_TIMES, BINS, LEAST_AIM, LIST, LONG, ROOM_TIMES, SMALL_PART } from "./top-k-blocks";
 
 // @ts-ignore: decorator
 @inline
-function keyAt(values: usize, i: i32, magnitude: i32): u32 {
-  const bits = load<u32>(values + ((<usize>i) << 2));
-  return magnitude ? magnitudeKey(bits) : floatKey(bits, 0);
+function keyAt(values: usize, i: i32, kind: i32): u32 {
+  return keyOf(kind, values + ((<usize>i) << 2), 0);
 }
 
 // @ts-ignore: decorator
@@ -39,15 +38,15 @@ function thins(n: i32, k: i32): bool {
 
 /**
  * `rows` rows of `n`; the results of each are `k` values and positions. `scratch`: the list, or a histogram and after it the candidates, whose
- * room the sort takes over; `src/ops/top-k.ts` counts its bytes.
+ * room the sort takes over; `src/ops/top-k.ts` counts its bytes. `kind` is an `Order`: how words become keys.
  */
-export function topK(x: usize, values: usize, indices: usize, rows: i32, n: i32, k: i32, sorted: i32, magnitude: i32, scratch: usize): void {
+export function topK(x: usize, values: usize, indices: usize, rows: i32, n: i32, k: i32, sorted: i32, kind: i32, scratch: usize): void {
   if (k == 0) return;
   for (let row = 0; row < rows; row++) {
-    if (k <= LIST) byList(x, values, indices, n, k, sorted, magnitude, scratch);
+    if (k <= LIST) byList(x, values, indices, n, k, sorted, kind, scratch);
     else {
-      byRadix(x, values, indices, n, k, magnitude, scratch);
-      if (sorted) sortSelected(values, indices, k, magnitude, scratch);
+      byRadix(x, values, indices, n, k, kind, scratch);
+      if (sorted) sortSelected(values, indices, k, kind, scratch);
     }
     x += (<usize>n) << 2;
     values += (<usize>k) << 2;
@@ -56,12 +55,12 @@ export function topK(x: usize, values: usize, indices: usize, rows: i32, n: i32,
 }
 
 /** Keep the k best so far, greatest first. */
-function byList(x: usize, values: usize, indices: usize, n: i32, k: i32, sorted: i32, magnitude: i32, scratch: usize): void {
+function byList(x: usize, values: usize, indices: usize, n: i32, k: i32, sorted: i32, kind: i32, scratch: usize): void {
   const keys = scratch;
   const places = scratch + LIST * 4;
   let held = 0;
   for (let i = 0; i < n; i++) {
-    const key = keyAt(x, i, magnitude);
+    const key = keyAt(x, i, kind);
     if (held == k && key <= load<u32>(wordAt(keys, k - 1))) continue;
     let at = held < k ? held++ : k - 1;
     for (; at > 0 && load<u32>(wordAt(keys, at - 1)) < key; at--) {
@@ -86,7 +85,7 @@ function byList(x: usize, values: usize, indices: usize, n: i32, k: i32, sorted:
   }
 }
 
-function byRadix(x: usize, values: usize, indices: usize, n: i32, k: i32, magnitude: i32, scratch: usize): void {
+function byRadix(x: usize, values: usize, indices: usize, n: i32, k: i32, kind: i32, scratch: usize): void {
   let source = x;
   let places: usize = 0; // 0: position i is i itself
   let count = n;
@@ -94,8 +93,8 @@ function byRadix(x: usize, values: usize, indices: usize, n: i32, k: i32, magnit
     const capacity = capacityOf(k);
     const kept = scratch + BINS * 4;
     const keptPlaces = wordAt(kept, capacity);
-    const bound = guessBound(x, n, k, magnitude, scratch);
-    const passed = bound == 0 ? -1 : thin(x, n, bound, magnitude, kept, keptPlaces, capacity);
+    const bound = guessBound(x, n, k, kind, scratch);
+    const passed = bound == 0 ? -1 : thin(x, n, bound, kind, kept, keptPlaces, capacity);
     if (passed >= k) {
       source = kept;
       places = keptPlaces;
@@ -111,7 +110,7 @@ function byRadix(x: usize, values: usize, indices: usize, n: i32, k: i32, magnit
     const width: u32 = shift == 0 ? 0x3ff : 0x7ff;
     memory.fill(scratch, 0, BINS * 4);
     for (let i = 0; i < count; i++) {
-      const key = keyAt(source, i, magnitude);
+      const key = keyAt(source, i, kind);
       if ((key & mask) != prefix) continue;
       const bin = wordAt(scratch, <i32>((key >> shift) & width));
       store<i32>(bin, load<i32>(bin) + 1);
@@ -129,7 +128,7 @@ function byRadix(x: usize, values: usize, indices: usize, n: i32, k: i32, magnit
 
   let taken = 0;
   for (let i = 0; taken < k; i++) {
-    const key = keyAt(source, i, magnitude);
+    const key = keyAt(source, i, kind);
     if (key < prefix || (key == prefix && wanted == 0)) continue;
     if (key == prefix) wanted--;
     store<u32>(wordAt(values, taken), load<u32>(wordAt(source, i)));
@@ -142,7 +141,7 @@ function byRadix(x: usize, values: usize, indices: usize, n: i32, k: i32, magnit
  * A key that about `aimOf(k)` of the row reach, from evenly spread samples; 0 where nothing is gained. The samples hold about 128 that
  * reach it, so that the number in the row is within a third of the aim (4 standard deviations).
  */
-function guessBound(x: usize, n: i32, k: i32, magnitude: i32, scratch: usize): u32 {
+function guessBound(x: usize, n: i32, k: i32, kind: i32, scratch: usize): u32 {
   const aim = <i64>aimOf(k);
   const step = <i32>max<i64>(1, min<i64>(n >> 13, aim >> 7));
   const samples = (n + step - 1) / step;
@@ -152,7 +151,7 @@ function guessBound(x: usize, n: i32, k: i32, magnitude: i32, scratch: usize): u
   for (let shift = 21; shift >= 10; shift -= 11) {
     memory.fill(scratch, 0, BINS * 4);
     for (let i = 0; i < n; i += step) {
-      const key = keyAt(x, i, magnitude);
+      const key = keyAt(x, i, kind);
       if ((key & mask) != bound) continue;
       const bin = wordAt(scratch, <i32>(key >> shift) & (BINS - 1));
       store<i32>(bin, load<i32>(bin) + 1);
@@ -166,13 +165,13 @@ function guessBound(x: usize, n: i32, k: i32, magnitude: i32, scratch: usize): u
 }
 
 /** Copy values whose key reaches `bound`, and their positions; returns how many, or -1 where they do not fit. */
-function thin(x: usize, n: i32, bound: u32, magnitude: i32, kept: usize, places: usize, capacity: i32): i32 {
+function thin(x: usize, n: i32, bound: u32, kind: i32, kept: usize, places: usize, capacity: i32): i32 {
   let count = 0;
   let i = 0;
-  if (ASC_FEATURE_SIMD) {
+  if (ASC_FEATURE_SIMD && (kind == Order.Float || kind == Order.Magnitude)) {
     // The f32 whose key is the bound. Whatever is not below it passes, NaN included.
-    const edge = f32x4.splat(reinterpret<f32>(magnitude ? bound : bound >> 31 ? bound & 0x7fffffff : ~bound));
-    const bits = i32x4.splat(magnitude ? 0x7fffffff : -1);
+    const edge = f32x4.splat(reinterpret<f32>(kind == Order.Magnitude ? bound : bound >> 31 ? bound & 0x7fffffff : ~bound));
+    const bits = i32x4.splat(kind == Order.Magnitude ? 0x7fffffff : -1);
     const last = capacity - 16;
     for (; i + 16 <= n; i += 16) {
       const at = wordAt(x, i);
@@ -193,7 +192,7 @@ function thin(x: usize, n: i32, bound: u32, magnitude: i32, kept: usize, places:
     }
   }
   for (; i < n; i++) {
-    if (keyAt(x, i, magnitude) < bound) continue;
+    if (keyAt(x, i, kind) < bound) continue;
     if (count == capacity) return -1;
     store<u32>(wordAt(kept, count), load<u32>(wordAt(x, i)));
     store<i32>(wordAt(places, count), i);
@@ -203,7 +202,7 @@ function thin(x: usize, n: i32, bound: u32, magnitude: i32, kept: usize, places:
 }
 
 /** Order the selected from greatest to least. Stable and least significant digit first, so equals stay in order of position. */
-function sortSelected(values: usize, indices: usize, k: i32, magnitude: i32, scratch: usize): void {
+function sortSelected(values: usize, indices: usize, k: i32, kind: i32, scratch: usize): void {
   const otherValues = scratch + BINS * 4;
   const otherIndices = wordAt(otherValues, k);
   let fromValues = values;
@@ -213,7 +212,7 @@ function sortSelected(values: usize, indices: usize, k: i32, magnitude: i32, scr
   for (let shift = 0; shift < 32; shift += 8) {
     memory.fill(scratch, 0, 1024);
     for (let i = 0; i < k; i++) {
-      const bin = wordAt(scratch, <i32>((~keyAt(fromValues, i, magnitude) >> shift) & 0xff));
+      const bin = wordAt(scratch, <i32>((~keyAt(fromValues, i, kind) >> shift) & 0xff));
       store<i32>(bin, load<i32>(bin) + 1);
     }
     let begin = 0;
@@ -223,7 +222,7 @@ function sortSelected(values: usize, indices: usize, k: i32, magnitude: i32, scr
       begin += size;
     }
     for (let i = 0; i < k; i++) {
-      const bin = wordAt(scratch, <i32>((~keyAt(fromValues, i, magnitude) >> shift) & 0xff));
+      const bin = wordAt(scratch, <i32>((~keyAt(fromValues, i, kind) >> shift) & 0xff));
       const at = load<i32>(bin);
       store<i32>(bin, at + 1);
       store<u32>(wordAt(toValues, at), load<u32>(wordAt(fromValues, i)));

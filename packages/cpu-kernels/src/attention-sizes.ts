@@ -1,11 +1,11 @@
-import type { KernelNode, OperatorParams } from "@skein/tensor-core";
+import { attentionSizes, type KernelNode, type OperatorParams } from "@skein/tensor-core";
 import { ATTENTION_TILE } from "../assembly/attention-blocks.ts";
 import { PRODUCT_HEAD_BYTES, TILE_COLUMNS } from "../assembly/blocks.ts";
 
-/** Sizes and options as both attention kernels take them: heads, queries, keys, width, causal, scale. */
+/** Sizes and options as both attention kernels take them: batch, heads, heads that share a key, queries, keys, width, causal, scale. */
 export const attentionArguments = ({ inputs, params }: KernelNode<OperatorParams["attention"]>): readonly number[] => {
-  const [batch, heads, queries, width] = inputs[0]!.shape as [number, number, number, number];
-  return [batch * heads, queries, inputs[1]!.shape[2]!, width, params.causal ? 1 : 0, params.scale];
+  const { batch, headsEach, group, queries, keys, width } = attentionSizes(inputs);
+  return [batch, headsEach, group, queries, keys, width, params.causal ? 1 : 0, params.scale];
 };
 
 /** Scratch bytes: squares of scores, tiles of positions × width (rounded up to whole panels of columns), and further words. */

@@ -19,9 +19,13 @@ import { conv2dKernel } from "./ops/conv2d.ts";
 import { crossEntropyBackwardKernel } from "./ops/cross-entropy-backward.ts";
 import { crossEntropyKernel } from "./ops/cross-entropy.ts";
 import { cumsumKernel } from "./ops/cumsum.ts";
+import { dynamicSliceKernel } from "./ops/dynamic-slice.ts";
+import { dynamicUpdateSliceKernel } from "./ops/dynamic-update-slice.ts";
 import { foldInKernel } from "./ops/fold-in.ts";
 import { fusedKernel } from "./ops/fused.ts";
 import { gatherKernel } from "./ops/gather.ts";
+import { groupedMatmulKernel } from "./ops/grouped-matmul.ts";
+import { groupedMatmulBackwardWeightKernel } from "./ops/grouped-matmul-backward-weight.ts";
 import { histogramKernel } from "./ops/histogram.ts";
 import { iotaKernel } from "./ops/iota.ts";
 import { layerNormBackwardKernel } from "./ops/layer-norm-backward.ts";
@@ -77,9 +81,13 @@ const rows: readonly Kernel[] = [
   crossEntropyBackwardKernel,
   crossEntropyKernel,
   cumsumKernel,
+  dynamicSliceKernel,
+  dynamicUpdateSliceKernel,
   foldInKernel,
   fusedKernel,
   gatherKernel,
+  groupedMatmulKernel,
+  groupedMatmulBackwardWeightKernel,
   histogramKernel,
   iotaKernel,
   layerNormBackwardKernel,

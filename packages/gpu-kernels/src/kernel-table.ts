@@ -33,12 +33,16 @@ import { broadcastToKernel } from "./ops/broadcast-to.ts";
 import { compactKernel } from "./ops/compact.ts";
 import { concatKernel } from "./ops/concat.ts";
 import { gatherKernel } from "./ops/gather.ts";
+import { groupedMatmulKernel } from "./ops/grouped-matmul.ts";
+import { groupedMatmulBackwardWeightKernel } from "./ops/grouped-matmul-backward-weight.ts";
 import { padKernel } from "./ops/pad.ts";
 import { reshapeKernel } from "./ops/reshape.ts";
 import { scatterAddKernel } from "./ops/scatter-add.ts";
 import { sliceKernel } from "./ops/slice.ts";
 import { transposeKernel } from "./ops/transpose.ts";
 import { cumsumKernel } from "./ops/cumsum.ts";
+import { dynamicSliceKernel } from "./ops/dynamic-slice.ts";
+import { dynamicUpdateSliceKernel } from "./ops/dynamic-update-slice.ts";
 import { conv2dKernel } from "./ops/conv2d.ts";
 import { conv2dBackwardInputKernel } from "./ops/conv2d-backward-input.ts";
 import { conv2dBackwardWeightKernel } from "./ops/conv2d-backward-weight.ts";
@@ -71,6 +75,8 @@ const rows: readonly Kernel[] = [
   compactKernel,
   concatKernel,
   gatherKernel,
+  groupedMatmulKernel,
+  groupedMatmulBackwardWeightKernel,
   padKernel,
   reshapeKernel,
   scatterAddKernel,
@@ -97,6 +103,8 @@ const rows: readonly Kernel[] = [
   rmsNormKernel,
   rmsNormBackwardKernel,
   cumsumKernel,
+  dynamicSliceKernel,
+  dynamicUpdateSliceKernel,
   conv2dKernel,
   conv2dBackwardInputKernel,
   conv2dBackwardWeightKernel,

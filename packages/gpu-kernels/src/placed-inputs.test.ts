@@ -1,6 +1,7 @@
 import {
   add,
   concat,
+  dynamicUpdateSlice,
   evaluate,
   multiply,
   type NdArray,
@@ -49,6 +50,15 @@ describe("inputs that lie in the output", () => {
     expect(inPlace.labels).toEqual(["scatter-add direct"]);
     const ofInput = passesOf("scatter-add", (...inputs) => scatterAdd(inputs[0]!, inputs[1]!, inputs[2]!), ontoInputs);
     expect(ofInput.labels).toEqual(["scatter-add base 16 bytes", "scatter-add direct"]);
+  });
+
+  test("are not copied by an update of a part", () => {
+    const inputs = [normalArray([40, 8], 1), normalArray([3, 8], 2)];
+    const update = (x: Tensor, part: Tensor): Tensor => dynamicUpdateSlice(x, part, [7, 0]);
+    const inPlace = passesOf("dynamic-update-slice", (x, part) => update(add(x!, 1), part!), inputs);
+    expect(inPlace.labels).toEqual(["dynamic-update-slice 16 bytes"]);
+    const ofInput = passesOf("dynamic-update-slice", (x, part) => update(x!, part!), inputs);
+    expect(ofInput.labels).toEqual(["dynamic-update-slice base 16 bytes", "dynamic-update-slice 16 bytes"]);
   });
 });
 

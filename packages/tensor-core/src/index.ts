@@ -198,7 +198,7 @@ export { groupNorm, type GroupNormOptions } from "./functions/group-norm.ts";
 export { logSumExp } from "./functions/log-sum-exp.ts";
 export { prod } from "./functions/product.ts";
 export { roll } from "./functions/roll.ts";
-export { sort, type SortOptions } from "./functions/sort.ts";
+export { argsort, sort, type SortOptions } from "./functions/sort.ts";
 export { type TriangleOptions, tril, triu } from "./functions/triangular.ts";
 export {
   all,
@@ -222,6 +222,8 @@ export { bernoulli, categorical, dropout, foldIn, normal, randomBits, splitKey, 
 export { dequantize, type DequantizeOptions, quantize, type QuantizeOptions } from "./functions/quantization.ts";
 export { foldInKey, permutation, randomKey, threefry2x32, threefryWord } from "./random.ts";
 export { type FoldOp, foldTile, type FusedFold, type FusedInstruction, type FusedParams } from "./ops/fused.ts";
+export { groupedMatmul } from "./functions/grouped-matmul.ts";
+export { dynamicSlice, dynamicUpdateSlice, type Starts } from "./functions/dynamic-slice.ts";
 export { attention, type AttentionOptions, rotary } from "./functions/attention.ts";
 export {
   compact,
@@ -232,9 +234,13 @@ export {
   nonzero,
   permuteRows,
   scatterAdd,
+  segmentSum,
 } from "./functions/indexing.ts";
 export { batchNorm, batchNormInference, type BatchNormResult, layerNorm, rmsNorm } from "./functions/normalisation.ts";
 export { crossEntropy, type CrossEntropyOptions, crossEntropyPerRow, logSoftmax, softmax } from "./functions/softmax.ts";
+export { attentionSizes, type AttentionSizes } from "./ops/shared/attention-sizes.ts";
+export { groupRanges } from "./ops/shared/grouped-rows.ts";
+export { windowOffset } from "./ops/shared/dynamic-window.ts";
 export { invalidValue } from "./ops/shared/indexing.ts";
 export { accumulateMomentum, type MomentumOptions, type MomentumState } from "./optim/accumulate-momentum.ts";
 export { clipByGlobalNorm, globalNorm } from "./optim/clip-by-global-norm.ts";

@@ -8,7 +8,7 @@ export const attentionBackwardKernel: Kernel = kernelOf({
   bind: (node, wasm) => {
     const attentionBackward = wasm["attentionBackward"]!;
     const numbers = attentionArguments(node);
-    return ([q, k, v, out, logSums, g], [dq, dk, dv], scratch) =>
-      void attentionBackward(dq!, dk!, dv!, q!, k!, v!, out!, logSums!, g!, ...numbers, scratch);
+    return ([q, k, v, out, logSums, g, limits = 0], [dq, dk, dv], scratch) =>
+      void attentionBackward(dq!, dk!, dv!, q!, k!, v!, out!, logSums!, g!, limits, ...numbers, scratch);
   },
 });

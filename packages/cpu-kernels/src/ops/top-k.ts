@@ -11,16 +11,19 @@ const scratchBytesOf = ({ inputs, params }: KernelNode<OperatorParams["top-k"]>)
   return Math.max(8 * LIST, 4 * BINS + 8 * Math.max(candidates, k));
 };
 
+/** `Order` of `assembly/order.ts`. */
+const orders = { value: 0, signed: 1, unsigned: 2, magnitude: 4 } as const;
+
 export const topKKernel: Kernel = kernelOf({
   op: "top-k",
   scratchBytes: scratchBytesOf,
   bind: (node, wasm) => {
     const topK = wasm["topK"]!;
-    const { shape } = node.inputs[0]!;
+    const { dtype, shape } = node.inputs[0]!;
     const rows = elementCount(shape.slice(0, -1));
     const n = shape.at(-1)!;
     const { k, sorted, by } = node.params;
-    const magnitude = by === "magnitude" ? 1 : 0;
-    return (inputs, outputs, scratch) => void topK(inputs[0]!, outputs[0]!, outputs[1]!, rows, n, k, sorted ? 1 : 0, magnitude, scratch);
+    const kind = dtype === "f32" ? orders[by] : dtype === "i32" ? orders.signed : orders.unsigned;
+    return (inputs, outputs, scratch) => void topK(inputs[0]!, outputs[0]!, outputs[1]!, rows, n, k, sorted ? 1 : 0, kind, scratch);
   },
 });

@@ -1,12 +1,14 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { vjp } from "../autodiff/vjp.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { evaluate } from "../jit.ts";
 import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
 import type { Shape } from "../shape.ts";
-import { attention, rotary } from "./attention.ts";
-import { multiply } from "./elementwise.ts";
-import { slice } from "./movement.ts";
+import { attention, type AttentionOptions, rotary } from "./attention.ts";
+import { multiply, onesLike, subtract } from "./elementwise.ts";
+import { broadcastTo, concat, reshape, slice } from "./movement.ts";
 import { sum } from "./reduce.ts";
 
 const reference = referenceBackend();
@@ -15,6 +17,7 @@ const wave = (shape: Shape, seed: number): NdArray =>
     Array.from({ length: shape.reduce((product, size) => product * size, 1) }, (_, i) => Math.sin((i + 1) * seed)),
     shape,
   );
+const integers = (...values: number[]): NdArray => NdArray.from(values, [values.length], "i32");
 const run = async (fn: (...inputs: Tensor[]) => Tensor, ...inputs: NdArray[]): Promise<number[]> =>
   ((await evaluate(fn, reference)(...inputs)) as NdArray).toNumbers();
 
@@ -47,7 +50,71 @@ describe("attention", () => {
     last.forEach((value, i) => expect(value).toBeCloseTo(whole[9 + i]!, 6));
   });
 
+  test("grouped heads are heads of which each is there several times", async () => {
+    const [q, k, v] = [wave([2, 6, 3, 4], 1.3), wave([2, 2, 5, 4], 0.7), wave([2, 2, 5, 4], 2.1)];
+    const repeated = (x: Tensor): Tensor => reshape(broadcastTo(reshape(x, [2, 2, 1, 5, 4]), [2, 2, 3, 5, 4]), [2, 6, 5, 4]);
+    for (const causal of [false, true])
+      expect(await run((q, k, v) => attention(q!, k!, v!, { causal }), q, k, v)).toEqual(
+        await run((q, k, v) => attention(q!, repeated(k!), repeated(v!), { causal }), q, k, v),
+      );
+  });
+
+  test("key lengths are what is left when the others are cut off", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 4 }), async (length, queries) => {
+        const [q, k, v] = [wave([1, 2, queries, 3], 1.3), wave([1, 1, 6, 3], 0.7), wave([1, 1, 6, 3], 2.1)];
+        const limited = await run((q, k, v, keyLengths) => attention(q!, k!, v!, { keyLengths: keyLengths! }), q, k, v, integers(length));
+        const cut = (x?: Tensor): Tensor => slice(x!, [0, 0, 0], [1, 1, length]);
+        expect(limited).toEqual(await run((q, k, v) => attention(q!, cut(k), cut(v)), q, k, v));
+        // Queries at the end of what is cached: their starts say so.
+        const cached = await run(
+          (q, k, v, keyLengths) =>
+            attention(q!, k!, v!, { causal: true, keyLengths: keyLengths!, queryStarts: subtract(keyLengths!, queries) }),
+          q,
+          k,
+          v,
+          integers(length),
+        );
+        expect(cached).toEqual(await run((q, k, v) => attention(q!, cut(k), cut(v), { causal: true }), q, k, v));
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test("a padded prompt sees causally what is there", async () => {
+    const padded = [wave([1, 1, 6, 3], 1.3), wave([1, 1, 6, 3], 0.7), wave([1, 1, 6, 3], 2.1)];
+    const causal = await run((q, k, v, i) => attention(q!, k!, v!, { causal: true, keyLengths: i! }), ...padded, integers(4));
+    const whole = await run((q, k, v) => attention(q!, k!, v!, { causal: true }), ...padded);
+    const all = await run((q, k, v, i) => attention(q!, k!, v!, { keyLengths: i! }), ...padded, integers(4));
+    expect(causal).toEqual([...whole.slice(0, 12), ...all.slice(12)]);
+  });
+
+  test("a batch entry without a key yields zeros and takes no gradient", async () => {
+    const inputs = [wave([2, 1, 3, 2], 1.3), wave([2, 1, 4, 2], 0.7), wave([2, 1, 4, 2], 2.1), integers(0, 4)];
+    const limited = (q?: Tensor, k?: Tensor, v?: Tensor, keyLengths?: Tensor): Tensor => attention(q!, k!, v!, { keyLengths: keyLengths! });
+    expect((await run(limited, ...inputs)).slice(0, 6)).toEqual([0, 0, 0, 0, 0, 0]);
+    const gradient = await run(
+      (...all) => concat(vjp((own: readonly Tensor[]) => limited(...own, all[3]), all.slice(0, 3)).pullback(onesLike(all[0]!)), { dim: 2 }),
+      ...inputs,
+    );
+    expect(gradient.slice(0, 22).every((value) => value === 0)).toBe(true);
+    expect(gradient.slice(22).every((value) => Number.isFinite(value) && value !== 0)).toBe(true);
+  });
+
+  test("names what limits do not fit", async () => {
+    const limited = (options: (i: Tensor) => AttentionOptions, lengths: NdArray): Promise<number[]> =>
+      run((q, k, v, i) => attention(q!, k!, v!, options(i!)), q, k, v, lengths);
+    await expect(limited((keyLengths) => ({ keyLengths }), integers(1, 2))).rejects.toThrow(
+      /keyLengths are i32\[2\], but q \[1, 1, 4, 3\] needs i32\[1\]: one per batch entry/,
+    );
+    await expect(limited((queryStarts) => ({ queryStarts, causal: true }), wave([1], 1))).rejects.toThrow(/queryStarts are f32\[1\]/);
+    await expect(limited((queryStarts) => ({ queryStarts }), integers(1))).rejects.toThrow(/but causal is false; set causal/);
+  });
+
   test("names the shapes that do not fit", async () => {
+    await expect(
+      run((q, k, v) => attention(q!, k!, v!), wave([1, 3, 4, 3], 1), wave([1, 2, 4, 3], 1), wave([1, 2, 4, 3], 1)),
+    ).rejects.toThrow(/q \[1, 3, 4, 3\] has 3 heads and k \[1, 2, 4, 3\] 2: equally many heads must share each head/);
     await expect(run((q, k, v) => attention(q!, k!, v!), q, wave([1, 2, 4, 3], 1), v)).rejects.toThrow(
       /q \[1, 1, 4, 3\], k \[1, 2, 4, 3\] and v \[1, 1, 4, 3\] do not fit/,
     );

@@ -1,33 +1,67 @@
+import { ArgumentError, ShapeError } from "../errors.ts";
 import { emit, emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkNumber, checkOptions } from "../options.ts";
+import { formatShape, formatSpec, sameShape } from "../shape.ts";
+import { full } from "./elementwise.ts";
+import { concat, reshape } from "./movement.ts";
 
 export interface AttentionOptions {
   /** Query i sees keys 0 ≤ j ≤ i + (keys − queries) only: the last query sees all keys. Default: false. */
   readonly causal?: boolean;
   /** Factor of the scores. Default: 1/√D. */
   readonly scale?: number;
+  /** i32 [B]: how many keys each batch entry has; those at or behind it are not seen, whatever they hold. Clamped to 0 … Tk. Default: Tk. */
+  readonly keyLengths?: Tensor;
+  /** i32 [B], causal only: query i of a batch entry sees keys j ≤ i + start. Default: Tk − Tq; of a cache, how many keys came before the queries. */
+  readonly queryStarts?: Tensor;
 }
+
+/** Operand 3 of the operator, where there is anything to limit. */
+const limitsOf = (q: Tensor, k: Tensor, { keyLengths, queryStarts }: AttentionOptions): Tensor[] => {
+  if (keyLengths === undefined && queryStarts === undefined) return [];
+  const [batch = 0, , queries = 0] = q.shape;
+  const keys = k.shape[2] ?? 0;
+  const row = (name: string, given: Tensor | undefined, otherwise: number): Tensor => {
+    if (given === undefined) return full([1, batch], otherwise, "i32");
+    requireOperands("attention", [given]);
+    if (given.dtype !== "i32" || !sameShape(given.shape, [batch]))
+      throw new ShapeError(
+        "attention",
+        `${name} are ${formatSpec(given)}, but q ${formatShape(q.shape)} needs i32[${batch}]: one per batch entry; cast or reshape them`,
+      );
+    return reshape(given, [1, batch]);
+  };
+  return [concat([row("keyLengths", keyLengths, keys), row("queryStarts", queryStarts, keys - queries)])];
+};
 
 /**
  * Scaled dot-product attention `softmax(scale · q kᵀ) v`, per batch entry and head.
  *
  * Computed tile by tile with a running maximum and sum, so that no queries × keys matrix is ever stored; the backward pass computes the tiles
- * anew from the saved logsumexp. A query that sees no key yields zeros.
+ * anew from the saved logsumexp. A query that sees no key yields zeros, and no gradient flows from it.
  *
- * @param q f32 or f16 [B, H, Tq, D].  @param k [B, H, Tk, D].  @param v [B, H, Tk, D], all of one dtype; sums and softmax are f32.
+ * k and v may have fewer heads than q (grouped-query attention): H/Hk neighbouring heads of q share one of theirs.
+ *
+ * @param q f32 or f16 [B, H, Tq, D].  @param k [B, Hk, Tk, D], H a multiple of Hk.  @param v [B, Hk, Tk, D], all of one dtype; sums and softmax are f32.
  * @returns [B, H, Tq, D] of that dtype.
- * Cost: 4·B·H·Tq·Tk·D flops, half of it when causal; 2.5 times that backward. Memory beside the operands: B·H·Tq values.
- * Source: Dao et al. 2022, arXiv 2205.14135.
+ * Cost: 4·B·H·Tq·Tk·D flops, half of it when causal, less where key lengths are less; 2.5 times that backward. Memory beside the operands: B·H·Tq values.
+ * @throws ShapeError where shapes or dtypes do not fit. ArgumentError for query starts without `causal`.
+ * Source: Dao et al. 2022, arXiv 2205.14135; Ainslie et al. 2023, arXiv 2305.13245, for grouped heads.
+ * @example const out = attention(q, keys, values, { causal: true, keyLengths, queryStarts: subtract(keyLengths, newTokens) });
  */
 export const attention = (q: Tensor, k: Tensor, v: Tensor, options: AttentionOptions = {}): Tensor => {
   requireOperands("attention", [q, k, v]);
   const { causal = false, scale = 1 / Math.sqrt(q.shape.at(-1) ?? 1) } = checkOptions("attention(q, k, v)", options, {
     causal: true,
     scale: true,
+    keyLengths: true,
+    queryStarts: true,
   });
   checkNumber("attention", "scale", scale, { from: -Infinity, usual: 0.125 });
-  return emit("attention", [q, k, v], { causal, scale })[0]!;
+  if (options.queryStarts !== undefined && !causal)
+    throw new ArgumentError("attention: queryStarts say what causal queries see, but causal is false; set causal, or leave them out");
+  return emit("attention", [q, k, v, ...limitsOf(q, k, options)], { causal, scale })[0]!;
 };
 
 /**

@@ -7,7 +7,7 @@ import { evaluate } from "../jit.ts";
 import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
 import { full, multiply } from "./elementwise.ts";
-import { compact, embedding, gather, invertPermutation, nonzero, permuteRows, scatterAdd } from "./indexing.ts";
+import { compact, embedding, gather, invertPermutation, nonzero, permuteRows, scatterAdd, segmentSum } from "./indexing.ts";
 import { sum } from "./reduce.ts";
 
 const reference = referenceBackend();
@@ -55,6 +55,37 @@ describe("gather and scatterAdd", () => {
     await expect(run((x, i, u) => scatterAdd(x!, i!, u!), x, integers([0]), NdArray.zeros("f32", [2]))).rejects.toThrow(
       /updates f32\[2\] do not fit base f32\[3, 2\] with indices i32\[1\]; they must be f32\[1, 2\]/,
     );
+  });
+});
+
+describe("segmentSum", () => {
+  test("is what a loop adds up, rows outside left out", async () => {
+    const ids = fc.array(fc.integer({ min: -2, max: 6 }), { maxLength: 12 });
+    await fc.assert(
+      fc.asyncProperty(ids, fc.nat(5), async (segments, count) => {
+        const x = NdArray.from(
+          Array.from({ length: segments.length * 2 }, (_, i) => i + 1),
+          [segments.length, 2],
+          "i32",
+        );
+        const sums = new Array<number>(count * 2).fill(0);
+        segments.forEach((segment, row) => {
+          if (segment < 0 || segment >= count) return;
+          for (let j = 0; j < 2; j++) sums[segment * 2 + j]! += row * 2 + j + 1;
+        });
+        expect(await run((x, i) => segmentSum(x!, i!, count), x, integers(segments))).toEqual(sums);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("names what does not fit", async () => {
+    const x = NdArray.zeros("f32", [3, 2]);
+    await expect(run((x, i) => segmentSum(x!, i!, 2), x, integers([0, 1]))).rejects.toThrow(
+      /i32\[2\] does not number the rows of f32\[3, 2\]; give i32, one number per entry of dimension 0/,
+    );
+    await expect(run((x, i) => segmentSum(x!, i!, 2), x, NdArray.zeros("f32", [3]))).rejects.toThrow(/f32\[3\] does not number/);
+    await expect(run((x, i) => segmentSum(x!, i!, -1), x, integers([0, 1, 1]))).rejects.toThrow(/segmentSum/);
   });
 });
 

@@ -2,8 +2,8 @@ import { ShapeError } from "../errors.ts";
 import { emit, emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions } from "../options.ts";
-import { formatSpec, resolveDim } from "../shape.ts";
-import { add, arange, type DimOption, full } from "./elementwise.ts";
+import { formatSpec, requireShape, resolveDim, sameShape } from "../shape.ts";
+import { add, arange, type DimOption, full, zeros } from "./elementwise.ts";
 
 export interface GatherOptions extends DimOption {
   /** What an index outside the dimension yields. Default: "invalid". */
@@ -37,6 +37,27 @@ export const scatterAdd = (base: Tensor, indices: Tensor, updates: Tensor, optio
   const { dim = 0 } = checkOptions("scatterAdd(base, indices, updates)", options, { dim: true });
   requireOperands("scatterAdd", [base, indices, updates]);
   return emitOne("scatter-add", [base, indices, updates], { dim: resolveDim(dim, base.rank, "scatter-add") });
+};
+
+/**
+ * Add up the rows of `x` that have the same number: row s of the result is the sum of all rows r with `segmentIds[r] = s`, 0 where there is none.
+ *
+ * Numbers come in any order; a row whose number is outside 0 ≤ number < numSegments (a negative one too) is left out. Rows are added in their own
+ * order on every backend, so the same input gives the same bits. The gradient of a row is that of its segment.
+ *
+ * @param x f32, i32 or u32 [rows, ...]. @param segmentIds i32 [rows]. @returns [numSegments, ...].
+ * Cost: that of `scatterAdd` onto zeros: each row once on the CPU; on WebGPU a sort of the numbers of many rows, then each row once.
+ * @throws ShapeError where the numbers are not one per row, or `numSegments` is no size.
+ */
+export const segmentSum = (x: Tensor, segmentIds: Tensor, numSegments: number): Tensor => {
+  requireOperands("segmentSum", [x, segmentIds]);
+  requireShape("segmentSum", [numSegments]);
+  if (segmentIds.dtype !== "i32" || x.rank === 0 || !sameShape(segmentIds.shape, x.shape.slice(0, 1)))
+    throw new ShapeError(
+      "segmentSum",
+      `${formatSpec(segmentIds)} does not number the rows of ${formatSpec(x)}; give i32, one number per entry of dimension 0`,
+    );
+  return scatterAdd(zeros([numSegments, ...x.shape.slice(1)], x.dtype), segmentIds, x);
 };
 
 /**

@@ -6,7 +6,7 @@ import type { Tensor } from "../graph/tensor.ts";
 import { evaluate } from "../jit.ts";
 import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
-import { sort, type SortOptions } from "./sort.ts";
+import { argsort, sort, type SortOptions } from "./sort.ts";
 
 const run = async (x: NdArray, options: SortOptions = {}): Promise<[number[], number[]]> => {
   const sorted = await evaluate((own: Tensor) => sort(own, options), referenceBackend())(x);
@@ -36,6 +36,22 @@ describe("sort", () => {
     );
   });
 
+  test.each(["i32", "u32"] as const)("argsort of %s is the order of its numbers, equals in theirs", async (dtype) => {
+    const [least, most] = dtype === "i32" ? [-(2 ** 31), 2 ** 31 - 1] : [0, 2 ** 32 - 1];
+    const integer = fc.oneof(fc.constantFrom(least, most, most - 1, 0, 1, 2), fc.integer({ min: least, max: most }));
+    await fc.assert(
+      fc.asyncProperty(fc.array(integer, { maxLength: 40 }), fc.boolean(), async (values, descending) => {
+        const wanted = values.map((_, i) => i).sort((i, j) => (descending ? values[j]! - values[i]! : values[i]! - values[j]!) || i - j);
+        const order = await evaluate(
+          (x: Tensor) => argsort(x, { descending }),
+          referenceBackend(),
+        )(NdArray.from(values, [values.length], dtype));
+        expect(order.toNumbers()).toEqual(wanted);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
   test("works along any dimension, and sends the gradient back to where each value came from", async () => {
     const x = NdArray.from([3, 10, 1, 30, 2, 20], [3, 2]);
     expect(await run(x, { dim: 0 })).toEqual([
@@ -50,7 +66,7 @@ describe("sort", () => {
   });
 
   test("refuses what it cannot order", async () => {
-    await expect(run(NdArray.zeros("i32", [3]))).rejects.toThrow(/sort: i32\[3\] is not supported, it takes f32; cast/);
+    await expect(run(NdArray.zeros("bool", [3]))).rejects.toThrow(/sort: bool\[3\] is not supported, it takes f32, i32, u32; cast/);
     await expect(run(NdArray.zeros("f32", []))).rejects.toThrow(ShapeError);
     await expect(run(NdArray.zeros("f32", [3]), -1 as never)).rejects.toThrow(/sort\(x, \{ dim: -1 \}\)/);
   });

@@ -1,10 +1,11 @@
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength } from "../shape.ts";
-import { type AttentionParams, attentionSizes, scoresOf, visiblePairs } from "./shared/attention-sizes.ts";
+import { type AttentionParams, attentionSizes, attentionSpans, firstKey, scoresOf, visiblePairs } from "./shared/attention-sizes.ts";
 
 /**
  * Gradients of `attention` for q, k and v from out and logsumexp: with P = exp(scale·q kᵀ − logsumexp) and δ = Σ g·out of each query,
- * `dv = Pᵀ g`, `dS = P ∘ (g vᵀ − δ)`, `dq = scale · dS k`, `dk = scale · dSᵀ q`.
+ * `dv = Pᵀ g`, `dS = P ∘ (g vᵀ − δ)`, `dq = scale · dS k`, `dk = scale · dSᵀ q`; dk and dv are summed over the heads that share a key. Keys behind the
+ * limits (operand 6, as operand 3 of `attention`) get 0.
  *
  * Rounding the logsumexp to f32 moves all weights and gradients of a query by one factor, 1 ± |logsumexp| · 2⁻²⁴: no more than rounding its scores
  * does. Nothing is subtracted from a weight, so that unlike in `cross-entropy` no digits go with it, and one number for a query is enough.
@@ -20,16 +21,18 @@ export const attentionBackwardOperator: Operator = defineOperator<AttentionParam
     bytesRead: inputs.reduce((sum, input) => sum + byteLength(input), 0),
     bytesWritten: outputs.reduce((sum, output) => sum + byteLength(output), 0),
   }),
-  reference: ([q, k, v, out, logSums, g], params) => {
-    const { heads, queries, keys, width } = attentionSizes([q!.spec, k!.spec]);
+  reference: ([q, k, v, out, logSums, g, limits], params) => {
+    const sizes = attentionSizes([q!.spec, k!.spec]);
+    const { heads, queries, width } = sizes;
+    const spans = attentionSpans(sizes, limits?.data);
     const dq = new Float64Array(q!.data.length);
     const dk = new Float64Array(k!.data.length);
     const dv = new Float64Array(v!.data.length);
     for (let row = 0; row < heads * queries; row++) {
-      const first = Math.floor(row / queries) * keys;
+      const first = firstKey(row, sizes);
       let delta = 0;
       for (let d = 0; d < width; d++) delta += g!.data[row * width + d]! * out!.data[row * width + d]!;
-      scoresOf(row, q!, k!, params).forEach((score, j) => {
+      scoresOf(row, q!, k!, params, spans).forEach((score, j) => {
         const weight = Math.exp(score - logSums!.data[row]!);
         const key = (first + j) * width;
         let dWeight = 0;

@@ -35,6 +35,8 @@ import { crossEntropyBackwardOperator } from "./cross-entropy-backward.ts";
 import { crossEntropyOperator } from "./cross-entropy.ts";
 import { cumsumOperator } from "./cumsum.ts";
 import { divideOperator } from "./divide.ts";
+import { dynamicSliceOperator } from "./dynamic-slice.ts";
+import { dynamicUpdateSliceOperator } from "./dynamic-update-slice.ts";
 import { equalOperator } from "./equal.ts";
 import { erfOperator } from "./erf.ts";
 import { expOperator } from "./exp.ts";
@@ -45,6 +47,8 @@ import { gatherOperator } from "./gather.ts";
 import { geluOperator } from "./gelu.ts";
 import { greaterEqualOperator } from "./greater-equal.ts";
 import { greaterOperator } from "./greater.ts";
+import { groupedMatmulBackwardWeightOperator } from "./grouped-matmul-backward-weight.ts";
+import { groupedMatmulOperator } from "./grouped-matmul.ts";
 import { histogramOperator } from "./histogram.ts";
 import { identityOperator } from "./identity.ts";
 import { inputOperator } from "./input.ts";
@@ -146,6 +150,8 @@ const rows: readonly Operator[] = [
   crossEntropyOperator,
   cumsumOperator,
   divideOperator,
+  dynamicSliceOperator,
+  dynamicUpdateSliceOperator,
   equalOperator,
   erfOperator,
   expOperator,
@@ -155,6 +161,8 @@ const rows: readonly Operator[] = [
   geluOperator,
   greaterEqualOperator,
   greaterOperator,
+  groupedMatmulBackwardWeightOperator,
+  groupedMatmulOperator,
   histogramOperator,
   identityOperator,
   inputOperator,

@@ -5,16 +5,19 @@ import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatShape } from "../shape.ts";
 import { linesAlong } from "./shared/along-dim.ts";
+import { arithmetic } from "./shared/elementwise.ts";
 
 /** `by`: rank by "value" or "magnitude". `sorted`: greatest first; otherwise in order of position. */
 export type TopKParams = { readonly k: number; readonly sorted: boolean; readonly by: "value" | "magnitude" };
 
-/** The `k` greatest entries along the last dimension and their positions (i32); lower positions first among equals, NaN greatest. */
+/** The `k` greatest entries (f32, i32, u32) along the last dimension and their positions (i32); lower positions first among equals, NaN greatest. */
 export const topKOperator: Operator = defineOperator<TopKParams>({
   name: "top-k",
-  infer: ([x], { k }) => {
+  infer: ([x], { k, by }) => {
     const size = x!.shape.at(-1);
-    if (x!.dtype !== "f32") throw new ShapeError("topK", `dtype ${x!.dtype} is not supported, it takes f32; cast the operand first`);
+    const taken = by === "magnitude" ? ["f32"] : arithmetic;
+    if (!taken.includes(x!.dtype))
+      throw new ShapeError("topK", `dtype ${x!.dtype} is not supported by ${by}, it takes ${taken.join(", ")}; cast the operand first`);
     if (size === undefined || !Number.isInteger(k) || k < 0 || k > size) {
       throw new ShapeError(
         "topK",
@@ -23,7 +26,7 @@ export const topKOperator: Operator = defineOperator<TopKParams>({
     }
     const shape = [...x!.shape.slice(0, -1), k];
     return [
-      { dtype: "f32", shape },
+      { dtype: x!.dtype, shape },
       { dtype: "i32", shape },
     ];
   },

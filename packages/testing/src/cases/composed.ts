@@ -1,4 +1,5 @@
 import {
+  argsort,
   conv1d,
   conv2d,
   convTranspose1d,
@@ -14,6 +15,7 @@ import {
   NdArray,
   prod,
   roll,
+  segmentSum,
   type Shape,
   sort,
   type Tensor,
@@ -127,6 +129,34 @@ const orders: readonly ConformanceCase[] = [
   row("sort", "first, from the greatest", (x) => sort(x!, { dim: 0, descending: true }), [apart([37, 2], 27)]),
   row("sort", "ties, infinities, NaN", (x) => sort(x!), [NdArray.from([2, 1, NaN, 1, Infinity, -Infinity, 2, NaN, 1, -0, 0])], []),
   row("sort", "nothing", (x) => sort(x!), [NdArray.zeros("f32", [3, 0])], []),
+  ...(["f32", "i32", "u32"] as const).flatMap((dtype) => [
+    row("argsort", `several tiles, ${dtype}`, (x) => argsort(x!), [normalArray([2, 2050], 50, dtype)], []),
+    row(
+      "argsort",
+      `first, from the greatest, ${dtype}`,
+      (x) => argsort(x!, { dim: 0, descending: true }),
+      [normalArray([37, 3], 51, dtype)],
+      [],
+    ),
+  ]),
+  row("sort", "integers", (x) => sort(x!), [normalArray([3, 40], 52, "i32")]),
+  row("segmentSum", "any order, rows outside", (x, ids) => segmentSum(x!, ids!, 5), [
+    normalArray([40, 7], 53),
+    uniformArray([40], -2, 7, 54, "i32"),
+  ]),
+  row("segmentSum", "of numbers", (x, ids) => segmentSum(x!, ids!, 3), [normalArray([9], 55), uniformArray([9], 0, 3, 56, "i32")]),
+  row("segmentSum", "integers", (x, ids) => segmentSum(x!, ids!, 4), [
+    normalArray([19, 3], 57, "i32"),
+    uniformArray([19], 0, 4, 58, "i32"),
+  ]),
+  row("segmentSum", "no rows", (x, ids) => segmentSum(x!, ids!, 4), [normalArray([0, 3], 59), NdArray.zeros("i32", [0])]),
+  row(
+    "segmentSum",
+    "many rows",
+    (x, ids) => segmentSum(x!, ids!, 300),
+    [normalArray([1500, 36], 60), uniformArray([1500], -3, 303, 61, "i32")],
+    [],
+  ),
   row("prod", "all, odd", (x) => prod(x!), [normalArray([3, 5], 28)]),
   row("prod", "middle, one zero and several", (x) => prod(x!, { dims: 1 }), [
     NdArray.from([1, 2, 0, 4, 5, 6, 0, 2, 0.5, 0, 0, 3, 0, 3, 0, 4, 2, -1], [2, 3, 3]),

@@ -241,6 +241,30 @@ const top = selections.flatMap(([name, shape, k]) =>
   ),
 );
 
+/** Integers of the whole range, its ends, and many equals. */
+const integersOf = (shape: Shape, dtype: "i32" | "u32"): NdArray => {
+  const [least, most] = dtype === "i32" ? [-(2 ** 31), 2 ** 31 - 1] : [0, 2 ** 32 - 1];
+  const array = uniformArray(shape, least, most, 9, dtype);
+  return NdArray.from(
+    array.toNumbers().map((value, i) => (i % 5 === 0 ? [least, most, 0, 1, 7][(i / 5) % 5]! : value)),
+    shape,
+    dtype,
+  );
+};
+
+const topIntegers = (["i32", "u32"] as const).flatMap((dtype) =>
+  [...selections, ["everything, several tiles", [2, 5003], 5003] as const].flatMap(([name, shape, k]) =>
+    [true, false].map(
+      (sorted): ConformanceCase => ({
+        op: "top-k",
+        name: `${name}${sorted ? ", sorted" : ""}, ${dtype}`,
+        fn: (x) => topK(x!, k, { sorted }),
+        inputs: [integersOf(shape, dtype)],
+      }),
+    ),
+  ),
+);
+
 const steps = (count: number): NdArray => NdArray.from(Array.from({ length: count }, (_, i) => ((i * 7919) % 11) - 5));
 
 const topEdges: readonly ConformanceCase[] = [
@@ -271,6 +295,12 @@ const topEdges: readonly ConformanceCase[] = [
           .map((value, i) => (i % 6 === 0 ? 10 + value : value)),
       ),
     ],
+  },
+  {
+    op: "top-k",
+    name: "everything in order, several tiles and NaN",
+    fn: (x) => topK(x!, 5003),
+    inputs: [NdArray.from([...steps(2500).toNumbers(), NaN, ...normalArray([2501], 3).toNumbers(), NaN])],
   },
   { op: "top-k", name: "all equal", fn: (x) => topK(x!, 50), inputs: [NdArray.zeros("f32", [20_000])] },
   { op: "top-k", name: "below zero only", fn: (x) => topK(x!, 60), inputs: [uniformArray([20_000], -9, -1, 3)] },
@@ -325,6 +355,7 @@ export const reduceCases: readonly ConformanceCase[] = [
   ...scans,
   ...top,
   ...topEdges,
+  ...topIntegers,
   ...oneHots,
   oneHotGradient,
 ];

@@ -3,8 +3,10 @@ import { attentionCases } from "./attention.ts";
 import { bitsCases } from "./bits.ts";
 import { convolutionCases } from "./convolution.ts";
 import { decompositionCases } from "./decomposition.ts";
+import { dynamicSliceCases } from "./dynamic-slice.ts";
 import { elementwiseCases } from "./elementwise.ts";
 import { fusedCases } from "./fused.ts";
+import { groupedCases } from "./grouped.ts";
 import { halfRows, wideResultRows } from "./half.ts";
 import { histogramCases } from "./histogram.ts";
 import { indexingCases } from "./indexing.ts";
@@ -22,10 +24,12 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...bitsCases,
   ...convolutionCases,
   ...decompositionCases,
+  ...dynamicSliceCases,
   ...elementwiseCases,
   ...fusedCases,
   ...halfRows([...attentionCases, ...convolutionCases, ...linearCases]),
   ...wideResultRows,
+  ...groupedCases,
   ...histogramCases,
   ...indexingCases,
   ...linearCases,

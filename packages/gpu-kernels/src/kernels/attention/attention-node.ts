@@ -1,11 +1,16 @@
-import { bytesPerElement, type DType, type KernelNode, type OperatorParams } from "@skein/tensor-core";
+import { attentionSizes, bytesPerElement, type DType, type KernelNode, type OperatorParams } from "@skein/tensor-core";
 import type { Binding, BindingSource } from "../../kernel.ts";
 import { loadVectors, sharesWords, storeVectors, vectorBindingType } from "./vectors.ts";
 
 /** What both attention operators say of a node. */
 export interface AttentionNode {
-  /** Batch entries × heads; each has its own queries and keys. */
+  readonly batch: number;
+  /** Batch entries × heads; each has its own queries. */
   readonly lines: number;
+  /** Lines that share the keys and values of one. */
+  readonly group: number;
+  /** An operand tells how many keys each batch entry has, and where its queries begin. */
+  readonly limited: boolean;
   readonly queries: number;
   readonly keys: number;
   readonly width: number;
@@ -15,12 +20,15 @@ export interface AttentionNode {
   readonly dtype: DType;
 }
 
-export const attentionNode = ({ inputs, params }: KernelNode<OperatorParams["attention"]>): AttentionNode => {
-  const [batch, heads, queries, width] = inputs[0]!.shape as [number, number, number, number];
+export const attentionNode = ({ op, inputs, params }: KernelNode<OperatorParams["attention"]>): AttentionNode => {
+  const { batch, heads, group, queries, keys, width } = attentionSizes(inputs);
   return {
-    lines: batch * heads,
+    batch,
+    lines: heads,
+    group,
+    limited: inputs.length > (op === "attention" ? 3 : 6),
     queries,
-    keys: inputs[1]!.shape[2]!,
+    keys,
     width,
     causal: params.causal,
     scale: params.scale,
@@ -29,7 +37,7 @@ export const attentionNode = ({ inputs, params }: KernelNode<OperatorParams["att
 };
 
 /** The sizes that are not part of the text: a model that grows its keys token by token keeps its pipelines. */
-export const attentionSizes = ({ queries, keys }: AttentionNode, tiles: number): { readonly [name: string]: number } => ({
+export const uniformSizes = ({ queries, keys }: AttentionNode, tiles: number): { readonly [name: string]: number } => ({
   queries,
   keys,
   tiles,
@@ -68,8 +76,77 @@ export const words = (name: string, source: BindingSource, access: "read" | "wri
   access,
 });
 
-/** `fn seen_by(query: u32) -> u32`: keys that a query sees. */
-export const seenBy = (causal: boolean): string =>
+/** The row of k and v at which the keys of a line begin: `let key_line`. */
+export const keyLine = ({ group }: AttentionNode): string => `  let key_line = line${group === 1 ? "" : ` / ${group}u`} * sizes.keys;`;
+
+/** `fn seen_by(query: u32, keys: u32, start: i32) -> u32`: how many keys a query sees of those that are there. */
+export const seenBy = ({ causal }: AttentionNode): string =>
   causal
-    ? "fn seen_by(query: u32) -> u32 { return u32(clamp(i32(query) + 1 + i32(sizes.keys) - i32(sizes.queries), 0, i32(sizes.keys))); }\n"
-    : "fn seen_by(query: u32) -> u32 { return sizes.keys; }\n";
+    ? "fn seen_by(query: u32, keys: u32, start: i32) -> u32 { return u32(clamp(i32(query) + 1 + start, 0, i32(keys))); }\n"
+    : "fn seen_by(query: u32, keys: u32, start: i32) -> u32 { return keys; }\n";
+
+/** Where a pass finds how many keys a batch entry has and where its queries begin. */
+export interface SpanSource {
+  /** None where the sizes tell. */
+  readonly bindings: readonly Binding[];
+  /** WGSL outside of functions; with limits, `fn span_of(entry: u32) -> vec2<u32>`. */
+  readonly code: string;
+  /**
+   * WGSL that defines `keys: u32` and `start: i32` of the batch entry of a line of queries. With `shared` the line is that of a workgroup, and they are
+   * uniform: through workgroup memory, what was read from memory counts as such.
+   */
+  readonly define: (line: string, shared: boolean) => string;
+}
+
+const sharedSpan = "var<workgroup> span: vec2<u32>;\n";
+
+const spans = (node: AttentionNode, code: string, bindings: readonly Binding[]): SpanSource => {
+  if (!node.limited)
+    return {
+      bindings: [],
+      code: "",
+      define: () => "  let keys = sizes.keys;\n  let start = i32(sizes.keys) - i32(sizes.queries);",
+    };
+  const entry = (line: string): string => `span_of(${line} / ${node.lines / node.batch}u)`;
+  return {
+    bindings,
+    code: `${sharedSpan}${code}`,
+    define: (line, shared) => `${
+      shared
+        ? `  if (lane == 0u) { span = ${entry(line)}; }\n  let own_span = workgroupUniformLoad(&span);`
+        : `  let own_span = ${entry(line)};`
+    }
+  let keys = own_span.x;
+  let start = bitcast<i32>(own_span.y);`,
+  };
+};
+
+/** Spans from the limits, input `input`: a start is clamped to where all keys or none are seen, so that sums of positions do not overflow. */
+export const spansOfLimits = (node: AttentionNode, input: number): SpanSource =>
+  spans(
+    node,
+    `fn span_of(entry: u32) -> vec2<u32> {
+  let start = clamp(limits[entry + ${node.batch}u], -i32(sizes.queries), i32(sizes.keys));
+  return vec2<u32>(u32(clamp(limits[entry], 0, i32(sizes.keys))), bitcast<u32>(start));
+}
+`,
+    [{ name: "limits", type: "array<i32>", source: { input }, access: "read" }],
+  );
+
+/** Spans that `deltaPass` has put behind the deltas: a pass of the gradients has no binding left for the limits. */
+export const spansBehindDeltas = (node: AttentionNode): SpanSource =>
+  spans(
+    node,
+    `fn span_of(entry: u32) -> vec2<u32> {
+  let at = ${node.lines * node.queries}u + 2u * entry;
+  return vec2<u32>(delta[at], delta[at + 1u]);
+}
+`,
+    [],
+  );
+
+/** Binding and reading of δ: words where spans lie behind them, which are no floats. */
+export const readDeltas = ({ limited }: AttentionNode, scratch: number): { binding: Binding; at: (index: string) => string } => ({
+  binding: { name: "delta", type: limited ? "array<u32>" : "array<f32>", source: { scratch }, access: "read" },
+  at: (index) => (limited ? `bitcast<f32>(delta[${index}])` : `delta[${index}]`),
+});

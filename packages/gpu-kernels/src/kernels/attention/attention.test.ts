@@ -206,6 +206,42 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     }
   }, 600_000);
 
+  /** Batch entries with four heads over two; keys and starts that tiles end and begin within, and one entry without a key. */
+  const limitedOperands = (keys: number, lengths: readonly number[]): NdArray[] => {
+    const batch = lengths.length;
+    const starts = lengths.map((length) => length - 40);
+    /** NaN behind the lengths: nothing of it may be left. */
+    const cached = (seed: number): NdArray => {
+      const array = normalArray([batch, 2, keys, 12], seed);
+      array.data.forEach((_, i) => {
+        if (Math.floor(i / 12) % keys >= lengths[Math.floor(i / (2 * keys * 12))]!) array.data[i] = NaN;
+      });
+      return array;
+    };
+    return [normalArray([batch, 4, 40, 12], 1), cached(2), cached(3), NdArray.from([...lengths, ...starts], [2, batch], "i32")];
+  };
+
+  test.each([false, true])(
+    "limits and grouped heads in tiles, in rows and in the definition (causal: %s)",
+    async (causal) => {
+      const params = { causal, scale: 0.3 };
+      const [q, k, v, limits] = limitedOperands(90, [83, 0, 41]) as [NdArray, NdArray, NdArray, NdArray];
+      const inputs = [q, k, v, limits];
+      const [out, sums, g] = backwardOperands(inputs, params).slice(inputs.length) as [NdArray, NdArray, NdArray];
+      const backward = [q, k, v, out, sums, g, limits];
+      const [node, backwardNode] = [
+        attentionNode({ op: "attention", inputs, outputs: [], params }),
+        attentionNode({ op: "attention-backward", inputs: backward, outputs: [], params }),
+      ];
+      const facts = { ...leastDevice, software: true };
+      await checkPlan(attentionForward(node, facts), "attention", inputs, params);
+      await checkPlan(attentionNaive(node), "attention", inputs, params);
+      await checkPlan(attentionBackward(backwardNode, facts), "attention-backward", backward, params);
+      await checkNode(backend, "attention-backward", backward, params, { facts, tolerance });
+    },
+    600_000,
+  );
+
   test("the naive variant is the definition", async () => {
     const sizes: Sizes = [1, 2, 9, 5, 3];
     for (const causal of [false, true]) {

@@ -1,5 +1,15 @@
 import type { DeviceFacts, KernelPlan, Pass } from "../../kernel.ts";
-import { type AttentionNode, attentionSizes, readRows, seenBy, words, writeRows } from "./attention-node.ts";
+import {
+  type AttentionNode,
+  keyLine,
+  readDeltas,
+  readRows,
+  seenBy,
+  spansBehindDeltas,
+  uniformSizes,
+  words,
+  writeRows,
+} from "./attention-node.ts";
 import { deltaPass, gradientPlan } from "./deltas.ts";
 import { attentionTile, tileColumns, tileRows, weightStride } from "./tile.ts";
 import {
@@ -24,11 +34,13 @@ const operands = (node: AttentionNode): ReturnType<typeof readRows>[] => [
 ];
 
 const queryRows = (operand: string, first: string): Rows => ({ operand, line: "query_line", first, end: "sizes.queries" });
-const keyRows = (operand: string, first: string): Rows => ({ operand, line: "key_line", first, end: "sizes.keys" });
+const keyRows = (operand: string, first: string): Rows => ({ operand, line: "key_line", first, end: "keys" });
 
 /** dq: a workgroup owns a tile of queries and walks the keys that they see; weights come anew from the logsumexp. 6·D flops per visible pair. */
 const queryPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indirect: number): Pass => {
-  const { lines, queries, width, causal, scale } = node;
+  const { lines, queries, width, scale } = node;
+  const spans = spansBehindDeltas(node);
+  const deltas = readDeltas(node, delta);
   const tile = attentionTile(width, lines, queries, { rowOperands: 2, results: 1, exchanges: false }, facts);
   const [rows, columns] = [tileRows(tile), tileColumns(tile)];
   const tiles = Math.ceil(queries / rows);
@@ -39,33 +51,29 @@ const queryPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indir
   const load = (near: string, operand: string): string => loadNear(tile, near, operand, "query_line", "first", "sizes.queries", "0u");
   return {
     label: `attention-backward queries ${rows}x${columns}${tile.resident ? "" : ` by ${4 * tile.chunk}`}`,
-    bindings: [
-      ...reads.map(({ binding }) => binding),
-      words("sums", { input: 4 }, "read"),
-      words("delta", { scratch: delta }, "read"),
-      dq.binding,
-    ],
+    bindings: [...reads.map(({ binding }) => binding), words("sums", { input: 4 }, "read"), deltas.binding, dq.binding],
     workgroupSize: tile.rowLanes * tile.columnLanes,
     groups: lines * tiles,
     code: `var<private> never: u32 = 0u;
-${reads.map((read) => read.code).join("")}${dq.code}${seenBy(causal)}
+${reads.map((read) => read.code).join("")}${dq.code}${seenBy(node)}${spans.code}
 ${tileMemory(tile, tile.resident ? ["near", "near_g"] : ["near"])}
 
 fn main(group: u32, lane: u32) {
   let line = group / sizes.tiles;
   let query_line = line * sizes.queries;
-  let key_line = line * sizes.keys;
+${keyLine(node)}
+${spans.define("line", true)}
   let first = (sizes.tiles - 1u - group % sizes.tiles) * ${rows}u;
 ${lanePlace(tile)}
 ${tile.resident ? `${load("near", "q")}\n${load("near_g", "g")}` : ""}
 ${eachRow(
   (i) => `  let at${i} = query_line + min(first + ${row(i)}, sizes.queries - 1u);
-  let seen${i} = seen_by(first + ${row(i)});
+  let seen${i} = seen_by(first + ${row(i)}, keys, start);
   let sum${i} = sums[at${i}] * ${floatText(Math.LOG2E)};
-  let delta${i} = delta[at${i}];`,
+  let delta${i} = ${deltas.at(`at${i}`)};`,
 )}
 ${resultVariables(tile, "dq")}
-  let end = seen_by(min(first + ${rows - 1}u, sizes.queries - 1u));
+  let end = seen_by(min(first + ${rows - 1}u, sizes.queries - 1u), keys, start);
   for (var k0 = 0u; k0 < end; k0 += ${columns}u) {
 ${productOfRows(tile, "d", nearGradients, queryRows("g", "first"), keyRows("v", "k0"))}
 ${productOfRows(tile, "s", "near", queryRows("q", "first"), keyRows("k", "k0"))}
@@ -80,13 +88,16 @@ ${tile.resident ? `    workgroupBarrier();\n${addFar(tile, "dq")}` : addWeighted
   }
 ${storeResult(tile, "dq", "dq", "query_line", "first", "sizes.queries", () => floatText(scale))}
 }`,
-    sizes: attentionSizes(node, tiles),
+    sizes: uniformSizes(node, tiles),
   };
 };
 
 /** dk and dv: a workgroup owns a tile of keys and walks the queries that see them. 8·D flops per visible pair. */
 const keyPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indirect: number): Pass => {
-  const { lines, keys, width, causal, scale } = node;
+  const { group, keys, width, causal, scale } = node;
+  const spans = spansBehindDeltas(node);
+  const deltas = readDeltas(node, delta);
+  const lines = node.lines / group;
   const tile = attentionTile(width, lines, keys, { rowOperands: 2, results: 2, exchanges: false }, facts);
   const [rows, columns] = [tileRows(tile), tileColumns(tile)];
   const tiles = Math.ceil(keys / rows);
@@ -95,27 +106,21 @@ const keyPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indirec
   const dk = writeRows("dk", node, { output: 1 }, indirect);
   const dv = writeRows("dv", node, { output: 2 }, indirect + 1);
   const nearValues = tile.resident ? "near_v" : "near";
-  const load = (near: string, operand: string): string => loadNear(tile, near, operand, "key_line", "first", "sizes.keys", "0u");
+  const load = (near: string, operand: string): string => loadNear(tile, near, operand, "key_line", "first", "keys", "0u");
   const weightAt = (i: number): string => `weights[${row(i)} * ${weightStride(tile)}u + c]`;
   return {
     label: `attention-backward keys ${rows}x${columns}${tile.resident ? "" : ` by ${4 * tile.chunk}`}`,
-    bindings: [
-      ...reads.map(({ binding }) => binding),
-      words("sums", { input: 4 }, "read"),
-      words("delta", { scratch: delta }, "read"),
-      dk.binding,
-      dv.binding,
-    ],
+    bindings: [...reads.map(({ binding }) => binding), words("sums", { input: 4 }, "read"), deltas.binding, dk.binding, dv.binding],
     workgroupSize: tile.rowLanes * tile.columnLanes,
     groups: lines * tiles,
     code: `var<private> never: u32 = 0u;
-${reads.map((read) => read.code).join("")}${dk.code}${dv.code}${seenBy(causal)}
+${reads.map((read) => read.code).join("")}${dk.code}${dv.code}${seenBy(node)}${spans.code}
 ${tileMemory(tile, tile.resident ? ["near", "near_v"] : ["near"])}
 
 fn main(group: u32, lane: u32) {
   let line = group / sizes.tiles;
-  let query_line = line * sizes.queries;
   let key_line = line * sizes.keys;
+${spans.define(`line * ${group}u`, true)}
   let first = group % sizes.tiles * ${rows}u;
 ${lanePlace(tile)}
 ${tile.resident ? `${load("near", "k")}\n${load("near_v", "v")}` : ""}
@@ -123,11 +128,14 @@ ${resultVariables(tile, "dk")}
 ${resultVariables(tile, "dv")}
 ${
   causal
-    ? `  // The first query that sees key j is j - (keys - queries).
-  let begin = u32(max(0, i32(first) - i32(sizes.keys) + i32(sizes.queries))) / ${columns}u * ${columns}u;`
+    ? `  // The first query that sees key j is j - start.
+  let begin = u32(max(0, i32(first) - start)) / ${columns}u * ${columns}u;`
     : "  let begin = 0u;"
 }
-  for (var q0 = begin; q0 < sizes.queries; q0 += ${columns}u) {
+  let end = select(0u, sizes.queries, first < keys);
+  for (var member = 0u; member < ${group}u; member++) {
+  let query_line = (line * ${group}u + member) * sizes.queries;
+  for (var q0 = begin; q0 < end; q0 += ${columns}u) {
 ${productOfRows(tile, "d", nearValues, keyRows("v", "first"), queryRows("g", "q0"))}
 ${productOfRows(tile, "s", "near", keyRows("k", "first"), queryRows("q", "q0"))}
     var seen = vec4<u32>();
@@ -136,9 +144,9 @@ ${productOfRows(tile, "s", "near", keyRows("k", "first"), queryRows("q", "q0"))}
     for (var n = 0u; n < 4u; n++) {
       let query = q0 + 4u * c + n;
       if (query < sizes.queries) {
-        seen[n] = seen_by(query);
+        seen[n] = seen_by(query, keys, start);
         sum[n] = sums[query_line + query] * ${floatText(Math.LOG2E)};
-        delta_of[n] = delta[query_line + query];
+        delta_of[n] = ${deltas.at("query_line + query")};
       }
     }
 ${eachRow(
@@ -151,10 +159,11 @@ ${tile.resident ? `    workgroupBarrier();\n${addFar(tile, "dk")}` : addWeighted
 ${eachRow((i) => `    ${weightAt(i)} = p${i};`)}
 ${addWeighted(tile, "dv", queryRows("g", "q0"))}
   }
+  }
 ${storeResult(tile, "dk", "dk", "key_line", "first", "sizes.keys", () => floatText(scale))}
 ${storeResult(tile, "dv", "dv", "key_line", "first", "sizes.keys", () => "1.0")}
 }`,
-    sizes: attentionSizes(node, tiles),
+    sizes: uniformSizes(node, tiles),
   };
 };
 

@@ -1,5 +1,18 @@
 import type { KernelPlan, Pass } from "../../kernel.ts";
-import { type AttentionNode, attentionSizes, indirectScratch, readRows, seenBy, words, writeRows } from "./attention-node.ts";
+import {
+  type AttentionNode,
+  indirectScratch,
+  keyLine,
+  readDeltas,
+  readRows,
+  seenBy,
+  type SpanSource,
+  spansBehindDeltas,
+  spansOfLimits,
+  uniformSizes,
+  words,
+  writeRows,
+} from "./attention-node.ts";
 import { deltaPass, gradientPlan } from "./deltas.ts";
 import { narrowPass } from "./narrow.ts";
 import { floatText, vectorsOf } from "./vectors.ts";
@@ -65,9 +78,12 @@ ${join(
 const rowsOfLane = (count: number, most: number): number => (count >= lanes * most ? most : 1);
 
 /** Line, first row of the workgroup, and `row0` …, the rows of the invocation; those behind the end repeat the last. */
-const place = (rows: number, side: "query" | "key"): string => `  let line = group / sizes.tiles;
-  let query_line = line * sizes.queries;
-  let key_line = line * sizes.keys;
+const place = (node: AttentionNode, rows: number, side: "query" | "key", spans: SpanSource): string => `  let line = group / sizes.tiles;
+${
+  side === "query"
+    ? `  let query_line = line * sizes.queries;\n${keyLine(node)}\n${spans.define("line", false)}`
+    : `  let key_line = line * sizes.keys;\n${spans.define(`line * ${node.group}u`, false)}`
+}
   let last = sizes.${side === "query" ? "queries" : "keys"} - 1u;
   let first = group % sizes.tiles * ${lanes * rows}u;
 ${join(rows, (i) => `  let at${i} = min(first + lane + ${i * lanes}u, last);\n  let row${i} = ${side}_line + at${i};`)}`;
@@ -96,12 +112,13 @@ const arrays = (rows: number, vectors: number, name: string): string =>
   join(rows, (i) => `  var ${name}${i}: array<vec4<f32>, ${vectors}>;`);
 
 /** The last of four columns may lie behind the end: it is read at the end instead, and counts nothing. */
-const keyAt = (n: number): string => `key_line + min(j + ${n}u, sizes.keys - 1u)`;
+const keyAt = (n: number): string => `key_line + min(j + ${n}u, keys - 1u)`;
 const queryAt = (n: number): string => `query_line + min(j + ${n}u, sizes.queries - 1u)`;
 
 /** `attentionForward` by rows of queries. */
 export const attentionForwardByRow = (node: AttentionNode): KernelPlan => {
-  const { lines, queries, width, causal, scale } = node;
+  const { lines, queries, width, scale } = node;
+  const spans = spansOfLimits(node, 3);
   const vectors = vectorsOf(width);
   const rows = rowsOfLane(queries, 4);
   const operands = reads(node);
@@ -109,18 +126,18 @@ export const attentionForwardByRow = (node: AttentionNode): KernelPlan => {
   const tiles = Math.ceil(queries / (lanes * rows));
   const pass: Pass = {
     label: "attention by row",
-    bindings: [...operands.map(({ binding }) => binding), y.binding, words("sums", { output: 1 }, "write")],
+    bindings: [...operands.map(({ binding }) => binding), ...spans.bindings, y.binding, words("sums", { output: 1 }, "write")],
     workgroupSize: lanes,
     groups: lines * tiles,
-    sizes: { ...attentionSizes(node, tiles), vectors },
+    sizes: { ...uniformSizes(node, tiles), vectors },
     code: `var<private> never: u32 = 0u;
-${operands.map(({ code }) => code).join("")}${y.code}${seenBy(causal)}
+${operands.map(({ code }) => code).join("")}${y.code}${seenBy(node)}${spans.code}
 fn main(group: u32, lane: u32) {
-${place(rows, "query")}
+${place(node, rows, "query", spans)}
   let lowest = -3.4028234e38f;
-  let end = seen_by(min(first + ${lanes * rows - 1}u, last));
+  let end = seen_by(min(first + ${lanes * rows - 1}u, last), keys, start);
 ${arrays(rows, vectors, "o")}
-${join(rows, (i) => `  let seen${i} = seen_by(at${i});\n  var m${i} = lowest;\n  var l${i} = 0.0;`)}
+${join(rows, (i) => `  let seen${i} = seen_by(at${i}, keys, start);\n  var m${i} = lowest;\n  var l${i} = 0.0;`)}
   for (var j = 0u; j < end; j += 4u) {
 ${products(rows, vectors, [["s", "q", "k"]], keyAt)}
     let column = vec4<u32>(j) + vec4<u32>(0u, 1u, 2u, 3u);
@@ -158,7 +175,9 @@ ${put(rows, vectors, [["o", "y", (i) => `share${i}`]])}
 
 /** dq by rows of queries. */
 const queryPass = (node: AttentionNode, delta: number, indirect: number): Pass => {
-  const { lines, queries, width, causal, scale } = node;
+  const { lines, queries, width, scale } = node;
+  const spans = spansBehindDeltas(node);
+  const deltas = readDeltas(node, delta);
   const vectors = vectorsOf(width);
   const rows = rowsOfLane(queries, 2);
   const operands = [...reads(node), readRows("g", node, { input: 5 })];
@@ -166,22 +185,17 @@ const queryPass = (node: AttentionNode, delta: number, indirect: number): Pass =
   const tiles = Math.ceil(queries / (lanes * rows));
   return {
     label: "attention-backward queries by row",
-    bindings: [
-      ...operands.map(({ binding }) => binding),
-      words("sums", { input: 4 }, "read"),
-      words("delta", { scratch: delta }, "read"),
-      dq.binding,
-    ],
+    bindings: [...operands.map(({ binding }) => binding), words("sums", { input: 4 }, "read"), deltas.binding, dq.binding],
     workgroupSize: lanes,
     groups: lines * tiles,
-    sizes: { ...attentionSizes(node, tiles), vectors },
+    sizes: { ...uniformSizes(node, tiles), vectors },
     code: `var<private> never: u32 = 0u;
-${operands.map(({ code }) => code).join("")}${dq.code}${seenBy(causal)}
+${operands.map(({ code }) => code).join("")}${dq.code}${seenBy(node)}${spans.code}
 fn main(group: u32, lane: u32) {
-${place(rows, "query")}
-  let end = seen_by(min(first + ${lanes * rows - 1}u, last));
+${place(node, rows, "query", spans)}
+  let end = seen_by(min(first + ${lanes * rows - 1}u, last), keys, start);
 ${arrays(rows, vectors, "y")}
-${join(rows, (i) => `  let seen${i} = seen_by(at${i});\n  let sum${i} = sums[row${i}] * ${floatText(Math.LOG2E)};\n  let delta${i} = delta[row${i}];`)}
+${join(rows, (i) => `  let seen${i} = seen_by(at${i}, keys, start);\n  let sum${i} = sums[row${i}] * ${floatText(Math.LOG2E)};\n  let delta${i} = ${deltas.at(`row${i}`)};`)}
   for (var j = 0u; j < end; j += 4u) {
 ${products(
   rows,
@@ -207,7 +221,9 @@ ${put(rows, vectors, [["y", "dq", () => floatText(scale)]])}
 
 /** dk and dv by rows of keys. */
 const keyPass = (node: AttentionNode, delta: number, indirect: number): Pass => {
-  const { lines, keys, width, causal, scale } = node;
+  const { group, keys, width, causal, scale } = node;
+  const spans = spansBehindDeltas(node);
+  const deltas = readDeltas(node, delta);
   const vectors = vectorsOf(width);
   const rows = rowsOfLane(keys, 2);
   const operands = [...reads(node), readRows("g", node, { input: 5 })];
@@ -215,24 +231,21 @@ const keyPass = (node: AttentionNode, delta: number, indirect: number): Pass => 
   const tiles = Math.ceil(keys / (lanes * rows));
   return {
     label: "attention-backward keys by row",
-    bindings: [
-      ...operands.map(({ binding }) => binding),
-      words("sums", { input: 4 }, "read"),
-      words("delta", { scratch: delta }, "read"),
-      dk.binding,
-      dv.binding,
-    ],
+    bindings: [...operands.map(({ binding }) => binding), words("sums", { input: 4 }, "read"), deltas.binding, dk.binding, dv.binding],
     workgroupSize: lanes,
-    groups: lines * tiles,
-    sizes: { ...attentionSizes(node, tiles), vectors },
+    groups: (node.lines / group) * tiles,
+    sizes: { ...uniformSizes(node, tiles), vectors },
     code: `var<private> never: u32 = 0u;
-${operands.map(({ code }) => code).join("")}${dk.code}${dv.code}${seenBy(causal)}
+${operands.map(({ code }) => code).join("")}${dk.code}${dv.code}${seenBy(node)}${spans.code}
 fn main(group: u32, lane: u32) {
-${place(rows, "key")}
-  let begin = ${causal ? "u32(max(0, i32(first) - i32(sizes.keys) + i32(sizes.queries)))" : "0u"};
+${place(node, rows, "key", spans)}
+  let begin = ${causal ? "u32(max(0, i32(first) - start))" : "0u"};
+  let end = select(0u, sizes.queries, first < keys);
 ${arrays(rows, vectors, "y")}
 ${arrays(rows, vectors, "z")}
-  for (var j = begin; j < sizes.queries; j += 4u) {
+  for (var member = 0u; member < ${group}u; member++) {
+  let query_line = (line * ${group}u + member) * sizes.queries;
+  for (var j = begin; j < end; j += 4u) {
 ${products(
   rows,
   vectors,
@@ -247,9 +260,9 @@ ${products(
     var delta_of = vec4<f32>();
     for (var n = 0u; n < 4u; n++) {
       if (j + n < sizes.queries) {
-        seen[n] = seen_by(j + n);
+        seen[n] = seen_by(j + n, keys, start);
         sum[n] = sums[query_line + j + n] * ${floatText(Math.LOG2E)};
-        delta_of[n] = delta[query_line + j + n];
+        delta_of[n] = ${deltas.at("query_line + j + n")};
       }
     }
 ${join(
@@ -267,6 +280,7 @@ ${additions(
   ],
   queryAt,
 )}
+  }
   }
 ${put(rows, vectors, [
   ["y", "dk", () => floatText(scale)],

@@ -1,30 +1,47 @@
 import { bytesPerElement } from "@skein/tensor-core";
 import type { KernelPlan, Pass } from "../../kernel.ts";
-import { type AttentionNode, indirectScratch, readRows, words } from "./attention-node.ts";
+import { type AttentionNode, indirectScratch, readRows, spansOfLimits, words } from "./attention-node.ts";
 import { narrowPass } from "./narrow.ts";
 import { vectorsOf } from "./vectors.ts";
 
 const workgroupSize = 64;
 
-/** δ = Σ g·out of each query, one invocation each. */
+/** δ = Σ g·out of each query, one invocation each; behind them, where there are limits, keys and start of each batch entry. */
 export const deltaPass = (node: AttentionNode, scratch: number): Pass => {
   const out = readRows("out", node, { input: 3 });
   const g = readRows("g", node, { input: 5 });
-  const count = node.lines * node.queries;
+  const { batch, queries, keys, limited } = node;
+  const count = node.lines * queries;
+  const spans = spansOfLimits(node, 6);
+  const word = limited ? "bitcast<u32>" : "";
   return {
     label: "attention-backward deltas",
-    bindings: [out.binding, g.binding, words("delta", { scratch }, "write")],
+    bindings: [
+      out.binding,
+      g.binding,
+      ...spans.bindings,
+      { ...words("delta", { scratch }, "write"), type: limited ? "array<u32>" : "array<f32>" },
+    ],
     workgroupSize,
-    groups: Math.ceil(count / workgroupSize),
-    code: `${out.code}${g.code}
+    groups: Math.ceil((limited ? Math.max(count, batch) : count) / workgroupSize),
+    code: `${out.code}${g.code}${spans.code}
 fn main(group: u32, lane: u32) {
   let row = group * ${workgroupSize}u + lane;
-  if (row >= sizes.rows) { return; }
+${
+  limited
+    ? `  if (row < ${batch}u) {
+    let entry = span_of(row);
+    delta[sizes.rows + 2u * row] = entry.x;
+    delta[sizes.rows + 2u * row + 1u] = entry.y;
+  }
+`
+    : ""
+}  if (row >= sizes.rows) { return; }
   var sum = vec4<f32>();
   for (var v = 0u; v < ${vectorsOf(node.width)}u; v++) { sum = fma(vector_out(row, v), vector_g(row, v), sum); }
-  delta[row] = (sum.x + sum.y) + (sum.z + sum.w);
+  delta[row] = ${word}((sum.x + sum.y) + (sum.z + sum.w));
 }`,
-    sizes: { rows: count },
+    sizes: { rows: count, queries, keys },
   };
 };
 
@@ -34,11 +51,12 @@ fn main(group: u32, lane: u32) {
  * @param passes of the scratch block of δ and the block of the first such gradient; dq's comes first, then dk's and dv's.
  */
 export const gradientPlan = (node: AttentionNode, passes: (delta: number, indirect: number) => readonly Pass[]): KernelPlan => {
-  const { lines, queries, keys, width } = node;
-  const rows = [lines * queries, lines * keys, lines * keys];
+  const { batch, lines, group, limited, queries, keys, width } = node;
+  const keyRows = (lines / group) * keys;
+  const rows = [lines * queries, keyRows, keyRows];
   const indirect = indirectScratch(node, rows);
   return {
-    scratch: [Math.max(1, rows[0]!) * bytesPerElement.f32, ...indirect],
+    scratch: [Math.max(1, rows[0]! + (limited ? 2 * batch : 0)) * bytesPerElement.f32, ...indirect],
     passes: [...passes(0, 1), ...indirect.map((_, i) => narrowPass({ scratch: 1 + i }, { output: i }, rows[i]! * width))].filter(
       (pass) => pass.groups > 0,
     ),

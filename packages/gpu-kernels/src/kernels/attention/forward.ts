@@ -1,5 +1,15 @@
 import type { DeviceFacts, KernelPlan, Pass } from "../../kernel.ts";
-import { type AttentionNode, attentionSizes, indirectScratch, readRows, seenBy, words, writeRows } from "./attention-node.ts";
+import {
+  type AttentionNode,
+  indirectScratch,
+  keyLine,
+  readRows,
+  seenBy,
+  spansOfLimits,
+  uniformSizes,
+  words,
+  writeRows,
+} from "./attention-node.ts";
 import { narrowPass } from "./narrow.ts";
 import { attentionTile, tileColumns, tileRows, weightStride } from "./tile.ts";
 import {
@@ -24,7 +34,7 @@ import { floatText } from "./vectors.ts";
  * arXiv 2307.08691, algorithm 1.
  */
 export const attentionForward = (node: AttentionNode, facts: DeviceFacts): KernelPlan => {
-  const { lines, queries, width, causal, scale } = node;
+  const { lines, queries, width, scale } = node;
   const tile = attentionTile(width, lines, queries, { rowOperands: 1, results: 1, exchanges: true }, facts);
   const [rows, columns] = [tileRows(tile), tileColumns(tile)];
   const { rowLanes, columnLanes } = tile;
@@ -32,12 +42,13 @@ export const attentionForward = (node: AttentionNode, facts: DeviceFacts): Kerne
   const k = readRows("k", node, { input: 1 });
   const v = readRows("v", node, { input: 2 });
   const y = writeRows("y", node, { output: 0 }, 0);
+  const spans = spansOfLimits(node, 3);
   const tiles = Math.ceil(queries / rows);
   const query: Rows = { operand: "q", line: "query_line", first: "first", end: "sizes.queries" };
-  const key = (operand: string): Rows => ({ operand, line: "key_line", first: "k0", end: "sizes.keys" });
+  const key = (operand: string): Rows => ({ operand, line: "key_line", first: "k0", end: "keys" });
   const row = (i: number): string => `(r + ${i * rowLanes}u)`;
   const code = `var<private> never: u32 = 0u;
-${q.code}${k.code}${v.code}${y.code}${seenBy(causal)}
+${q.code}${k.code}${v.code}${y.code}${seenBy(node)}${spans.code}
 ${tileMemory(tile, ["near"])}
 var<workgroup> exchange: array<f32, ${rows * columnLanes}>;
 
@@ -45,14 +56,15 @@ fn main(group: u32, lane: u32) {
   let lowest = -3.4028234e38f;
   let line = group / sizes.tiles;
   let query_line = line * sizes.queries;
-  let key_line = line * sizes.keys;
+${keyLine(node)}
+${spans.define("line", true)}
   // Causal tiles at the end are the long ones: they start first.
   let first = (sizes.tiles - 1u - group % sizes.tiles) * ${rows}u;
 ${lanePlace(tile)}
 ${tile.resident ? loadNear(tile, "near", "q", "query_line", "first", "sizes.queries", "0u") : ""}
-${eachRow((i) => `  let seen${i} = seen_by(first + ${row(i)});\n  var m${i} = lowest;\n  var l${i} = 0.0;`)}
+${eachRow((i) => `  let seen${i} = seen_by(first + ${row(i)}, keys, start);\n  var m${i} = lowest;\n  var l${i} = 0.0;`)}
 ${resultVariables(tile, "o")}
-  let end = seen_by(min(first + ${rows - 1}u, sizes.queries - 1u));
+  let end = seen_by(min(first + ${rows - 1}u, sizes.queries - 1u), keys, start);
   for (var k0 = 0u; k0 < end; k0 += ${columns}u) {
 ${productOfRows(tile, "s", "near", query, key("k"))}
     let column = vec4<u32>(k0 + 4u * c) + vec4<u32>(0u, 1u, 2u, 3u);
@@ -96,11 +108,11 @@ ${storeResult(tile, "o", "y", "query_line", "first", "sizes.queries", (i) => `sh
 }`;
   const pass: Pass = {
     label: `attention ${rows}x${columns}${tile.resident ? "" : ` by ${4 * tile.chunk}`}`,
-    bindings: [q.binding, k.binding, v.binding, y.binding, words("sums", { output: 1 }, "write")],
+    bindings: [q.binding, k.binding, v.binding, ...spans.bindings, y.binding, words("sums", { output: 1 }, "write")],
     workgroupSize: rowLanes * columnLanes,
     groups: lines * tiles,
     code,
-    sizes: attentionSizes(node, tiles),
+    sizes: uniformSizes(node, tiles),
   };
   const scratch = indirectScratch(node, [lines * queries]);
   if (scratch.length === 0) return { passes: [pass] };

@@ -1,5 +1,5 @@
 import type { KernelPlan } from "../../kernel.ts";
-import { type AttentionNode, attentionSizes, seenBy, words } from "./attention-node.ts";
+import { type AttentionNode, keyLine, seenBy, spansOfLimits, uniformSizes, words } from "./attention-node.ts";
 import { floatText } from "./vectors.ts";
 
 const lanes = 64;
@@ -9,16 +9,19 @@ const lanes = 64;
  * `Σⱼ exp(sⱼ − logsumexp)·vⱼ` with each score computed anew. What the kernels are tested against; 2·D² flops per visible pair.
  */
 export const attentionNaive = (node: AttentionNode): KernelPlan => {
-  const { lines, queries, width, causal, scale } = node;
-  const score = `${seenBy(causal)}
+  const { lines, queries, width, scale } = node;
+  const spans = spansOfLimits(node, 3);
+  const score = `${seenBy(node)}${spans.code}
 fn score(row: u32, j: u32) -> f32 {
-  let key = row / sizes.queries * sizes.keys + j;
+  let line = row / sizes.queries;
+${keyLine(node)}
+  let key = key_line + j;
   var dot = 0.0;
   for (var d = 0u; d < ${width}u; d++) { dot += q[row * ${width}u + d] * k[key * ${width}u + d]; }
   return dot * ${floatText(scale)};
 }
 `;
-  const reads = [words("q", { input: 0 }, "read"), words("k", { input: 1 }, "read")];
+  const reads = [words("q", { input: 0 }, "read"), words("k", { input: 1 }, "read"), ...spans.bindings];
   return {
     passes: [
       {
@@ -26,13 +29,15 @@ fn score(row: u32, j: u32) -> f32 {
         bindings: [...reads, words("sums", { output: 1 }, "write")],
         workgroupSize: lanes,
         groups: Math.ceil((lines * queries) / lanes),
-        sizes: attentionSizes(node, lines * queries),
+        sizes: uniformSizes(node, lines * queries),
         code: `var<private> never: u32 = 0u;
 ${score}
 fn main(group: u32, lane: u32) {
   let row = group * ${lanes}u + lane;
   if (row >= sizes.tiles) { return; }
-  let seen = seen_by(row % sizes.queries);
+  let line = row / sizes.queries;
+${spans.define("line", false)}
+  let seen = seen_by(row % sizes.queries, keys, start);
   var largest = -3.4028234e38f;
   for (var j = 0u; j < seen; j++) { largest = max(largest, score(row, j)); }
   var total = 0.0;
@@ -45,16 +50,19 @@ fn main(group: u32, lane: u32) {
         bindings: [...reads, words("v", { input: 2 }, "read"), words("sums", { output: 1 }, "read"), words("y", { output: 0 }, "write")],
         workgroupSize: lanes,
         groups: Math.ceil((lines * queries * width) / lanes),
-        sizes: attentionSizes(node, lines * queries * width),
+        sizes: uniformSizes(node, lines * queries * width),
         code: `${score}
 fn main(group: u32, lane: u32) {
   let at = group * ${lanes}u + lane;
   if (at >= sizes.tiles) { return; }
   let row = at / ${width}u;
-  let seen = seen_by(row % sizes.queries);
+  let line = row / sizes.queries;
+${spans.define("line", false)}
+  let seen = seen_by(row % sizes.queries, keys, start);
+${keyLine(node)}
   var sum = 0.0;
   for (var j = 0u; j < seen; j++) {
-    sum += exp(score(row, j) - sums[row]) * v[(row / sizes.queries * sizes.keys + j) * ${width}u + at % ${width}u];
+    sum += exp(score(row, j) - sums[row]) * v[(key_line + j) * ${width}u + at % ${width}u];
   }
   y[at] = sum;
 }`,

@@ -1,4 +1,5 @@
 import type { DeviceFacts, Pass } from "../../kernel.ts";
+import { type Placement, plainPlacement } from "./placement.ts";
 import { matrixSizes, operandOf, sinkOf } from "./operands.ts";
 import { featuresOf, layoutOf, type MatmulVariant, type Product, range } from "./product.ts";
 import { type Splits, splitInner, splitPlan, whole } from "./split-inner.ts";
@@ -18,9 +19,13 @@ const lanesAlongColumns = ({ columns }: Product, shape: DirectShape): number => 
   return count;
 };
 
-const groupsOf = (product: Product, shape: DirectShape): readonly [alongRows: number, alongColumns: number] => {
+const groupsOf = (
+  product: Product,
+  shape: DirectShape,
+  { tilesM }: Placement = plainPlacement(product, whole(product)),
+): readonly [alongRows: number, alongColumns: number] => {
   const lanesN = lanesAlongColumns(product, shape);
-  return [Math.ceil(product.rows / (shape.rows * (lanes / lanesN))), Math.ceil(product.columns / (shape.columns * lanesN))];
+  return [Math.ceil(tilesM(shape.rows) / (lanes / lanesN)), Math.ceil(product.columns / (shape.columns * lanesN))];
 };
 
 /**
@@ -28,12 +33,17 @@ const groupsOf = (product: Product, shape: DirectShape): readonly [alongRows: nu
  * side by side along the columns, so b is read in whole lines and a by one address for all. No barrier: the variant for few
  * rows, where b is read once anyway, and for processors that pretend to be GPUs, whose caches do what workgroup memory would.
  */
-export const directPass = (product: Product, shape: DirectShape, splits: Splits): Pass => {
-  const { batch, inner } = product;
+export const directPass = (
+  product: Product,
+  shape: DirectShape,
+  splits: Splits,
+  placement: Placement = plainPlacement(product, splits),
+): Pass => {
+  const { batch } = product;
   const partial = splits.count > 1;
   const [a, b, y] = [operandOf(product, "a"), operandOf(product, "b"), sinkOf(product, partial)];
   const lanesN = lanesAlongColumns(product, shape);
-  const [groupsM, groupsN] = groupsOf(product, shape);
+  const [groupsM, groupsN] = groupsOf(product, shape, placement);
   const [rows, partsM, partsN] = [range(shape.rows), range(shape.rows / 4), range(shape.columns / 4)];
   const fetches = (tail: boolean): string =>
     [
@@ -44,36 +54,32 @@ export const directPass = (product: Product, shape: DirectShape, splits: Splits)
     rows.flatMap((i) => partsN.map((q) => `sum_${i}_${q} = fma(vec4<f32>(a${i >> 2}[${j}][${i & 3}]), b${q}[${j}], sum_${i}_${q});`)),
   );
   const stores = rows.map(
-    (i) => `  if (m0 + ${i}u < sizes.rows) {
+    (i) => `  if (m0 + ${i}u < row_end) {
     let row_at = (layer * sizes.rows + m0 + ${i}u) * sizes.columns;
 ${partsN.map((q) => `    store_y(row_at, n0 + ${4 * q}u, sum_${i}_${q});`).join("\n")}
   }`,
   );
   return {
-    label: `matmul ${layoutOf(product)} direct ${shape.rows}x${shape.columns}${partial ? `, ${splits.count} splits` : ""}`,
-    bindings: [a.binding, b.binding, y.binding],
+    label: `${placement.label} ${layoutOf(product)} direct ${shape.rows}x${shape.columns}${partial ? `, ${splits.count} splits` : ""}`,
+    bindings: [a.binding, b.binding, ...placement.bindings, y.binding],
     workgroupSize: lanes,
-    groups: splits.count * batch * groupsM * groupsN,
-    sizes: { ...matrixSizes(product), groups_m: groupsM, groups_n: groupsN, batch, split_length: splits.length },
+    groups: placement.layers * groupsM * groupsN,
+    sizes: { ...matrixSizes(product), groups_m: groupsM, groups_n: groupsN, batch, split_length: splits.length, ...placement.sizes },
     ...featuresOf(product),
-    code: /* wgsl */ `${a.code}${b.code}${y.code}
+    code: /* wgsl */ `${a.code}${b.code}${y.code}${placement.declarations}
 fn main(group: u32, lane: u32) {
   let groups = sizes.groups_m * sizes.groups_n;
   let layer = group / groups;
   let in_layer = group - layer * groups;
   // Neighbouring workgroups share columns of b.
-  let m0 = (in_layer % sizes.groups_m${lanesN === lanes ? "" : ` * ${lanes / lanesN}u + lane / ${lanesN}u`}) * ${shape.rows}u;
+  let tile_m = in_layer % sizes.groups_m${lanesN === lanes ? "" : ` * ${lanes / lanesN}u + lane / ${lanesN}u`};
   let n0 = (in_layer / sizes.groups_m * ${lanesN}u + ${lanesN === lanes ? "lane" : `lane % ${lanesN}u`}) * ${shape.columns}u;
-  let matrix = ${partial ? "layer % sizes.batch" : "layer"};
-  let base_a = matrix * sizes.rows * sizes.inner;
-  let base_b = matrix * sizes.inner * sizes.columns;
-  let k_begin = ${partial ? "layer / sizes.batch * sizes.split_length" : "0u"};
-  let k_end = ${partial ? "min(k_begin + sizes.split_length, sizes.inner)" : "sizes.inner"};
-  if (m0 >= sizes.rows || n0 >= sizes.columns) { return; }
+  if (n0 >= sizes.columns) { return; }
+${placement.place(shape.rows, false)}
 ${rows.flatMap((i) => partsN.map((q) => `  var sum_${i}_${q} = vec4<f32>();`)).join("\n")}
 ${[...partsM.map((p) => `  var a${p} = mat4x4<f32>();`), ...partsN.map((q) => `  var b${q} = mat4x4<f32>();`)].join("\n")}
   for (var k = k_begin; k < k_end; k += 4u) {
-    ${fetches(inner % 4 !== 0)}
+    ${fetches(!placement.inSteps(4))}
     ${multiply.join("\n    ")}
   }
 ${stores.join("\n")}

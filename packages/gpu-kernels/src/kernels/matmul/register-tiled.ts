@@ -1,4 +1,5 @@
 import type { DeviceFacts, Pass } from "../../kernel.ts";
+import { type Placement, plainPlacement } from "./placement.ts";
 import { matrixSizes, type Operand, operandOf, sinkOf } from "./operands.ts";
 import { featuresOf, layoutOf, type MatmulVariant, type Product, range } from "./product.ts";
 import { type Splits, splitInner, splitPlan, whole } from "./split-inner.ts";
@@ -40,15 +41,20 @@ export const tilesOf = ({ batch, rows, columns }: Product, tile: TileShape): num
  * - Edges cost nothing inside: rows and columns behind the last repeat the last. Only an inner dimension that is no multiple of 16 asks, once
  *   per vector fetched, which is for 2 · perRows · perColumns flops or more.
  */
-export const registerTiledPass = (product: Product, tile: TileShape, splits: Splits): Pass => {
-  const { batch, rows, columns, inner } = product;
+export const registerTiledPass = (
+  product: Product,
+  tile: TileShape,
+  splits: Splits,
+  placement: Placement = plainPlacement(product, splits),
+): Pass => {
+  const { batch, columns } = product;
   const { perRows, perColumns } = tile;
   const partial = splits.count > 1;
   const [a, b, y] = [operandOf(product, "a"), operandOf(product, "b"), sinkOf(product, partial)];
   const [lanesM, lanesN] = [tile.rows / perRows, tile.columns / perColumns];
   const lanes = lanesOf(tile);
-  const [tilesM, tilesN] = [Math.ceil(rows / tile.rows), Math.ceil(columns / tile.columns)];
-  const noTail = inner % depth === 0;
+  const [tilesM, tilesN] = [placement.tilesM(tile.rows), Math.ceil(columns / tile.columns)];
+  const noTail = placement.inSteps(depth);
   const [vectorsM, vectorsN] = [tile.rows / 4, tile.columns / 4];
   const [partsM, partsN] = [range(perRows / 4), range(perColumns / 4)];
 
@@ -105,22 +111,22 @@ export const registerTiledPass = (product: Product, tile: TileShape, splits: Spl
   const stores = range(perRows).map(
     (i) => `  {
     let row = m0 + 4u * (lane_m + ${(i >> 2) * lanesM}u) + ${i & 3}u;
-    if (row < sizes.rows) {
+    if (row < row_end) {
       let row_at = (layer * sizes.rows + row) * sizes.columns;
 ${partsN.map((q) => `      store_y(row_at, n0 + 4u * (lane_n + ${q * lanesN}u), sum_${i}_${q});`).join("\n")}
     }
   }`,
   );
   return {
-    label: `matmul ${layoutOf(product)} register ${tileName(tile)}${partial ? `, ${splits.count} splits` : ""}`,
-    bindings: [a.binding, b.binding, y.binding],
+    label: `${placement.label} ${layoutOf(product)} register ${tileName(tile)}${partial ? `, ${splits.count} splits` : ""}`,
+    bindings: [a.binding, b.binding, ...placement.bindings, y.binding],
     workgroupSize: lanes,
-    groups: splits.count * batch * tilesM * tilesN,
-    sizes: { ...matrixSizes(product), tiles_m: tilesM, tiles_n: tilesN, batch, split_length: splits.length },
+    groups: placement.layers * tilesM * tilesN,
+    sizes: { ...matrixSizes(product), tiles_m: tilesM, tiles_n: tilesN, batch, split_length: splits.length, ...placement.sizes },
     ...featuresOf(product),
     code: /* wgsl */ `var<workgroup> tile_a: array<vec4<f32>, ${depth * vectorsM}>;
 var<workgroup> tile_b: array<vec4<f32>, ${depth * vectorsN}>;
-${a.code}${b.code}${y.code}
+${a.code}${b.code}${y.code}${placement.declarations}
 fn main(group: u32, lane: u32) {
   let tiles = sizes.tiles_m * sizes.tiles_n;
   let layer = group / tiles;
@@ -128,13 +134,9 @@ fn main(group: u32, lane: u32) {
   let panel = in_layer / (${panelHeight}u * sizes.tiles_n);
   let in_panel = in_layer - panel * ${panelHeight}u * sizes.tiles_n;
   let height = min(sizes.tiles_m - panel * ${panelHeight}u, ${panelHeight}u);
-  let m0 = (panel * ${panelHeight}u + in_panel % height) * ${tile.rows}u;
+  let tile_m = panel * ${panelHeight}u + in_panel % height;
   let n0 = in_panel / height * ${tile.columns}u;
-  let matrix = ${partial ? "layer % sizes.batch" : "layer"};
-  let base_a = matrix * sizes.rows * sizes.inner;
-  let base_b = matrix * sizes.inner * sizes.columns;
-  let k_begin = ${partial ? "layer / sizes.batch * sizes.split_length" : "0u"};
-  let k_end = ${partial ? "min(k_begin + sizes.split_length, sizes.inner)" : "sizes.inner"};
+${placement.place(tile.rows, true)}
   let lane_n = lane % 8u + 8u * (lane / 32u % ${lanesN / 8}u);
   let lane_m = lane / 8u % 4u + 4u * (lane / ${4 * lanesN}u);
 ${sums.join("\n")}
@@ -165,7 +167,7 @@ ${stores.join("\n")}
   };
 };
 
-const fits = (tile: TileShape, { maxWorkgroupSize, maxWorkgroupBytes }: DeviceFacts): boolean =>
+export const fitsDevice = (tile: TileShape, { maxWorkgroupSize, maxWorkgroupBytes }: DeviceFacts): boolean =>
   lanesOf(tile) <= maxWorkgroupSize && workgroupBytes(tile) <= maxWorkgroupBytes;
 
 export const tileShapes: readonly TileShape[] = [
@@ -179,7 +181,7 @@ export const tileShapes: readonly TileShape[] = [
 
 export const registerTiled = (tile: TileShape): MatmulVariant => ({
   name: `register-${tileName(tile)}`,
-  supports: ({ inner }, facts) => inner > 0 && fits(tile, facts),
+  supports: ({ inner }, facts) => inner > 0 && fitsDevice(tile, facts),
   plan: (product) => ({ passes: [registerTiledPass(product, tile, whole(product))] }),
 });
 
@@ -197,7 +199,7 @@ export const splitsFor = (product: Product, tiles: number): Splits =>
 export const splitRegisterTiled = (tile: TileShape): MatmulVariant => ({
   name: `split-register-${tileName(tile)}`,
   supports: (product, facts) =>
-    product.inner >= 2 * minSplitLength && fits(tile, facts) && splitsFor(product, tilesOf(product, tile)).count > 1,
+    product.inner >= 2 * minSplitLength && fitsDevice(tile, facts) && splitsFor(product, tilesOf(product, tile)).count > 1,
   plan: (product) => {
     const splits = splitsFor(product, tilesOf(product, tile));
     return splitPlan(product, splits, (cut) => registerTiledPass(product, tile, cut));

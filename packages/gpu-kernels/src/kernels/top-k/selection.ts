@@ -1,11 +1,12 @@
 import type { Binding, BindingSource } from "../../kernel.ts";
+import type { KeyKind } from "../reduce/order-keys.ts";
 
 /** The `k` greatest of each row of [rows, size]: NaN greatest, lower positions first among equals. */
 export interface Selection {
   readonly rows: number;
   readonly size: number;
   readonly k: number;
-  readonly by: "value" | "magnitude";
+  readonly by: KeyKind;
 }
 
 /** Winners between passes: keys and positions within their rows, [rows, k]. */

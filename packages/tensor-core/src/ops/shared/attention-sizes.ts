@@ -1,31 +1,96 @@
+import { ShapeError } from "../../errors.ts";
 import type { ReferenceArray } from "../../graph/operator.ts";
-import type { TensorSpec } from "../../shape.ts";
+import { formatShape, formatSpec, sameShape, type TensorSpec } from "../../shape.ts";
 
 export type AttentionParams = { causal: boolean; scale: number };
 
-/** Batch entries and heads are independent: `heads` counts both. */
-export const attentionSizes = (inputs: readonly TensorSpec[]): { heads: number; queries: number; keys: number; width: number } => {
-  const [batch, heads, queries, width] = inputs[0]!.shape as [number, number, number, number];
-  return { heads: batch * heads, queries, keys: inputs[1]!.shape[2]!, width };
+/** What both attention operators are about. */
+export interface AttentionSizes {
+  readonly batch: number;
+  /** Heads of one batch entry. */
+  readonly headsEach: number;
+  /** Batch entries × heads: each has queries of its own. */
+  readonly heads: number;
+  /** Heads that share the keys and values of one head. */
+  readonly group: number;
+  readonly queries: number;
+  readonly keys: number;
+  readonly width: number;
+}
+
+export const attentionSizes = (inputs: readonly TensorSpec[]): AttentionSizes => {
+  const [batch, headsEach, queries, width] = inputs[0]!.shape as [number, number, number, number];
+  const [, keyHeads, keys] = inputs[1]!.shape as [number, number, number];
+  return { batch, headsEach, heads: batch * headsEach, group: keyHeads === 0 ? 1 : headsEach / keyHeads, queries, keys, width };
 };
+
+/** @throws ShapeError unless q, k, v, and the limits where they are given, fit each other. */
+export const needAttention = (q: TensorSpec, k: TensorSpec, v: TensorSpec, limits: TensorSpec | undefined): void => {
+  const [a, b] = [q.shape, k.shape];
+  const specs = [q, k, v];
+  if (specs.some(({ dtype, shape }) => (dtype !== "f32" && dtype !== "f16") || dtype !== q.dtype || shape.length !== 4))
+    throw new ShapeError(
+      "attention",
+      `${formatSpec(q)}, ${formatSpec(k)} and ${formatSpec(v)} were given; it takes [batch, heads, positions, width], all f32 or all f16`,
+    );
+  if (!sameShape(b, v.shape) || a[0] !== b[0] || a[3] !== b[3])
+    throw new ShapeError(
+      "attention",
+      `q ${formatShape(a)}, k ${formatShape(b)} and v ${formatShape(v.shape)} do not fit: k and v have one shape, whose batch and width are q's`,
+    );
+  if (a[1] !== b[1] && (a[1] === 0 || b[1] === 0 || a[1]! % b[1]! !== 0))
+    throw new ShapeError(
+      "attention",
+      `q ${formatShape(a)} has ${a[1]} heads and k ${formatShape(b)} ${b[1]}: equally many heads must share each head of k and v; give k and v a number of heads that divides ${a[1]}`,
+    );
+  if (limits !== undefined && (limits.dtype !== "i32" || !sameShape(limits.shape, [2, a[0]!])))
+    throw new ShapeError("attention", `limits are ${formatSpec(limits)}, they must be i32[2, ${a[0]}]: key lengths, then query starts`);
+};
+
+const clamp = (value: number, least: number, most: number): number => Math.max(least, Math.min(value, most));
+
+/** How many keys of a batch entry there are, and before which of them the first query stands. */
+export interface AttentionSpan {
+  readonly keys: number;
+  readonly start: number;
+}
+
+/** The span of each batch entry; without limits all keys, and the last query stands before the last key. */
+export const attentionSpans = ({ batch, queries, keys }: AttentionSizes, limits: ArrayLike<number> | undefined): AttentionSpan[] =>
+  Array.from({ length: batch }, (_, b) =>
+    limits === undefined
+      ? { keys, start: keys - queries }
+      : { keys: clamp(limits[b]!, 0, keys), start: clamp(limits[batch + b]!, -queries, keys) },
+  );
 
 /** Keys that a query sees. */
-export const visibleKeys = (query: number, queries: number, keys: number, causal: boolean): number =>
-  causal ? Math.max(0, Math.min(keys, query + 1 + keys - queries)) : keys;
+export const visibleKeys = (query: number, { keys, start }: AttentionSpan, causal: boolean): number =>
+  causal ? clamp(query + 1 + start, 0, keys) : keys;
 
-/** Pairs of query and key that are multiplied. */
+/** Pairs of query and key that are multiplied where no limits say less. */
 export const visiblePairs = (inputs: readonly TensorSpec[], { causal }: AttentionParams): number => {
   const { heads, queries, keys } = attentionSizes(inputs);
-  return (
-    heads * Array.from({ length: queries }, (_, query) => visibleKeys(query, queries, keys, causal)).reduce((sum, count) => sum + count, 0)
-  );
+  const span = { keys, start: keys - queries };
+  return heads * Array.from({ length: queries }, (_, query) => visibleKeys(query, span, causal)).reduce((sum, count) => sum + count, 0);
 };
 
+/** The row of k and v at which the keys of a query's row begin. */
+export const firstKey = (row: number, { queries, keys, group }: AttentionSizes): number =>
+  Math.floor(Math.floor(row / queries) / group) * keys;
+
 /** Scaled scores of one query row with the keys that it sees. */
-export const scoresOf = (row: number, q: ReferenceArray, k: ReferenceArray, { causal, scale }: AttentionParams): Float64Array => {
-  const { queries, keys, width } = attentionSizes([q.spec, k.spec]);
-  const first = Math.floor(row / queries) * keys;
-  return Float64Array.from({ length: visibleKeys(row % queries, queries, keys, causal) }, (_, j) => {
+export const scoresOf = (
+  row: number,
+  q: ReferenceArray,
+  k: ReferenceArray,
+  { causal, scale }: AttentionParams,
+  spans: readonly AttentionSpan[],
+): Float64Array => {
+  const sizes = attentionSizes([q.spec, k.spec]);
+  const { queries, width, headsEach } = sizes;
+  const first = firstKey(row, sizes);
+  const span = spans[Math.floor(row / queries / headsEach)]!;
+  return Float64Array.from({ length: visibleKeys(row % queries, span, causal) }, (_, j) => {
     let dot = 0;
     for (let d = 0; d < width; d++) dot += q.data[row * width + d]! * k.data[(first + j) * width + d]!;
     return dot * scale;

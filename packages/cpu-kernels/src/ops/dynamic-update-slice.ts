@@ -1,0 +1,27 @@
+import { byteLength, bytesPerElement, elementCount, type KernelNode, rowMajorStrides, windowOffset } from "@skein/tensor-core";
+import { type Kernel, kernelOf } from "../kernel.ts";
+import { integersAt } from "../run-time-integers.ts";
+import { bindCopy, copyTable, planCopy, type StridedCopy } from "../strided-copy.ts";
+
+const plan = ({ inputs: [x, update] }: Pick<KernelNode, "inputs">): StridedCopy =>
+  planCopy(update!.shape, update!.dtype, { strides: rowMajorStrides(x!.shape) }, {});
+
+/** Copy what is updated unless the plan put the output in its place, then the update to an address that the starts tell. */
+export const dynamicUpdateSliceKernel: Kernel = kernelOf({
+  op: "dynamic-update-slice",
+  constants: (node) => copyTable(plan(node)),
+  bind: (node, wasm, memory) => {
+    const [x, update] = node.inputs;
+    const { dtype, shape } = x!;
+    const sizes = update!.shape;
+    const bytes = byteLength(x!);
+    const copyDense = wasm["copyDense"]!;
+    const copy = elementCount(sizes) === 0 ? () => {} : bindCopy(plan(node), wasm);
+    const integers = integersAt(memory);
+    return (inputs, [y], _, constants) => {
+      if (inputs[0] !== y) copyDense(y!, inputs[0]!, bytes);
+      const offset = windowOffset(shape, sizes, integers(inputs[2]!, shape.length));
+      copy(y! + offset * bytesPerElement[dtype], inputs[1]!, constants);
+    };
+  },
+});

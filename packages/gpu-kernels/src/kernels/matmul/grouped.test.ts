@@ -1,0 +1,100 @@
+import { type NdArray, NdArray as Arrays, operators } from "@skein/tensor-core";
+import { assertClose, normalArray } from "@skein/testing";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hasAdapter, openBackend } from "../../../test/gpu.ts";
+import { checkNode } from "../../../test/run-node.ts";
+import { runPlan } from "../../../test/run-plan.ts";
+import type { WebGpuBackend } from "../../index.ts";
+import type { KernelPlan, Pass } from "../../kernel.ts";
+import { leastDevice } from "../../least-device.ts";
+import { directPass } from "./direct.ts";
+import { groupedPlan, groupedWeightPlan } from "./grouped.ts";
+import { rowsOfGroups, sumsOfGroups } from "./placement.ts";
+import type { Product } from "./product.ts";
+import { registerTiledPass, type TileShape } from "./register-tiled.ts";
+import { whole } from "./split-inner.ts";
+
+const integers = (values: readonly number[]): NdArray => Arrays.from(values, [values.length], "i32");
+
+const labelsOf = ({ passes }: KernelPlan): string[] => passes.map(({ label }) => label);
+
+describe("grouped products without a device", () => {
+  test("take the largest tile that a usual group fills", () => {
+    const sizes = { rows: 8192, inner: 1024, columns: 4096, groups: 8 };
+    expect(labelsOf(groupedPlan(sizes, false, leastDevice))).toEqual(["grouped-matmul NN register 128x128-8x8"]);
+    expect(labelsOf(groupedPlan({ ...sizes, groups: 128 }, false, leastDevice))).toEqual(["grouped-matmul NN register 64x128-8x8"]);
+    expect(labelsOf(groupedPlan({ ...sizes, groups: 1024 }, true, leastDevice))).toEqual(["grouped-matmul NT register 32x32-4x4"]);
+    expect(labelsOf(groupedWeightPlan(sizes, leastDevice))).toEqual(["grouped-matmul-backward-weight TN register 128x128-8x8"]);
+  });
+
+  test("start one workgroup per full tile, one more per group and one behind them", () => {
+    const product = { rows: 1000 } as Product;
+    expect(rowsOfGroups(product, 7).tilesM(64)).toBe(Math.floor(1000 / 64) + 7 + 1);
+  });
+});
+
+describe.skipIf(!hasAdapter)("grouped products on a device", () => {
+  let backend: WebGpuBackend;
+  beforeAll(async () => {
+    backend = await openBackend();
+  });
+  afterAll(() => backend.close());
+
+  const tolerance = { absolute: 1e-4, relative: 1e-5 };
+  const counts = integers([70, 0, 3, -1, 64, 33]);
+  const operands = (rows: number, inner: number, columns: number): NdArray[] => [
+    normalArray([rows, inner], 1),
+    normalArray([6, inner, columns], 2),
+    counts,
+  ];
+
+  test.each([
+    [181, 32, 40],
+    [170, 19, 37],
+    [90, 17, 36],
+  ])("tiles through workgroup memory: %d rows of %d to %d", async (rows, inner, columns) => {
+    await checkNode(backend, "grouped-matmul", operands(rows, inner, columns), { transposeW: false }, { facts: leastDevice, tolerance });
+    const [x, , c] = operands(rows, inner, columns);
+    const weights = [x!, normalArray([rows, columns], 3), c!];
+    await checkNode(backend, "grouped-matmul-backward-weight", weights, {}, { facts: leastDevice, tolerance });
+  });
+
+  const large: TileShape = { rows: 64, columns: 64, perRows: 8, perColumns: 8 };
+  const small = { rows: 4, columns: 4 };
+
+  /** One workgroup after the other, the last one first: what a tile writes beyond its group then stays. */
+  const backwards = ({ code, groups, sizes, ...pass }: Pass): Pass[] =>
+    Array.from({ length: groups }, (_, i) => ({
+      ...pass,
+      groups: 1,
+      sizes: { ...sizes, chosen: groups - 1 - i },
+      code: code.replace("fn main(group: u32, lane: u32) {", "fn main(only: u32, lane: u32) {\n  let group = sizes.chosen;"),
+    }));
+
+  const [rows, inner, columns] = [181, 24, 68];
+  const forward: Product = { batch: 1, rows, columns, inner, transposeA: false, transposeB: false, dtype: "f32", resultDtype: "f32" };
+  const backward: Product = { ...forward, batch: 6, rows: inner, inner: rows, transposeA: true };
+  const place = { forward: rowsOfGroups(forward, 6), backward: sumsOfGroups(backward, 6) };
+
+  test.each([
+    [
+      "large",
+      registerTiledPass(forward, large, whole(forward), place.forward),
+      registerTiledPass(backward, large, whole(backward), place.backward),
+    ],
+    ["direct", directPass(forward, small, whole(forward), place.forward), directPass(backward, small, whole(backward), place.backward)],
+  ])("%s tiles write nothing beyond their group, in whatever order they run", async (_, rowsPass, sumsPass) => {
+    const [x, w] = operands(rows, inner, columns) as [NdArray, NdArray];
+    const check = async (op: string, inputs: readonly NdArray[], params: object, pass: Pass): Promise<void> => {
+      const [spec] = operators[op]!.infer(inputs, params as never);
+      const values = inputs.map((array) => ({ spec: array, data: Float64Array.from(array.toNumbers()) }));
+      const [expected] = operators[op]!.reference(values, params as never, [spec!]);
+      for (const passes of [[pass], backwards(pass)]) {
+        const [bits] = await runPlan(backend.device, { passes }, inputs, [spec!]);
+        assertClose(new Arrays("f32", spec!.shape, new Float32Array(bits!)), { spec: spec!, data: expected! }, op, tolerance);
+      }
+    };
+    await check("grouped-matmul", [x, w, counts], { transposeW: false }, rowsPass);
+    await check("grouped-matmul-backward-weight", [x, normalArray([rows, columns], 3), counts], {}, sumsPass);
+  });
+});

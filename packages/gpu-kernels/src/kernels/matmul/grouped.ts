@@ -1,0 +1,60 @@
+import type { DeviceFacts, KernelPlan } from "../../kernel.ts";
+import { directPass, directShapes } from "./direct.ts";
+import { type Placement, rowsOfGroups, sumsOfGroups } from "./placement.ts";
+import { flopsOf, type Product } from "./product.ts";
+import { fitsDevice, registerTiledPass, type TileShape, tileShapes } from "./register-tiled.ts";
+import { whole } from "./split-inner.ts";
+
+/** Workgroups below which a larger tile leaves parts of a large GPU idle. */
+const enoughGroups = 192;
+
+/**
+ * The tiles of an ungrouped product, placed by group: on a processor in registers straight from memory, on a GPU the largest tile through workgroup
+ * memory that a usual group fills, and of which there are enough.
+ */
+const plan = (product: Product, placement: Placement, usualRows: number, facts: DeviceFacts): KernelPlan => {
+  if (facts.software) {
+    const shape = directShapes[flopsOf(product) <= 2 ** 25 ? 0 : 1]!;
+    return { passes: [directPass(product, shape, whole(product), placement)] };
+  }
+  const fitting = tileShapes.filter((tile) => fitsDevice(tile, facts));
+  const tiles = ({ rows, columns }: TileShape): number =>
+    placement.layers * Math.ceil(product.rows / rows) * Math.ceil(product.columns / columns);
+  const filling = fitting.findLast((tile) => tile.rows <= Math.max(32, usualRows) && tiles(tile) >= enoughGroups);
+  const tile = filling ?? fitting[0];
+  return {
+    passes: [
+      tile === undefined
+        ? directPass(product, directShapes[0]!, whole(product), placement)
+        : registerTiledPass(product, tile, whole(product), placement),
+    ],
+  };
+};
+
+interface GroupedSizes {
+  readonly rows: number;
+  readonly inner: number;
+  readonly columns: number;
+  readonly groups: number;
+}
+
+/** `y[r] = x[r] · w[g]`. Cost: that of one product of all rows, up to one tile per group more. */
+export const groupedPlan = ({ rows, inner, columns, groups }: GroupedSizes, transposeB: boolean, facts: DeviceFacts): KernelPlan => {
+  const product: Product = { batch: 1, rows, columns, inner, transposeA: false, transposeB, dtype: "f32", resultDtype: "f32" };
+  return plan(product, rowsOfGroups(product, groups), rows / groups, facts);
+};
+
+/** `dw[g] = Σ_r x[r]ᵀ · dy[r]`. Cost: that of `groups` products whose sums are as long as the groups. */
+export const groupedWeightPlan = ({ rows, inner, columns, groups }: GroupedSizes, facts: DeviceFacts): KernelPlan => {
+  const product: Product = {
+    batch: groups,
+    rows: inner,
+    columns,
+    inner: rows,
+    transposeA: true,
+    transposeB: false,
+    dtype: "f32",
+    resultDtype: "f32",
+  };
+  return plan(product, sumsOfGroups(product, groups), inner, facts);
+};

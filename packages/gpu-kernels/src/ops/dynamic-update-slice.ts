@@ -1,0 +1,15 @@
+import { elementCount } from "@skein/tensor-core";
+import { type Kernel, kernelOf } from "../kernel.ts";
+import { denseCopyPass } from "../kernels/movement/view-copy.ts";
+import { writeWindowPass } from "../kernels/movement/window.ts";
+
+/** Copy what is updated unless the plan put the output in its place, then write the window. */
+export const dynamicUpdateSliceKernel: Kernel = kernelOf({
+  op: "dynamic-update-slice",
+  plan: ({ inputs: [x, update] }, _facts, _choices, placed) => {
+    const { dtype, shape } = x!;
+    const sizes = update!.shape;
+    const copy = placed[0] === true ? [] : [denseCopyPass(elementCount(shape), dtype, "dynamic-update-slice base")];
+    return { passes: elementCount(sizes) === 0 ? copy : [...copy, writeWindowPass({ shape, dtype, sizes })] };
+  },
+});
