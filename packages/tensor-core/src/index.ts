@@ -37,7 +37,7 @@ export { threadFile, ThreadFileError } from "./thread-file.ts";
 export { excerpt } from "./excerpt.ts";
 export { ArgumentLoan, type Signature } from "./execution/argument-loan.ts";
 export { ArrayLedger, type ArrayState, OwnedArray } from "./execution/array-ledger.ts";
-export { modelScope, type Phase, phaseOf } from "./graph/phase.ts";
+export { modelScope, phaseOf } from "./graph/phase.ts";
 export { CollectiveSpans, nodeArgsOf, spanNameOf } from "./execution/node-spans.ts";
 export { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./execution/collective-plan.ts";
 export { ExclusiveRun } from "./execution/exclusive-run.ts";
@@ -48,14 +48,17 @@ export { kernelTable, lacksKernel } from "./execution/kernel-table.ts";
 export { alongDim, type ReductionStep, reductionSteps } from "./execution/reduction-steps.ts";
 export { didYouMean } from "./did-you-mean.ts";
 export { defineOperator, type DefinedOperator, type OperatorDefinition, withOperators } from "./define-operator.ts";
-export { axisSize, emit, emitOne, type Mesh, scope } from "./graph/emit.ts";
+export { axisSize, emit, emitOne, inPhase, type Mesh, scope } from "./graph/emit.ts";
 export {
   encodeNumber,
   type Graph,
   GraphBuilder,
   type Node,
+  type Origin,
   type Params,
   type ParamValue,
+  type Phase,
+  phases,
   specOf,
   valueKey,
   type ValueRef,
@@ -195,6 +198,7 @@ export { einsum } from "./functions/einsum.ts";
 export { flip } from "./functions/flip.ts";
 export { groupNorm, type GroupNormOptions } from "./functions/group-norm.ts";
 export { logSumExp } from "./functions/log-sum-exp.ts";
+export { optimizationBarrier } from "./functions/optimization-barrier.ts";
 export { prod } from "./functions/product.ts";
 export { roll } from "./functions/roll.ts";
 export { sort, type SortOptions } from "./functions/sort.ts";

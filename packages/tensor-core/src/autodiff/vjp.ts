@@ -2,7 +2,7 @@ import { describe } from "../describe.ts";
 import { isFloat } from "../dtype.ts";
 import { ArgumentError, InvariantError, OperatorError, ShapeError } from "../errors.ts";
 import { add, full, identity } from "../functions/elementwise.ts";
-import { currentTrace, operatorIn, requireOperands, scope } from "../graph/emit.ts";
+import { currentTrace, inPhase, operatorIn, requireOperands, scope } from "../graph/emit.ts";
 import { valueKey } from "../graph/graph.ts";
 import { isUsersOperator } from "../graph/operator.ts";
 import { Tensor } from "../graph/tensor.ts";
@@ -31,7 +31,10 @@ const checkCotangents = (outputs: readonly Tensor[], cotangents: readonly Tensor
  *
  * @throws ShapeError for a cotangent whose dtype or shape is not that of its output.
  */
-export const pullBack = (outputs: readonly Tensor[], cotangents: readonly Tensor[], wrt: readonly Tensor[]): Tensor[] => {
+export const pullBack = (outputs: readonly Tensor[], cotangents: readonly Tensor[], wrt: readonly Tensor[]): Tensor[] =>
+  inPhase("backward", () => walkBack(outputs, cotangents, wrt));
+
+const walkBack = (outputs: readonly Tensor[], cotangents: readonly Tensor[], wrt: readonly Tensor[]): Tensor[] => {
   const state = currentTrace("pullback");
   checkCotangents(outputs, cotangents);
   const active = new Set(wrt.map((tensor) => valueKey(tensor.ref)));

@@ -30,9 +30,9 @@ export interface VjpContext<P extends Params> {
 
 /**
  * What an executor does itself with a node, for which no kernel runs: take an argument, tell the rank's position along a mesh axis, begin a collective,
- * wait for one.
+ * wait for one, or nothing, where a node is there to keep passes from merging others.
  */
-export type Role = "argument" | "position" | "start" | "done";
+export type Role = "argument" | "position" | "start" | "done" | "barrier";
 
 /** A reduction over the last dimensions that a kernel can do where it computes the operand. */
 export interface Fold<P extends Params = Params> {

@@ -6,7 +6,7 @@ import { requireDType, requireShape, type TensorSpec } from "../shape.ts";
 import { flattenTree, leafPaths, type MapTree, type TreeStructure, unflattenTree } from "../tree.ts";
 import { addDefinitions } from "./definitions.ts";
 import { emptyTrace, type Mesh, type TraceState, withTrace } from "./emit.ts";
-import { type Graph, GraphBuilder, type ValueRef } from "./graph.ts";
+import { type Graph, GraphBuilder, ownOrigin, type ValueRef } from "./graph.ts";
 import { Tensor } from "./tensor.ts";
 
 /** A traced function: its graph, and how its flat inputs and outputs form trees. */
@@ -78,7 +78,7 @@ export const trace = <Args extends readonly unknown[], Result>(
     requireDType("trace", leaf.dtype);
     requireShape("trace", leaf.shape);
     const spec = { dtype: leaf.dtype, shape: [...leaf.shape] };
-    state.nodes.push({ id: index, op: "input", inputs: [], params: { index }, specs: [spec], scope: "" });
+    state.nodes.push({ id: index, op: "input", inputs: [], params: { index }, specs: [spec], ...ownOrigin });
     return new Tensor(spec, { node: index, output: 0 }, state);
   });
   const result = withTrace(state, () => fn(...unflattenTree<Args>(structure, inputs)));

@@ -72,6 +72,7 @@ import { negateOperator } from "./negate.ts";
 import { nonzeroOperator } from "./nonzero.ts";
 import { notEqualOperator } from "./not-equal.ts";
 import { oneHotOperator } from "./one-hot.ts";
+import { optimizationBarrierOperator } from "./optimization-barrier.ts";
 import { packBitsOperator } from "./pack-bits.ts";
 import { padOperator } from "./pad.ts";
 import { powerOperator } from "./power.ts";
@@ -182,6 +183,7 @@ const rows: readonly Operator[] = [
   nonzeroOperator,
   notEqualOperator,
   oneHotOperator,
+  optimizationBarrierOperator,
   packBitsOperator,
   padOperator,
   powerOperator,
