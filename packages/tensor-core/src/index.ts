@@ -64,7 +64,7 @@ export {
   type ValueRef,
 } from "./graph/graph.ts";
 export { isUsersOperator } from "./graph/operator.ts";
-export type { Cost, Operator, OperatorTable, ReferenceArray, VjpContext } from "./graph/operator.ts";
+export type { Cost, LayerKind, Operator, OperatorTable, ReferenceArray, VjpContext } from "./graph/operator.ts";
 export { Tensor } from "./graph/tensor.ts";
 export { trace, type Traced } from "./graph/trace.ts";
 export { replay } from "./graph/replay.ts";
@@ -90,7 +90,8 @@ export {
 export { type RankSpans, type Span, type SpanArgs, spanned, SpanRecorder, type Track, type Tracer, tracks } from "./tracer.ts";
 export { flattenTree, leafPaths, type MapTree, mapTree, type Tree, type TreeStructure, unflattenTree, zipTrees } from "./tree.ts";
 export { customGradient, type CustomGradientContext, type GradientOf } from "./autodiff/custom-gradient.ts";
-export { vjp, valueAndGrad, valueAndGradWithAux } from "./autodiff/vjp.ts";
+export { tap, type Tap, type TapOptions, type Taps } from "./autodiff/tap.ts";
+export { type ValueAndGrad, type ValueAndGradWithAux, vjp, valueAndGrad, valueAndGradWithAux } from "./autodiff/vjp.ts";
 export {
   type CollectiveOptions,
   raggedAllGather,
@@ -290,6 +291,7 @@ export {
   type RankCollectives,
 } from "./passes/collective-order.ts";
 export { eliminateCommonSubexpressions } from "./passes/common-subexpressions.ts";
+export { layersOf, type LayerUse, type WeightLayers } from "./passes/layers-of.ts";
 export { eliminateDeadCode } from "./passes/dead-code.ts";
 export { expandCompositions } from "./passes/expand-compositions.ts";
 export { fuseElementwise, type FusionOptions } from "./passes/fusion/fuse-elementwise.ts";

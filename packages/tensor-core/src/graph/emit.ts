@@ -17,6 +17,14 @@ export interface GradientRule {
   readonly numArguments: number;
 }
 
+/** What differentiation has told of a trace. Refers to its nodes. */
+export interface Derivatives {
+  /** Per value (`valueKey`), what was carried back to it, once for each time that it was differentiated. */
+  readonly cotangents: Map<string, ValueRef[]>;
+  /** What was differentiated with respect to, in order. */
+  readonly primals: ValueRef[];
+}
+
 export interface TraceState {
   readonly nodes: Node[];
   /** Operators of Skein. */
@@ -25,6 +33,9 @@ export interface TraceState {
   readonly definitions: Map<string, Operator>;
   /** Nodes that pass values on with a derivative of their own, by id; `trace` takes them out in the end. */
   readonly gradientRules: Map<number, GradientRule>;
+  readonly derivatives: Derivatives;
+  /** Where `tap` puts values, by their names; `undefined` where nobody asked for them. */
+  taps: Map<string, Tensor> | undefined;
   readonly mesh: Mesh;
   scope: string;
   phase: Phase;
@@ -41,6 +52,8 @@ export const emptyTrace = (operators: OperatorTable, mesh: Mesh, composing: read
   operators,
   definitions: new Map(),
   gradientRules: new Map(),
+  derivatives: { cotangents: new Map(), primals: [] },
+  taps: undefined,
   mesh,
   ...ownOrigin,
   numRegions: 0,

@@ -4,6 +4,7 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 /** The operands themselves, all of them at once: see `optimizationBarrier` in `functions/optimization-barrier.ts`. */
 export const optimizationBarrierOperator: Operator = defineOperator({
   name: "optimization-barrier",
+  rearranges: true,
   role: "barrier",
   viewOffset: () => 0,
   infer: (inputs) => [...inputs],
