@@ -90,6 +90,7 @@ export {
 export { type RankSpans, type Span, type SpanArgs, spanned, SpanRecorder, type Track, type Tracer, tracks } from "./tracer.ts";
 export { flattenTree, leafPaths, type MapTree, mapTree, type Tree, type TreeStructure, unflattenTree, zipTrees } from "./tree.ts";
 export { customGradient, type CustomGradientContext, type GradientOf } from "./autodiff/custom-gradient.ts";
+export { checkpoint } from "./autodiff/checkpoint.ts";
 export { tap, type Tap, type TapOptions, type Taps } from "./autodiff/tap.ts";
 export { type ValueAndGrad, type ValueAndGradWithAux, vjp, valueAndGrad, valueAndGradWithAux } from "./autodiff/vjp.ts";
 export {
@@ -301,4 +302,5 @@ export { widenHalf } from "./passes/widen-half.ts";
 export { type MemoryPlan, type MemoryPlanOptions, type Place, type PlanCopy, planMemory } from "./memory/memory-plan.ts";
 export { optimize, type OptimizeOptions } from "./passes/optimize.ts";
 export { blockOnCollectives, scheduleCollectives } from "./passes/schedule-collectives.ts";
+export { recomputeRegions } from "./passes/recompute/recompute-regions.ts";
 export { simplify } from "./passes/simplify.ts";

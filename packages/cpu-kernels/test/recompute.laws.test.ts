@@ -1,0 +1,116 @@
+import {
+  type Backend,
+  eliminateDeadCode,
+  type Graph,
+  interpretWorld,
+  jit,
+  mixedPrecision,
+  NdArray,
+  optimize,
+  printGraph,
+  randomKey,
+  recomputeRegions,
+  type ReferenceArray,
+  type Tensor,
+  trace,
+  validateGraph,
+  valueAndGrad,
+} from "@skein/tensor-core";
+import { normal } from "@skein/testing";
+import fc from "fast-check";
+import { beforeAll, describe, expect, it } from "vitest";
+import { createCpuBackend } from "../src/cpu-backend.ts";
+import { lossOf, type StepParams, type StepRecipe, stepRecipe, stepSize } from "./random-step.ts";
+
+const square = [stepSize, stepSize];
+const params = {
+  weights: [normal(square, 1), normal(square, 2), normal(square, 3)],
+  gain: normal([stepSize], 4),
+  shift: normal([stepSize], 5),
+};
+const args = [params, normal(square, 6), randomKey(7)] as const;
+const leaves: readonly NdArray[] = [...params.weights, params.gain, params.shift, args[1], args[2]];
+
+const step =
+  (recipe: StepRecipe, checkpointed: boolean) =>
+  (own: StepParams, x: Tensor, key: Tensor): unknown =>
+    valueAndGrad(lossOf(recipe, checkpointed))(own, x, key);
+
+const traced = (recipe: StepRecipe, checkpointed: boolean, ranks: number): Graph =>
+  trace(step(recipe, checkpointed) as never, args as never, { mesh: { data: ranks } }).graph;
+
+const world: readonly (readonly ReferenceArray[])[] = [1, 1.5].map((scale) =>
+  leaves.map((array) => ({
+    spec: array,
+    data: Float64Array.from(array.toNumbers(), (value) => (array.dtype === "f32" ? value * scale : value)),
+  })),
+);
+
+const inBackward = (graph: Graph): Graph["nodes"] => graph.nodes.filter(({ phase }) => phase === "backward");
+
+describe("recomputation of checkpoints", () => {
+  let backend: Backend;
+
+  beforeAll(async () => {
+    backend = await createCpuBackend();
+  });
+
+  it("keeps every bit of loss and gradients on the reference, and repeats no collective", () => {
+    fc.assert(
+      fc.property(stepRecipe, (recipe) => {
+        const before = traced(recipe, true, 2);
+        const after = recomputeRegions(before);
+        validateGraph(after);
+        const numbers = (graph: Graph): number[][][] => interpretWorld(graph, world).map((rank) => rank.map(({ data }) => [...data]));
+        expect(numbers(after), printGraph(after)).toEqual(numbers(traced(recipe, false, 2)));
+        const collectives = (graph: Graph): number => eliminateDeadCode(graph).nodes.filter(({ op }) => op === "all-reduce").length;
+        expect(collectives(after)).toBe(collectives(before));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("keeps every bit on the CPU backend, with f16 products too", async () => {
+    const run = async (recipe: StepRecipe, checkpointed: boolean, half: boolean): Promise<number[][]> => {
+      const compiled = jit(step(recipe, checkpointed) as never, backend, { passes: half ? [(graph) => mixedPrecision(graph)] : [] });
+      const [loss, grads] = (await compiled(...(args as never as []))) as unknown as [
+        never,
+        { weights: never[]; gain: never; shift: never },
+      ];
+      const results: number[][] = [];
+      for (const array of [loss, ...grads.weights, grads.gain, grads.shift]) {
+        results.push([...(await backend.download(array)).toNumbers()]);
+        backend.free(array);
+      }
+      compiled.release();
+      return results;
+    };
+    await fc.assert(
+      fc.asyncProperty(stepRecipe, fc.boolean(), async (recipe, half) => {
+        expect(await run(recipe, true, half)).toEqual(await run(recipe, false, half));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("leaves nothing of a region alive between the passes but what leaves it", () => {
+    fc.assert(
+      fc.property(stepRecipe, (recipe) => {
+        const graph = optimize(traced(recipe, true, 1), { fuse: false, schedule: false });
+        const inside = graph.nodes.filter(({ region, phase, op }) => region !== "" && phase === "forward" && op !== "all-reduce");
+        const left = new Set(graph.outputs.map(({ node }) => node));
+        for (const node of graph.nodes)
+          if (node.phase === "forward")
+            for (const ref of node.inputs) if (!node.region.startsWith(graph.nodes[ref.node]!.region)) left.add(ref.node);
+        const read = new Set(inBackward(graph).flatMap(({ inputs }) => inputs.map((ref) => ref.node)));
+        const given = (id: number): boolean => graph.nodes[id]!.inputs.length === 0;
+        const outermost = inside.filter(({ region }) => !region.includes("/"));
+        expect(
+          outermost.filter(({ id }) => read.has(id) && !left.has(id) && !given(id)).map(({ op }) => op),
+          printGraph(graph),
+        ).toEqual([]);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
