@@ -41,7 +41,7 @@ export interface StepsInput {
 export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph)[] => [
   ...(precision.kind === "f32"
     ? []
-    : [(graph: Graph) => mixedPrecision(graph, { keeps: (scope) => /^(exchange|update|mean-loss)/.test(scope) })]),
+    : [(graph: Graph) => mixedPrecision(graph, { keeps: ({ phase }) => phase === "communication" || phase === "update" })]),
   ...(overlap === "none" ? [blockOnCollectives] : []),
 ];
 

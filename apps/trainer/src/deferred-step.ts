@@ -12,7 +12,6 @@ import {
   isFinite,
   logicalNot,
   reshape,
-  scope,
   stack,
   type Tensor,
   where,
@@ -20,7 +19,7 @@ import {
   zipTrees,
   concat,
 } from "@skein/tensor-core";
-import { exchangeOptions, lossAndGradients, type TrainStep } from "./loss-and-gradients.ts";
+import { exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
 import { dataAxis, type Parts, type TrainState } from "./train-state.ts";
 import { noUpdate, updateFigures } from "./update-figures.ts";
 
@@ -38,7 +37,7 @@ const caughtUp = (
 ): Pick<TrainState<Tensor>, "params" | "optimizer"> & { readonly update: Tensor } => {
   const { key: _, step: __, ...options } = exchangeOptions(parts, compressor, state); // those of another step
   const mean = finishExchange(state.params, state.pending, options);
-  return scope("update", () => {
+  return updating(() => {
     const [updates, optimizer] = parts.optimizer.update(mean, state.optimizer, { params: state.params });
     const due = greater(state.due as Tensor, 0);
     const unlessNone = <T>(after: T, before: T): T => zipTrees((a: Tensor, b: Tensor) => where(due, a, b), after, before) as T;
@@ -77,7 +76,7 @@ export const deferredStep =
     const { params, optimizer, update } = caughtUp(parts, compressor, state);
     const { loss, gradients, modelState } = lossAndGradients(parts, { params, state }, batch);
     const [pending, residuals] = beginExchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
-    return scope("update", () => {
+    return updating(() => {
       const ownFaults = stack(flattenTree<Tensor>(gradients).leaves.map((tensor) => cast(logicalNot(all(isFinite(tensor))), "i32")));
       const faults = allReduce(ownFaults, dataAxis, "sum", { priority: urgent });
       const finite = concat([reshape(isFinite(loss), [1]), equal(faults, 0)]);

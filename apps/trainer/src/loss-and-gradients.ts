@@ -5,6 +5,7 @@ import {
   divide,
   flattenTree,
   foldIn,
+  inPhase,
   type LossScaleState,
   multiply,
   scope,
@@ -53,13 +54,17 @@ export const lossAndGradients = (
   };
   const [, { loss, next }, scaled] = valueAndGradWithAux(scaledLoss)(params);
   // Each rank has seen other samples; one statistic for all keeps the state shared.
-  const [meanLoss, modelState] = scope("mean-loss", () => meanOverRanks([loss, next] as const));
+  const [meanLoss, modelState] = inPhase("communication", () => scope("mean-loss", () => meanOverRanks([loss, next] as const)));
   return {
     loss: meanLoss,
-    gradients: lossScale === undefined ? scaled : zipTrees((gradient: Tensor) => divide(gradient, scaling.scale), scaled),
+    gradients:
+      lossScale === undefined ? scaled : inPhase("backward", () => zipTrees((gradient: Tensor) => divide(gradient, scaling.scale), scaled)),
     modelState,
   };
 };
+
+/** Name what makes new parameters of mean gradients, and what watches over it. */
+export const updating = <T>(fn: () => T): T => inPhase("update", () => scope("update", fn));
 
 /** Means of all leaves over the ranks, in one message: it is the number of messages that small tensors cost. */
 const meanOverRanks = <T>(tree: T): T => {

@@ -2,7 +2,18 @@ import { bucketOf, bucketPerTensor, type BucketTensor, specsByPath } from "@skei
 import type { PreparedGraph } from "@skein/cost-model";
 import { prepareForCpu } from "@skein/cpu-kernels";
 import { type DeviceFacts, planForWebGpu, prepareForWebGpu } from "@skein/gpu-kernels";
-import { add, axisIndex, flattenTree, planMemory, randomKey, scope, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
+import {
+  add,
+  axisIndex,
+  flattenTree,
+  inPhase,
+  planMemory,
+  randomKey,
+  scope,
+  type Tensor,
+  type TensorSpec,
+  trace,
+} from "@skein/tensor-core";
 import { buildCompression } from "./build-exchange.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Prepared } from "./prepare.ts";
@@ -42,7 +53,9 @@ export const traceExchange = (
   const { graph } = trace(
     (gradient: Tensor, weights: Tensor, before: unknown, drawn: Tensor, step: Tensor) => {
       const context = { axis: dataAxis, step, key: drawn, rank: axisIndex(dataAxis) };
-      const { mean, state: after } = scope("exchange-0", () => compressor.aggregate(gradient, before, bucket, context));
+      const { mean, state: after } = inPhase("communication", () =>
+        scope("exchange-0", () => compressor.aggregate(gradient, before, bucket, context)),
+      );
       return [add(weights, mean), after];
     },
     [vector, vector, state, key, { dtype: "u32", shape: [] }] as never,

@@ -12,14 +12,13 @@ import {
   logicalOr,
   type LossScaleState,
   reshape,
-  scope,
   slice,
   stack,
   type Tensor,
   where,
   zipTrees,
 } from "@skein/tensor-core";
-import { exchangeOptions, lossAndGradients, type TrainStep } from "./loss-and-gradients.ts";
+import { exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
 import type { Parts, TrainState } from "./train-state.ts";
 import { noUpdate, updateFigures } from "./update-figures.ts";
 
@@ -36,7 +35,7 @@ export const wholeStep =
     const scaling = state.lossScale as LossScaleState;
     const { loss, gradients, modelState } = lossAndGradients(parts, { params: state.params, state }, batch);
     const [mean, residuals] = exchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
-    return scope("update", () => {
+    return updating(() => {
       const [updates, optimizerState] = optimizer.update(mean, state.optimizer, { params: state.params });
       const next: TrainState<Tensor> = {
         ...state,

@@ -5,6 +5,7 @@ import {
   elementCount,
   flattenTree,
   foldIn,
+  inPhase,
   leafPaths,
   reshape,
   scope,
@@ -67,12 +68,15 @@ const eachBucket = <P, State, T>(
   const { leaves } = flattenTree<Tensor>(gradients);
   const byPath = new Map(leafPaths(gradients).map((path, i) => [path, leaves[i]!]));
   return planned.map((bucket, i) =>
-    scope(`exchange-${i}`, () => {
+    exchanging(i, () => {
       const flat = concat(bucket.tensors.map(({ path, shape }) => reshape(byPath.get(path)!, [elementCount(shape)])));
       return visit(flat, residuals[i]!, bucket, contextOf(options, i));
     }),
   );
 };
+
+/** Name what a bucket's exchange computes. */
+const exchanging = <T>(bucket: number, fn: () => T): T => inPhase("communication", () => scope(`exchange-${bucket}`, fn));
 
 const contextOf = <State>({ axis, key, step, priorities }: ExchangeOptions<State>, index: number): AggregateContext => ({
   axis,
@@ -153,7 +157,7 @@ export const finishExchange = <P, State>(like: P, pending: readonly unknown[], o
     .map((bucket, i) => ({ bucket, i }))
     .toReversed()
     .map(({ bucket, i }) =>
-      scope(`exchange-${i}`, () =>
+      exchanging(i, () =>
         compressor.halves === undefined ? (pending[i] as Tensor) : compressor.halves.finish(pending[i], bucket, contextOf(options, i)),
       ),
     )

@@ -11,6 +11,7 @@ import {
   elementCount,
   kernelNodeOf,
   NdArray,
+  roleOf,
   type TensorSpec,
   valueKey,
 } from "@skein/tensor-core";
@@ -102,6 +103,12 @@ class GuardedExecutable implements Executable {
       if (node.op === "input" || node.specs.every((spec) => byteLength(spec) === 0)) return;
       const outputs = node.specs.map((_, output) => values.get(valueKey({ node: node.id, output }))!);
       const operands = node.inputs.map((ref) => values.get(valueKey(ref))!);
+      if (roleOf(node) === "barrier") {
+        // A view to an executor with a plan; here each value has a block of its own.
+        for (const [output, { address, bytes }] of outputs.entries())
+          for (const image of [memory, before]) image.copyWithin(address, operands[output]!.address, operands[output]!.address + bytes);
+        return;
+      }
       const call = kernels[node.op]!.bind(nodes[i]!, this.wasm, this.memory);
       call(
         Int32Array.from(operands, ({ address }) => address),

@@ -1,4 +1,4 @@
-import { ArgumentError, type RankSpans, type Span, type SpanArgs, tracks } from "@skein/tensor-core";
+import { ArgumentError, phases, type RankSpans, type Span, type SpanArgs, tracks } from "@skein/tensor-core";
 import { z } from "zod";
 import type { ProfileReport } from "./profile-report.ts";
 
@@ -11,6 +11,7 @@ const times = z.object({ median: amount, mad: amount, n: z.int().positive(), eff
 export const spanArgs: z.ZodType<SpanArgs> = z.object({
   operator: z.string().exactOptional(),
   scope: z.string().exactOptional(),
+  phase: z.enum(phases).exactOptional(),
   shape: z.string().exactOptional(),
   elements: amount.exactOptional(),
   bytes: amount.exactOptional(),
@@ -46,7 +47,7 @@ const rankSpans: z.ZodType<RankSpans> = z.object({ rank: count, process: z.strin
 const operator = z.object({
   operator: z.string(),
   scope: z.string(),
-  phase: z.enum(["forward", "backward", "update", "communication", "other"]),
+  phase: z.enum([...phases, "other"]),
   calls: count,
   seconds: times,
   share,

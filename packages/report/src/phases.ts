@@ -1,10 +1,9 @@
 import type { Segment } from "./charts/stacked-bar.ts";
-import type { Phase } from "@skein/tensor-core";
-import type { OutsideRow, ProfileReport } from "./profile-report.ts";
+import type { OutsideRow, ProfileReport, RowPhase } from "./profile-report.ts";
 import type { Kind } from "./tokens.ts";
 
 /** As a mark: what is computed for communication has the colour of communication, which waiting for it has not. */
-export const kindOfPhase: Readonly<Record<Phase, Kind>> = {
+export const kindOfPhase: Readonly<Record<RowPhase, Kind>> = {
   forward: "forward",
   backward: "backward",
   update: "update",
@@ -34,7 +33,7 @@ export const outsideMeanings: Readonly<Record<OutsideRow["kind"], string>> = {
  */
 export const stepSegments = ({ operators, outside, step }: ProfileReport): Segment[] => {
   const sum = (rows: readonly { readonly share: number }[]): number => rows.reduce((total, { share }) => total + share, 0) * step.median;
-  const ofPhase = (phase: Phase): number => sum(operators.filter((row) => row.phase === phase));
+  const ofPhase = (phase: RowPhase): number => sum(operators.filter((row) => row.phase === phase));
   const [packing, others] = [ofPhase("communication"), ofPhase("other")];
   return [
     { name: "forward", kind: "forward", seconds: ofPhase("forward") },

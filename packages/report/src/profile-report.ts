@@ -1,5 +1,8 @@
 import type { Phase, RankSpans } from "@skein/tensor-core";
 
+/** A part of a step; `other` for what ran without being a node of it, such as a shader of a user's own. */
+export type RowPhase = Phase | "other";
+
 /** A time that was measured several times: seconds. */
 export interface Times {
   readonly median: number;
@@ -20,7 +23,7 @@ export interface OperatorRow {
   readonly operator: string;
   /** Path of the model part, such as `block-0/attention`, without a trailing `/backward`. */
   readonly scope: string;
-  readonly phase: Phase;
+  readonly phase: RowPhase;
   readonly calls: number;
   /** Of all its calls in a step, on the rank that takes longest. */
   readonly seconds: Times;

@@ -43,7 +43,6 @@ test("no text of a report becomes a tag, an attribute or a script", () => {
     "flops",
     "bytes",
   ]);
-  // A kernel finds its row by its scope's end.
   const harmless = replaced(sampleReport(), (old) => (fixed.has(old) ? old : `${evil.replaceAll(/[<>"'&]/g, "y")}${old}`));
   const hostile = replaced(sampleReport(), (old) => (fixed.has(old) ? old : `${evil}${old}`));
   const page = reportPage(hostile);
@@ -110,8 +109,8 @@ describe("what a report is drawn from", () => {
   });
 
   test("tracks of a rank: kernels by their phase, collectives, waiting, each beside its prediction", () => {
-    const { timeline, predicted, operators } = sampleReport();
-    const tracks = tracksOfRanks(timeline, predicted, operators);
+    const { timeline, predicted } = sampleReport();
+    const tracks = tracksOfRanks(timeline, predicted);
     expect(tracks.map(({ group, name }) => `${group}: ${name}`)).toEqual(
       ["rank 0", "rank 1"].flatMap((rank) => ["compute", "collectives", "waiting"].map((name) => `${rank}, host-a: ${name}`)),
     );

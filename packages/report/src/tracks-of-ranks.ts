@@ -1,23 +1,17 @@
 import { type RankSpans, type Span, type Track, tracks } from "@skein/tensor-core";
 import type { TimelineTrack, TimelineSpan } from "./charts/timeline-chart.ts";
 import { kindOfPhase } from "./phases.ts";
-import type { OperatorRow } from "./profile-report.ts";
 import { bytesText } from "./quantities.ts";
 import type { Kind } from "./tokens.ts";
 
 /** Always shown, so that a rank without waiting is seen to have none. */
 const shownTracks: readonly Track[] = ["compute", "collectives", "waiting"];
 
-const withoutBackward = (scope: string): string => scope.replace(/\/?backward$/, "");
-
-/** Of a kernel: by the operator's row, or by its scope where it has none. */
-const kindOfSpan = (rows: ReadonlyMap<string, Kind>, { track, args }: Span): Kind => {
+/** Of a kernel: by its phase. */
+const kindOfSpan = ({ track, args }: Span): Kind => {
   if (track === "collectives") return "communication";
   if (track === "waiting") return "exposed";
-  if (track !== "compute" || args?.scope === undefined) return "other";
-  const { operator, scope } = args;
-  const isBackward = /(^|\/)backward$/.test(scope);
-  return rows.get(`${operator} ${withoutBackward(scope)} ${isBackward}`) ?? (isBackward ? "backward" : "other");
+  return track === "compute" && args?.phase !== undefined ? kindOfPhase[args.phase] : "other";
 };
 
 const labelOf = ({ name, args = {} }: Span): string =>
@@ -30,20 +24,13 @@ const labelOf = ({ name, args = {} }: Span): string =>
  *
  * Steps are left out: each holds all the rest.
  */
-export const tracksOfRanks = (
-  measured: readonly RankSpans[],
-  predicted: readonly RankSpans[] | undefined,
-  operators: readonly OperatorRow[],
-): TimelineTrack[] => {
-  const kinds = new Map(
-    operators.map(({ operator, scope, phase }) => [`${operator} ${scope} ${phase === "backward"}`, kindOfPhase[phase]]),
-  );
+export const tracksOfRanks = (measured: readonly RankSpans[], predicted: readonly RankSpans[] | undefined): TimelineTrack[] => {
   const spansOf = (spans: readonly Span[], track: Track): TimelineSpan[] =>
     spans
       .filter((span) => span.track === track)
       .map((span) => ({
         label: labelOf(span),
-        kind: kindOfSpan(kinds, span),
+        kind: kindOfSpan(span),
         startSeconds: span.startSeconds,
         endSeconds: span.endSeconds,
       }));

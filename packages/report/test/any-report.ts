@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { phases } from "@skein/tensor-core";
 import type { ProfileReport } from "../src/profile-report.ts";
 
 /** Names as users and attackers write them. */
@@ -35,7 +36,7 @@ const span = fc
     ),
     startSeconds: fc.double({ min: -1, max: 100, noNaN: true }),
     seconds: fc.double({ min: 0, max: 100, noNaN: true }),
-    args: fc.record({ operator: name, scope: name, bytes: amount }),
+    args: fc.record({ operator: name, scope: name, phase: fc.constantFrom(...phases), bytes: amount }),
   })
   .map(({ seconds, ...one }) => ({ ...one, endSeconds: one.startSeconds + seconds }));
 const ranks = fc.array(fc.record({ rank: count, process: maybe(name), spans: fc.array(span, { maxLength: 6 }) }), { maxLength: 3 });

@@ -45,7 +45,7 @@ const runStep = (
       track: "compute",
       startSeconds,
       endSeconds: clock[rank]!,
-      args: { operator: node.operator, scope, bytes: node.resultBytes },
+      args: { operator: node.operator, scope, phase: node.phase, bytes: node.resultBytes },
     });
     clock[rank]! += kernelStartSeconds;
     if (node.bucket !== undefined) {

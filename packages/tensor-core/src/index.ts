@@ -38,7 +38,7 @@ export { threadFile, ThreadFileError } from "./thread-file.ts";
 export { excerpt } from "./excerpt.ts";
 export { ArgumentLoan, type Signature } from "./execution/argument-loan.ts";
 export { ArrayLedger, type ArrayState, OwnedArray } from "./execution/array-ledger.ts";
-export { modelScope, type Phase, phaseOf } from "./graph/phase.ts";
+export { modelScope, phaseOf } from "./graph/phase.ts";
 export { CollectiveSpans, nodeArgsOf, spanNameOf } from "./execution/node-spans.ts";
 export { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./execution/collective-plan.ts";
 export { ExclusiveRun } from "./execution/exclusive-run.ts";
@@ -49,20 +49,23 @@ export { kernelTable, lacksKernel } from "./execution/kernel-table.ts";
 export { alongDim, type ReductionStep, reductionSteps } from "./execution/reduction-steps.ts";
 export { didYouMean } from "./did-you-mean.ts";
 export { defineOperator, type DefinedOperator, type OperatorDefinition, withOperators } from "./define-operator.ts";
-export { axisSize, emit, emitOne, type Mesh, scope } from "./graph/emit.ts";
+export { axisSize, emit, emitOne, inPhase, type Mesh, scope } from "./graph/emit.ts";
 export {
   encodeNumber,
   type Graph,
   GraphBuilder,
   type Node,
+  type Origin,
   type Params,
   type ParamValue,
+  type Phase,
+  phases,
   specOf,
   valueKey,
   type ValueRef,
 } from "./graph/graph.ts";
 export { isUsersOperator } from "./graph/operator.ts";
-export type { Cost, Operator, OperatorTable, ReferenceArray, VjpContext } from "./graph/operator.ts";
+export type { Cost, LayerKind, Operator, OperatorTable, ReferenceArray, VjpContext } from "./graph/operator.ts";
 export { Tensor } from "./graph/tensor.ts";
 export { trace, type Traced } from "./graph/trace.ts";
 export { replay } from "./graph/replay.ts";
@@ -88,7 +91,9 @@ export {
 export { type RankSpans, type Span, type SpanArgs, spanned, SpanRecorder, type Track, type Tracer, tracks } from "./tracer.ts";
 export { flattenTree, leafPaths, type MapTree, mapTree, type Tree, type TreeStructure, unflattenTree, zipTrees } from "./tree.ts";
 export { customGradient, type CustomGradientContext, type GradientOf } from "./autodiff/custom-gradient.ts";
-export { vjp, valueAndGrad, valueAndGradWithAux } from "./autodiff/vjp.ts";
+export { checkpoint } from "./autodiff/checkpoint.ts";
+export { tap, type Tap, type TapOptions, type Taps } from "./autodiff/tap.ts";
+export { type ValueAndGrad, type ValueAndGradWithAux, vjp, valueAndGrad, valueAndGradWithAux } from "./autodiff/vjp.ts";
 export {
   type CollectiveOptions,
   raggedAllGather,
@@ -196,6 +201,7 @@ export { einsum } from "./functions/einsum.ts";
 export { flip } from "./functions/flip.ts";
 export { groupNorm, type GroupNormOptions } from "./functions/group-norm.ts";
 export { logSumExp } from "./functions/log-sum-exp.ts";
+export { optimizationBarrier } from "./functions/optimization-barrier.ts";
 export { prod } from "./functions/product.ts";
 export { roll } from "./functions/roll.ts";
 export { argsort, sort, type SortOptions } from "./functions/sort.ts";
@@ -293,6 +299,7 @@ export {
   type RankCollectives,
 } from "./passes/collective-order.ts";
 export { eliminateCommonSubexpressions } from "./passes/common-subexpressions.ts";
+export { layersOf, type LayerUse, type WeightLayers } from "./passes/layers-of.ts";
 export { eliminateDeadCode } from "./passes/dead-code.ts";
 export { expandCompositions } from "./passes/expand-compositions.ts";
 export { fuseElementwise, type FusionOptions } from "./passes/fusion/fuse-elementwise.ts";
@@ -302,4 +309,15 @@ export { widenHalf } from "./passes/widen-half.ts";
 export { type MemoryPlan, type MemoryPlanOptions, type Place, type PlanCopy, planMemory } from "./memory/memory-plan.ts";
 export { optimize, type OptimizeOptions } from "./passes/optimize.ts";
 export { blockOnCollectives, scheduleCollectives } from "./passes/schedule-collectives.ts";
+export {
+  chooseRepeated,
+  type Choice,
+  repeatedStep,
+  type RepeatedStep,
+  type StepNode,
+  type StepShape,
+} from "./passes/recompute/choose-repeated.ts";
+export { type Recomputation, type RecomputeOptions, recomputeWithin } from "./passes/recompute/recompute-within.ts";
+export { rewriteSaved, type SavedCode } from "./passes/recompute/rewrite-saved.ts";
+export { recomputeRegions } from "./passes/recompute/recompute-regions.ts";
 export { simplify } from "./passes/simplify.ts";

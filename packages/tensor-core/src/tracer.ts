@@ -1,3 +1,5 @@
+import type { Phase } from "./graph/graph.ts";
+
 /**
  * What a rank does beside what else it does, each kind on a track of its own, in the order in which people see them.
  *
@@ -19,6 +21,8 @@ export interface SpanArgs {
   /** Of a node: its operator, the scope that it was traced in, and its results, as `f32[64, 10]`. */
   readonly operator?: string;
   readonly scope?: string;
+  /** The part of a step that it belongs to, see `phaseOf`. */
+  readonly phase?: Phase;
   readonly shape?: string;
   /** Elements and bytes of a node's results; of a collective, those of its operand. */
   readonly elements?: number;

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  add,
   eliminateCommonSubexpressions,
   eliminateDeadCode,
   expandCompositions,
@@ -9,13 +10,21 @@ import {
   fuseElementwise,
   type Graph,
   interpretWorld,
+  multiply,
   type Node,
+  optimizationBarrier,
   optimize,
+  planMemory,
   printGraph,
   scheduleCollectives,
   simplify,
   specOf,
+  sum,
+  tanh,
+  type Tensor,
+  trace,
   validateGraph,
+  valueAndGrad,
 } from "../src/index.ts";
 import { simplifyForFolds } from "../src/passes/simplify.ts";
 import { sinkSlices } from "../src/passes/sink-slices.ts";
@@ -87,6 +96,54 @@ describe.each([...Object.entries(passes), ["simplifyForFolds", simplifyForFolds]
       }),
       { numRuns: 200 },
     );
+  });
+});
+
+describe("optimization barriers", () => {
+  const barriersOf = (graph: Graph): Node[] => graph.nodes.filter(({ op }) => op === "optimization-barrier");
+
+  it.each([
+    ["eliminateCommonSubexpressions", eliminateCommonSubexpressions],
+    ["fuseElementwise", (graph: Graph) => fuseElementwise(graph)],
+    ["sinkSlices", sinkSlices],
+    ["scheduleCollectives", scheduleCollectives],
+  ] as const)("%s leaves each as it is, with all of its operands", (_, pass) => {
+    fc.assert(
+      fc.property(graphRecipe(), (recipe) => {
+        const before = eliminateDeadCode(buildGraph(recipe));
+        const sizes = (graph: Graph): number[] => barriersOf(graph).map(({ inputs }) => inputs.length);
+        expect(sizes(pass(before)), printGraph(before)).toEqual(sizes(before));
+      }),
+    );
+  });
+
+  it("keeps two sides apart that are computed alike", () => {
+    const { graph } = trace(
+      (x: Tensor) => {
+        const [again] = optimizationBarrier(x);
+        const [more] = optimizationBarrier(x);
+        return add(add(tanh(multiply(x, 2)), tanh(multiply(again!, 2))), tanh(multiply(more!, 2)));
+      },
+      [{ dtype: "f32", shape: [8] } as never],
+    );
+    const count = (pass: (source: Graph) => Graph): number => {
+      const instructions = pass(graph).nodes.flatMap(({ op, params }) =>
+        op === "fused" ? (params as unknown as FusedParams).instructions.map((one) => one.op) : [op],
+      );
+      return instructions.filter((op) => op === "tanh").length;
+    };
+    for (const pass of Object.values(passes)) expect(count(pass)).toBe(3);
+    expect(planMemory(optimize(graph)).settled.size).toBe(2);
+  });
+
+  it("is a barrier for cotangents too", () => {
+    const { graph } = trace(
+      (x: Tensor) => valueAndGrad((own: Tensor) => sum(tanh(optimizationBarrier(own)[0]!)))(x)[1],
+      [{ dtype: "f32", shape: [3] } as never],
+    );
+    expect(barriersOf(optimize(graph)).map(({ phase }) => phase)).toEqual(["forward", "backward"]);
+    const data = interpretWorld(graph, [[{ spec: graph.nodes[0]!.specs[0]!, data: Float64Array.of(0, 1, -2) }]])[0]![0]!.data;
+    expect([...data]).toEqual([0, 1, -2].map((x) => 1 - Math.tanh(x) ** 2));
   });
 });
 

@@ -24,6 +24,7 @@ import {
   multiply,
   negate,
   NdArray,
+  optimizationBarrier,
   packBits,
   reduceMax,
   reduceMin,
@@ -158,6 +159,12 @@ const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] 
   (a, b) => [where(greater(a, matched(a, b)), a, matched(a, b))],
   (a) => [identity(a)],
   (a) => [stopGradient(a)],
+  (a, b) => optimizationBarrier(a, b),
+  // Computed twice on purpose: both sides are multiples of small powers of two, so they cancel.
+  (a, b) => {
+    const [x, y] = optimizationBarrier(a, matched(a, b));
+    return [subtract(add(x!, y!), add(a, matched(a, b)))];
+  },
   (a, _, k) => [full(a.shape, numberFor(a, k), a.dtype)],
   (a) => [cast(cast(a, "f16"), "f32")],
   (a) => [cast(a, "i32")],

@@ -159,7 +159,7 @@ const runFused = (memory: Memory, graph: Graph, node: Node, inputs: readonly Pla
 /** As the interpreter rounds values to what their dtype holds. */
 const rounded = (data: Float64Array, spec: TensorSpec): Float64Array => {
   const id = {
-    nodes: [{ id: 0, op: "input", inputs: [], params: { index: 0 }, specs: [spec], scope: "" }],
+    nodes: [{ id: 0, op: "input", inputs: [], params: { index: 0 }, specs: [spec], scope: "", phase: "forward" as const, region: "" }],
     inputs: [0],
     outputs: [{ node: 0, output: 0 }],
   };

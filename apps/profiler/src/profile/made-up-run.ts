@@ -21,12 +21,12 @@ export const madeUpRun = (numRanks: number): RankSpans[] =>
       const collective = { operator: "all-reduce", bytes: 400, axis: "data", ranks: Array.from({ length: numRanks }, (__, i) => i) };
       return [
         span("data", "next batch", at(0), at(0.5)),
-        span("compute", "matmul layer", at(1), at(3 + rank)),
-        span("compute", "matmul layer/backward", at(3 + rank), at(5 + rank)),
-        span("compute", "matmul layer/backward", at(5 + rank), at(6 + rank)),
+        span("compute", "matmul layer", at(1), at(3 + rank), { phase: "forward" }),
+        span("compute", "matmul layer/backward", at(3 + rank), at(5 + rank), { phase: "backward" }),
+        span("compute", "matmul layer/backward", at(5 + rank), at(6 + rank), { phase: "backward" }),
         span("collectives", "all-reduce exchange-0", at(6 + rank), at(9), collective),
         span("waiting", "wait all-reduce exchange-0", at(6 + rank), at(9), collective),
-        span("compute", "fused update", at(9), at(9.5)),
+        span("compute", "fused update", at(9), at(9.5), { phase: "update" }),
         span("steps", `step ${step}`, at(0), at(10), { exposedMilliseconds: 3 - rank }),
         span("host", `save after step ${step}`, at(10), at(11.5)),
       ];

@@ -1,6 +1,6 @@
 import type { KernelStep, StepProgram } from "@skein/cost-model";
 import type { OperatorRow } from "@skein/report";
-import { modelScope, phaseOf } from "@skein/tensor-core";
+import { modelScope } from "@skein/tensor-core";
 import { secondsByRank, type WorldStep } from "./steps.ts";
 import { slowest } from "./times.ts";
 
@@ -48,7 +48,7 @@ export const operatorRows = (
     return {
       operator,
       scope: modelScope(scope),
-      phase: phaseOf(operator, scope),
+      phase: measured.flatMap((ofRank) => ofRank.flatMap((sums) => sums.get(name)?.phase ?? []))[0] ?? "other",
       calls: Math.max(...measured.flat().map((sums) => sums.get(name)?.calls ?? 0)),
       seconds,
       share: shares.get(name) ?? 0,

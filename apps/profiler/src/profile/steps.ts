@@ -1,4 +1,4 @@
-import type { RankSpans, Span } from "@skein/tensor-core";
+import type { Phase, RankSpans, Span } from "@skein/tensor-core";
 
 /** What one rank did in one step. */
 export interface RankStep {
@@ -40,12 +40,20 @@ export const worldSteps = (ranks: readonly RankSpans[]): readonly WorldStep[] =>
 
 export const secondsOf = ({ startSeconds, endSeconds }: Pick<Span, "startSeconds" | "endSeconds">): number => endSeconds - startSeconds;
 
+/** All spans of one name in a step. */
+interface SpanSum {
+  readonly seconds: number;
+  readonly calls: number;
+  /** Of the first of them. */
+  readonly phase: Phase | undefined;
+}
+
 /** What each rank spent on spans of one track in one step, by their names. */
-const secondsByName = (step: RankStep, track: Span["track"]): ReadonlyMap<string, { readonly seconds: number; readonly calls: number }> => {
-  const sums = new Map<string, { seconds: number; calls: number }>();
+const secondsByName = (step: RankStep, track: Span["track"]): ReadonlyMap<string, SpanSum> => {
+  const sums = new Map<string, { seconds: number; calls: number; phase: Phase | undefined }>();
   for (const span of step.spans) {
     if (span.track !== track) continue;
-    const sum = sums.get(span.name) ?? { seconds: 0, calls: 0 };
+    const sum = sums.get(span.name) ?? { seconds: 0, calls: 0, phase: span.args?.phase };
     sum.seconds += secondsOf(span);
     sum.calls++;
     sums.set(span.name, sum);

@@ -38,7 +38,7 @@ const zoomButtons = [
   ["all", "whole step", "show the whole step"],
 ] as const;
 
-export const timelineSection = ({ timeline, predicted, operators }: ProfileReport): string => {
+export const timelineSection = ({ timeline, predicted }: ProfileReport): string => {
   const ranks = shownRanks(timeline);
   const buttons = zoomButtons.map(
     ([action, text, label]) => `<button type="button" data-zoom="${action}" aria-label="${label}">${text}</button>`,
@@ -51,7 +51,7 @@ export const timelineSection = ({ timeline, predicted, operators }: ProfileRepor
   return `<section aria-labelledby="timeline-heading"><h2 id="timeline-heading">Timeline</h2>
 <p class="quiet">The step whose time is the median${hatched}. <span class="scripted">Click into it: then the wheel zooms and arrow keys go from span to span; + and − zoom, Shift with ← or → pans, Enter fits the span, 0 shows all. Drag to pan.</span></p>${fewer}
 <figure data-timeline><div class="toolbar scripted">${buttons.join("")}<output aria-live="polite"></output></div>${timelineChart(
-    tracksOfRanks(ranks, predicted, operators),
+    tracksOfRanks(ranks, predicted),
     {
       label: `Timeline of ${ranks.length} ranks`,
     },

@@ -1,5 +1,4 @@
-import type { Phase } from "@skein/tensor-core";
-import type { CollectiveRow, OperatorRow, OutsideRow, ProfileReport } from "../profile-report.ts";
+import type { CollectiveRow, OperatorRow, OutsideRow, ProfileReport, RowPhase } from "../profile-report.ts";
 import { bytesText, digitsText } from "../quantities.ts";
 import { outsideMeanings, outsideNames } from "../phases.ts";
 import { type Column, type Row, sortableTable } from "./table.ts";
@@ -67,14 +66,14 @@ const outsideRow = ({ kind, seconds, share }: OutsideRow): Row => ({
   className: "outside",
 });
 
-const phases: readonly Phase[] = ["forward", "backward", "update", "communication", "other"];
+const phases: readonly RowPhase[] = ["forward", "backward", "update", "communication", "other"];
 
 export const operatorSection = ({ operators, outside }: ProfileReport): string => {
   const shown = outside.filter(({ share }) => share > 0);
   const present = phases.filter((phase) => operators.some((row) => row.phase === phase));
   const options = [...present, ...(shown.length > 0 ? ["outside"] : [])].map((phase) => `<option value="${phase}">${phase}</option>`);
   return `<section aria-labelledby="operators-heading"><h2 id="operators-heading">Operators</h2>
-<div class="filters scripted" role="search"><label>Words <input type="search" data-filters="operators" placeholder="matmul block-0"></label><label>Phase <select name="phase" data-filters="operators"><option value="">all</option>${options.join(
+<div class="filters scripted" role="search"><label>Words <input type="search" data-filters="operators" placeholder="matmul block-0"></label><label>RowPhase <select name="phase" data-filters="operators"><option value="">all</option>${options.join(
     "",
   )}</select></label><output data-counts="operators"></output></div>
 ${sortableTable("operators", "Operators of a step, by scope and phase, and what lies outside of them", operatorColumns, [

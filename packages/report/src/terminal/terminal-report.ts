@@ -1,7 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { stepSegments } from "../phases.ts";
-import type { Phase } from "@skein/tensor-core";
-import type { Advice, OutsideRow, ProfileReport } from "../profile-report.ts";
+import type { Advice, OutsideRow, ProfileReport, RowPhase } from "../profile-report.ts";
 import { bytesText, digitsText, secondsText, shareText } from "../quantities.ts";
 import { dateText, exposedShare, missText, outsideText, settingText } from "../sections/head.ts";
 import type { Kind } from "../tokens.ts";
@@ -41,7 +40,7 @@ const text = (heading: string, weight: number, least = 8, cutAt: "middle" | "end
 });
 const number = (heading: string, weight: number): TextColumn => ({ heading, numeric: true, cutAt: "end", least: 0, weight });
 
-const shortPhases: Readonly<Record<Phase, string>> = {
+const shortPhases: Readonly<Record<RowPhase, string>> = {
   forward: "fwd",
   backward: "bwd",
   update: "upd",

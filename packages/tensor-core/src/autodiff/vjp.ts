@@ -1,103 +1,43 @@
 import { describe } from "../describe.ts";
 import { isFloat } from "../dtype.ts";
-import { ArgumentError, InvariantError, OperatorError, ShapeError } from "../errors.ts";
-import { add, full, identity } from "../functions/elementwise.ts";
-import { currentTrace, operatorIn, requireOperands, scope } from "../graph/emit.ts";
-import { valueKey } from "../graph/graph.ts";
-import { isUsersOperator } from "../graph/operator.ts";
+import { ArgumentError } from "../errors.ts";
+import { full, identity } from "../functions/elementwise.ts";
+import { requireOperands } from "../graph/emit.ts";
 import { Tensor } from "../graph/tensor.ts";
-import { formatShape, formatSpec, sameSpec } from "../shape.ts";
+import { checkOptions } from "../options.ts";
+import { formatShape } from "../shape.ts";
 import { flattenTree, leafPaths, leavesAlong, mapTree, unflattenTree } from "../tree.ts";
+import { pullBack } from "./pull-back.ts";
+import { gatherTaps, type TapOptions, type Taps } from "./tap.ts";
 
-/** One cotangent for each output, of its dtype and shape: nothing is stretched, since the gradient of a stretch would be a sum. */
-const checkCotangents = (outputs: readonly Tensor[], cotangents: readonly Tensor[]): void => {
-  if (cotangents.length !== outputs.length)
-    throw new ShapeError("pullback", `${cotangents.length} cotangents were given for ${outputs.length} results; give one for each`);
-  outputs.forEach((output, i) => {
-    const cotangent = cotangents[i]!;
-    if (!(cotangent instanceof Tensor) || !sameSpec(cotangent, output))
-      throw new ShapeError(
-        "pullback",
-        `cotangent ${i} is ${cotangent instanceof Tensor ? formatSpec(cotangent) : describe(cotangent)}, its result ${formatSpec(output)}; a cotangent has the dtype and shape of its result, broadcastTo() or cast() it`,
+/** What carries a cotangent of `value` back to the primals that it was computed of, and to what was tapped on the way. */
+const pullingBack = <P, Result>(
+  value: Result,
+  primals: P,
+  taps: ReadonlyMap<string, Tensor>,
+): ((cotangents: Result) => { readonly grads: P; readonly taps: Taps }) => {
+  const { leaves: outputs, structure } = flattenTree<Tensor>(value);
+  requireOperands("the result of what is differentiated", outputs);
+  const flat = flattenTree<Tensor>(primals);
+  return (cotangents) => {
+    const leaves = leavesAlong<Tensor>(structure, cotangents);
+    if (leaves === undefined)
+      throw new ArgumentError(
+        `pullback was given cotangents [${leafPaths(cotangents).join(", ")}] for results [${leafPaths(value).join(", ")}]; both trees must have the same structure`,
       );
-  });
+    const gradients = pullBack(outputs, leaves, flat.leaves, [...taps.values()]);
+    const behind = gradients.slice(flat.leaves.length);
+    return {
+      grads: unflattenTree<P>(flat.structure, gradients.slice(0, flat.leaves.length)),
+      taps: Object.fromEntries([...taps].map(([name, tapped], i) => [name, { value: tapped, cotangent: behind[i]! }])),
+    };
+  };
 };
 
-/**
- * Reverse-mode differentiation as a graph transformation: append the nodes that carry `cotangents` of `outputs` back
- * to `wrt`. Walks the trace once, newest node first, so gradients of late layers are ready first.
- *
- * Cost: about twice the forward flops. Returns zeros for tensors that the outputs do not depend on.
- *
- * @throws ShapeError for a cotangent whose dtype or shape is not that of its output.
- */
-export const pullBack = (outputs: readonly Tensor[], cotangents: readonly Tensor[], wrt: readonly Tensor[]): Tensor[] => {
-  const state = currentTrace("pullback");
-  checkCotangents(outputs, cotangents);
-  const active = new Set(wrt.map((tensor) => valueKey(tensor.ref)));
-  const first = Math.min(...wrt.map((tensor) => tensor.ref.node));
-  const last = Math.max(...outputs.map((tensor) => tensor.ref.node));
-  for (const node of state.nodes.slice(first, last + 1)) {
-    if (!node.inputs.some((ref) => active.has(valueKey(ref))) || operatorIn(state, node.op)?.stopsGradient === true) continue;
-    node.specs.forEach((spec, output) => {
-      if (isFloat(spec.dtype)) active.add(valueKey({ node: node.id, output }));
-    });
-  }
-
-  const gradients = new Map<string, Tensor>();
-  const accumulate = (key: string, gradient: Tensor): void => {
-    const sum = gradients.get(key);
-    gradients.set(key, sum === undefined ? gradient : add(sum, gradient));
-  };
-  outputs.forEach((output, i) => {
-    if (active.has(valueKey(output.ref))) accumulate(valueKey(output.ref), cotangents[i]!);
-  });
-
-  const targets = new Set(wrt.map((tensor) => valueKey(tensor.ref)));
-  for (let id = last; id >= first; id--) {
-    const node = state.nodes[id]!;
-    const keys = node.specs.map((_, output) => valueKey({ node: id, output }));
-    if (keys.some((key) => targets.has(key)) || !node.inputs.some((ref) => active.has(valueKey(ref)))) continue;
-    if (!keys.some((key) => gradients.has(key))) continue;
-    const custom = state.gradientRules.get(id);
-    if (custom !== undefined && node.inputs.slice(custom.numArguments).some((ref) => active.has(valueKey(ref))))
-      throw new ArgumentError(
-        `a function with a custom gradient${node.scope === "" ? "" : ` (used in ${node.scope})`} reads a tensor that is differentiated and none of its arguments, so its rule cannot say what flows there; pass the tensor as an argument, or stopGradient() it`,
-      );
-    const rule = custom?.rule ?? operatorIn(state, node.op)!.vjp;
-    if (rule === undefined) {
-      throw new ArgumentError(
-        `${node.op} has no gradient rule${node.scope === "" ? "" : ` (used in ${node.scope})`}; wrap its input in stopGradient() if none should flow`,
-      );
-    }
-    const inputs = node.inputs.map((ref) => new Tensor(state.nodes[ref.node]!.specs[ref.output]!, ref, state));
-    const flowing = scope(node.scope === "" ? "backward" : `${node.scope}/backward`, () =>
-      rule({
-        inputs,
-        outputs: node.specs.map((spec, output) => new Tensor(spec, { node: id, output }, state)),
-        cotangents: node.specs.map((spec, output) => gradients.get(keys[output]!) ?? full(spec.shape, 0, spec.dtype)),
-        params: node.params,
-      }),
-    );
-    const fault = (what: string): Error =>
-      isUsersOperator(node.op) ? new OperatorError(node.op, what) : new InvariantError(`${node.op}: ${what}`);
-    if (!Array.isArray(flowing) || flowing.length !== inputs.length)
-      throw fault(
-        `its gradient rule gave ${Array.isArray(flowing) ? `${flowing.length} entries` : String(flowing)} for ${inputs.length} operands; it returns a list with one for each, undefined where nothing flows`,
-      );
-    node.inputs.forEach((ref, i) => {
-      const gradient = flowing[i];
-      if (gradient === undefined || !active.has(valueKey(ref))) return;
-      if (!(gradient instanceof Tensor) || !sameSpec(gradient, inputs[i]!))
-        throw fault(
-          `its gradient rule gave ${gradient instanceof Tensor ? formatSpec(gradient) : `no tensor but ${String(gradient)}`} for operand ${i} of ${formatSpec(inputs[i]!)}; both must be alike`,
-        );
-      accumulate(valueKey(ref), gradient);
-    });
-    // The cotangent of this node is fully used; only those of `wrt` are kept.
-    for (const key of keys) gradients.delete(key);
-  }
-  return wrt.map((tensor) => gradients.get(valueKey(tensor.ref)) ?? full(tensor.shape, 0, tensor.dtype));
+/** Fresh identities: whatever a differentiated function closes over counts as constant, even when it was computed from the same primals. */
+const freshPrimals = <P>(primals: P): P => {
+  requireOperands("vjp", flattenTree(primals).leaves);
+  return mapTree(primals, (leaf: Tensor) => identity(leaf)) as P;
 };
 
 /**
@@ -116,24 +56,10 @@ export const vjp = <P, Result>(
     throw new ArgumentError(
       `vjp: ${1 + rest.length} primals were given; it takes one, which may be a list or a plain object: vjp(([a, b]) => …, [a, b])`,
     );
-  requireOperands("vjp", flattenTree(primals).leaves);
-  // Fresh identities: whatever `fn` closes over counts as constant, even when it was computed from the same primals.
-  const own = mapTree(primals, (leaf: Tensor) => identity(leaf)) as P;
+  const own = freshPrimals(primals);
   const value = fn(own);
-  const { leaves: outputs, structure } = flattenTree<Tensor>(value);
-  requireOperands("the result of what is differentiated", outputs);
-  const flat = flattenTree<Tensor>(own);
-  return {
-    value,
-    pullback: (cotangents) => {
-      const leaves = leavesAlong<Tensor>(structure, cotangents);
-      if (leaves === undefined)
-        throw new ArgumentError(
-          `pullback was given cotangents [${leafPaths(cotangents).join(", ")}] for results [${leafPaths(value).join(", ")}]; both trees must have the same structure`,
-        );
-      return unflattenTree<P>(flat.structure, pullBack(outputs, leaves, flat.leaves));
-    },
-  };
+  const pullback = pullingBack(value, own, new Map());
+  return { value, pullback: (cotangents) => pullback(cotangents).grads };
 };
 
 const requireFunction = (caller: string, fn: unknown): void => {
@@ -157,36 +83,78 @@ const scalarLoss = (loss: Tensor): Tensor => {
   return loss;
 };
 
+/** Loss, further results, gradients and taps of a function of parameters. */
+const withGradients = <P, Aux>(
+  fn: (params: P) => readonly [Tensor, Aux],
+  params: P,
+  tapped: boolean,
+): { readonly value: Tensor; readonly aux: Aux; readonly grads: P; readonly taps: Taps } => {
+  const own = freshPrimals(params);
+  const run = (): readonly [Tensor, Aux] => fn(own);
+  const { result, taps } = tapped ? gatherTaps(run) : { result: run(), taps: new Map<string, Tensor>() };
+  const [loss, aux] = [scalarLoss(result[0]), result[1]];
+  return { value: loss, aux, ...pullingBack(loss, own, taps)(full([], 1, loss.dtype)) };
+};
+
+const wantsTaps = (caller: string, options: TapOptions | undefined): boolean => {
+  if (options === undefined) return false;
+  return checkOptions(`${caller}(fn)`, options, { taps: true } as const).taps === true;
+};
+
+/** Of `valueAndGrad`: parameters come first among the arguments, and gradients are a tree like them. */
+export interface ValueAndGrad {
+  <P, Rest extends readonly unknown[]>(fn: (params: P, ...rest: Rest) => Tensor): (params: P, ...rest: Rest) => [Tensor, P];
+  <P, Rest extends readonly unknown[]>(
+    fn: (params: P, ...rest: Rest) => Tensor,
+    options: TapOptions,
+  ): (params: P, ...rest: Rest) => { readonly value: Tensor; readonly grads: P; readonly taps: Taps };
+}
+
 /**
  * Turn a scalar function into one that also returns its gradient with respect to the first argument.
  *
+ * @param options with `taps: true` it returns `{ value, grads, taps }`: values that `fn` has named by `tap`, and their cotangents.
  * @example const [loss, gradients] = valueAndGrad(model.loss)(params, batch);
+ * @example const { taps } = valueAndGrad(loss, { taps: true })(params, batch); taps["hidden"].cotangent
  */
-export const valueAndGrad = <P, Rest extends readonly unknown[]>(
+export const valueAndGrad: ValueAndGrad = (<P, Rest extends readonly unknown[]>(
   fn: (params: P, ...rest: Rest) => Tensor,
-): ((params: P, ...rest: Rest) => [Tensor, P]) => {
+  options?: TapOptions,
+) => {
   requireFunction("valueAndGrad", fn);
-  return (params, ...rest) => {
-    const { value, pullback } = vjp((own: P) => scalarLoss(fn(own, ...rest)), params);
-    return [value, pullback(full([], 1, value.dtype))];
+  const tapped = wantsTaps("valueAndGrad", options);
+  return (params: P, ...rest: Rest) => {
+    const { value, grads, taps } = withGradients((own: P) => [fn(own, ...rest), undefined] as const, params, tapped);
+    return tapped ? { value, grads, taps } : [value, grads];
   };
-};
+}) as ValueAndGrad;
+
+/** Of `valueAndGradWithAux`. */
+export interface ValueAndGradWithAux {
+  <P, Aux, Rest extends readonly unknown[]>(
+    fn: (params: P, ...rest: Rest) => readonly [Tensor, Aux],
+  ): (params: P, ...rest: Rest) => [Tensor, Aux, P];
+  <P, Aux, Rest extends readonly unknown[]>(
+    fn: (params: P, ...rest: Rest) => readonly [Tensor, Aux],
+    options: TapOptions,
+  ): (params: P, ...rest: Rest) => { readonly value: Tensor; readonly aux: Aux; readonly grads: P; readonly taps: Taps };
+}
 
 /** As `valueAndGrad`, for a function that returns its loss and a tree of further results through which no gradient flows. */
-export const valueAndGradWithAux = <P, Aux, Rest extends readonly unknown[]>(
+export const valueAndGradWithAux: ValueAndGradWithAux = (<P, Aux, Rest extends readonly unknown[]>(
   fn: (params: P, ...rest: Rest) => readonly [Tensor, Aux],
-): ((params: P, ...rest: Rest) => [Tensor, Aux, P]) => {
+  options?: TapOptions,
+) => {
   requireFunction("valueAndGradWithAux", fn);
-  return (params, ...rest) => {
-    let aux: Aux | undefined;
-    const { value, pullback } = vjp((own: P) => {
+  const tapped = wantsTaps("valueAndGradWithAux", options);
+  return (params: P, ...rest: Rest) => {
+    const checked = (own: P): readonly [Tensor, Aux] => {
       const result = fn(own, ...rest);
       if (!Array.isArray(result))
         throw new ArgumentError(`valueAndGradWithAux needs a function that returns [loss, aux], but it returned ${describe(result)}`);
-      const [loss, further] = result as readonly [Tensor, Aux];
-      aux = further;
-      return scalarLoss(loss);
-    }, params);
-    return [value, aux as Aux, pullback(full([], 1, value.dtype))];
+      return result as readonly [Tensor, Aux];
+    };
+    const { value, aux, grads, taps } = withGradients(checked, params, tapped);
+    return tapped ? { value, aux, grads, taps } : [value, aux, grads];
   };
-};
+}) as ValueAndGradWithAux;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ArrayStateError } from "../errors.ts";
-import type { Graph } from "../graph/graph.ts";
+import { type Graph, ownOrigin } from "../graph/graph.ts";
 import type { MemoryPlan } from "../memory/memory-plan.ts";
 import { ArgumentLoan, type Signature } from "./argument-loan.ts";
 import { ArrayLedger, type OwnedArray } from "./array-ledger.ts";
@@ -12,7 +12,7 @@ const spec = { dtype: "f32", shape: [4] } as const;
 const signature = (count: number, donate: readonly number[], takenOver: readonly number[]): Signature => ({
   donate,
   graph: {
-    nodes: Array.from({ length: count }, (_, id) => ({ id, op: "input", inputs: [], params: { index: id }, specs: [spec], scope: "" })),
+    nodes: Array.from({ length: count }, (_, id) => ({ id, op: "input", inputs: [], params: { index: id }, specs: [spec], ...ownOrigin })),
     inputs: Array.from({ length: count }, (_, id) => id),
     outputs: takenOver.map((node) => ({ node, output: 0 })),
   } satisfies Graph,

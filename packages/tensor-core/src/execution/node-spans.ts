@@ -1,5 +1,6 @@
 import type { CollectiveHandle, Communicators } from "../communicator.ts";
 import type { Node } from "../graph/graph.ts";
+import { phaseOf } from "../graph/phase.ts";
 import { byteLength, elementCount, formatSpec } from "../shape.ts";
 import type { SpanArgs, Tracer } from "../tracer.ts";
 import type { CollectivePlan } from "./collective-plan.ts";
@@ -8,12 +9,13 @@ import type { CollectivePlan } from "./collective-plan.ts";
 export const spanNameOf = (op: string, scope: string): string => (scope === "" ? op : `${op} ${scope}`);
 
 /** What a kernel's span says of its node: made once, and the same object in every run. */
-export const nodeArgsOf = ({ op, scope, specs }: Node): SpanArgs => ({
-  operator: op,
-  ...(scope !== "" && { scope }),
-  shape: specs.map(formatSpec).join(" "),
-  elements: specs.reduce((sum, { shape }) => sum + elementCount(shape), 0),
-  bytes: specs.reduce((sum, spec) => sum + byteLength(spec), 0),
+export const nodeArgsOf = (node: Node): SpanArgs => ({
+  operator: node.op,
+  ...(node.scope !== "" && { scope: node.scope }),
+  phase: phaseOf(node),
+  shape: node.specs.map(formatSpec).join(" "),
+  elements: node.specs.reduce((sum, { shape }) => sum + elementCount(shape), 0),
+  bytes: node.specs.reduce((sum, spec) => sum + byteLength(spec), 0),
 });
 
 const collectiveArgsOf = ({ scope }: Node, plan: CollectivePlan, communicators: Communicators): SpanArgs => {

@@ -2,7 +2,7 @@ import { describe, isNumberList, isPromise, isSpec } from "../describe.ts";
 import { ArgumentError, OperatorError } from "../errors.ts";
 import { excerpt } from "../excerpt.ts";
 import { requireDType, requireShape, type TensorSpec } from "../shape.ts";
-import type { Node, Params, ValueRef } from "./graph.ts";
+import { type Node, type Origin, ownOrigin, type Params, type Phase, phases, type ValueRef } from "./graph.ts";
 import { addDefinition, type Operator, type OperatorTable, unknownOperator, type VjpContext } from "./operator.ts";
 import { Tensor } from "./tensor.ts";
 
@@ -17,6 +17,14 @@ export interface GradientRule {
   readonly numArguments: number;
 }
 
+/** What differentiation has told of a trace. Refers to its nodes. */
+export interface Derivatives {
+  /** Per value (`valueKey`), what was carried back to it, once for each time that it was differentiated. */
+  readonly cotangents: Map<string, ValueRef[]>;
+  /** What was differentiated with respect to, in order. */
+  readonly primals: ValueRef[];
+}
+
 export interface TraceState {
   readonly nodes: Node[];
   /** Operators of Skein. */
@@ -25,8 +33,15 @@ export interface TraceState {
   readonly definitions: Map<string, Operator>;
   /** Nodes that pass values on with a derivative of their own, by id; `trace` takes them out in the end. */
   readonly gradientRules: Map<number, GradientRule>;
+  readonly derivatives: Derivatives;
+  /** Where `tap` puts values, by their names; `undefined` where nobody asked for them. */
+  taps: Map<string, Tensor> | undefined;
   readonly mesh: Mesh;
   scope: string;
+  phase: Phase;
+  region: string;
+  /** `checkpoint` regions so far. */
+  numRegions: number;
   /** Operators of users whose compositions are being traced, outermost first. */
   composing: readonly string[];
 }
@@ -37,8 +52,11 @@ export const emptyTrace = (operators: OperatorTable, mesh: Mesh, composing: read
   operators,
   definitions: new Map(),
   gradientRules: new Map(),
+  derivatives: { cotangents: new Map(), primals: [] },
+  taps: undefined,
   mesh,
-  scope: "",
+  ...ownOrigin,
+  numRegions: 0,
   composing,
 });
 
@@ -126,9 +144,9 @@ export const composing = <T>(op: string, fn: () => T): T => {
   }
 };
 
-const append = (state: TraceState, node: Omit<Node, "id" | "scope">): Tensor[] => {
+const append = (state: TraceState, node: Omit<Node, "id" | keyof Origin>): Tensor[] => {
   const id = state.nodes.length;
-  state.nodes.push({ id, ...node, scope: state.scope });
+  state.nodes.push({ id, ...node, scope: state.scope, phase: state.phase, region: state.region });
   return node.specs.map((spec, output) => new Tensor(spec, { node: id, output }, state));
 };
 
@@ -190,6 +208,22 @@ export const scope = <T>(name: string, fn: () => T): T => {
     return fn();
   } finally {
     state.scope = outer;
+  }
+};
+
+/**
+ * Run `fn` as a part of a step: its nodes say that they belong to this phase. Differentiation marks what it adds as `backward` itself, `exchange` of
+ * `@skein/compressors` as `communication`, optimizers and `applyUpdates` as `update`.
+ */
+export const inPhase = <T>(phase: Phase, fn: () => T): T => {
+  const state = currentTrace("inPhase");
+  if (!phases.includes(phase)) throw new ArgumentError(`inPhase: the phase is ${describe(phase)}; it is one of ${phases.join(", ")}`);
+  const outer = state.phase;
+  state.phase = phase;
+  try {
+    return fn();
+  } finally {
+    state.phase = outer;
   }
 };
 

@@ -14,15 +14,40 @@ export interface ValueRef {
   readonly output: number;
 }
 
-/** One operator application. `specs` describes each output; `scope` is the path of the model part that emitted it. */
-export interface Node {
+/** The parts of a training step, in the order in which they follow from each other. */
+export const phases = ["forward", "backward", "communication", "update"] as const;
+
+/**
+ * Which part of a step a node was emitted in. `forward` is what a traced function computes, `backward` what differentiation adds, `communication` the
+ * exchange of gradients with all that it encodes and decodes, `update` the optimizer.
+ */
+export type Phase = (typeof phases)[number];
+
+/** Where a node comes from. What passes put in its place comes from there, too. */
+export interface Origin {
+  /** Path of the model part that emitted it. */
+  readonly scope: string;
+  readonly phase: Phase;
+  /** Path of the `checkpoint` regions around it, by their numbers in the trace; empty outside of all. */
+  readonly region: string;
+}
+
+/** One operator application. `specs` describes each output. */
+export interface Node extends Origin {
   readonly id: number;
   readonly op: string;
   readonly inputs: readonly ValueRef[];
   readonly params: Params;
   readonly specs: readonly TensorSpec[];
-  readonly scope: string;
 }
+
+/** Of what no part of a model emitted: arguments. */
+export const ownOrigin: Origin = { scope: "", phase: "forward", region: "" };
+
+export const originOf = ({ scope, phase, region }: Node): Origin => ({ scope, phase, region });
+
+/** The later of two phases: what several nodes become together runs when the last of them can. */
+export const laterPhase = (a: Phase, b: Phase): Phase => (phases.indexOf(a) < phases.indexOf(b) ? b : a);
 
 /**
  * Key of the one thing that a graph carries beside its data: how users' operators were defined, see `definitions.ts`. JSON and structured clones

@@ -30,9 +30,9 @@ export interface VjpContext<P extends Params> {
 
 /**
  * What an executor does itself with a node, for which no kernel runs: take an argument, tell the rank's position along a mesh axis, begin a collective,
- * wait for one.
+ * wait for one, or nothing, where a node is there to keep passes from merging others.
  */
-export type Role = "argument" | "position" | "start" | "done";
+export type Role = "argument" | "position" | "start" | "done" | "barrier";
 
 /** A reduction over the last dimensions that a kernel can do where it computes the operand. */
 export interface Fold<P extends Params = Params> {
@@ -40,6 +40,16 @@ export interface Fold<P extends Params = Params> {
   readonly dtype: DType;
   /** The first dimension that is reduced, with all behind it; `undefined` where others are. */
   readonly from: (params: P, numDims: number) => number | undefined;
+}
+
+export type LayerKind = "linear" | "convolution" | "embedding" | "norm";
+
+/** A way to read a node as a layer: which operand is its input, which its weight, and, where the node itself adds it, its bias. Its result is output 0. */
+export interface LayerReading {
+  readonly kind: LayerKind;
+  readonly input: number;
+  readonly weight: number;
+  readonly bias?: number;
 }
 
 /**
@@ -61,6 +71,12 @@ export interface OperatorFacts<P extends Params = Params> {
   readonly lastRead?: (params: P, input: number) => number;
   /** The same elements in the same order. */
   readonly keepsOrder?: boolean;
+  /** Result i has the elements of operand i, maybe in another order, shape or dtype. */
+  readonly rearranges?: boolean;
+  /** Its two operands are added. */
+  readonly adds?: boolean;
+  /** How it may be a layer with a weight: see `layersOf`. */
+  readonly layer?: (node: KernelNode<P>) => readonly LayerReading[];
   /** The operand's elements, each several times: a kernel may read them with stride 0 instead. */
   readonly stretches?: boolean;
   /** Some of the operand's elements, whatever they are: what is computed element by element may be computed of these alone. */

@@ -1,15 +1,14 @@
-/** Which part of a step a node belongs to, by the scope that it was traced in. */
-export type Phase = "forward" | "backward" | "update" | "communication" | "other";
+import { operators } from "../ops/table.ts";
+import type { Node, Phase } from "./graph.ts";
 
 /**
- * Tell the phase of a node. Derivatives are traced in `<scope>/backward`; a job's exchange, loss and update have scopes of their own. A node without a scope
- * was fused from several, or belongs to none.
+ * Tell which part of a step a node's time belongs to: what it was emitted as, but for collectives, which are communication wherever they stand. That a node
+ * communicates follows from its operator; its own phase says on which side of differentiation it stands, which an all-reduce inside of a model needs, too.
  */
-export const phaseOf = (op: string, scope: string): Phase => {
-  if (op.startsWith("collective") || /^(exchange|mean-loss)/.test(scope)) return "communication";
-  if (/^(update|finite|gradient-norm)/.test(scope)) return "update";
-  if (/(^|\/)backward(\/|$)/.test(scope)) return "backward";
-  return scope === "" ? "other" : "forward";
+export const phaseOf = ({ op, phase }: Pick<Node, "op" | "phase">): Phase => {
+  const operator = operators[op];
+  const moves = operator?.collective !== undefined && operator.role !== "position";
+  return moves || operator?.role === "done" ? "communication" : phase;
 };
 
 /** The part of the model that a scope names, without the mark of its derivative. */

@@ -1,8 +1,33 @@
 import { ArgumentError } from "../errors.ts";
 import { formatSpec, sameSpec } from "../shape.ts";
-import { emit, scope } from "./emit.ts";
-import { type Graph, specOf, valueKey } from "./graph.ts";
+import { currentTrace, emit } from "./emit.ts";
+import { type Graph, type Origin, specOf, valueKey } from "./graph.ts";
 import type { Tensor } from "./tensor.ts";
+
+/**
+ * What runs the functions that emit the nodes of a graph anew: in their scopes and regions within the running ones, and in their phases unless that is
+ * `forward`, which is what a traced function has where it stands.
+ */
+const replayOrigin = (): (<T>(origin: Origin, fn: () => T) => T) => {
+  const state = currentTrace("replay");
+  const numbers = new Map<string, number>();
+  const renumbered = (region: string): string =>
+    region
+      .split("/")
+      .map((number) => numbers.get(number) ?? (numbers.set(number, state.numRegions++), numbers.get(number)!))
+      .join("/");
+  return ({ scope: path, phase, region }, fn) => {
+    const outer = { scope: state.scope, phase: state.phase, region: state.region };
+    if (path !== "") state.scope = outer.scope === "" ? path : `${outer.scope}/${path}`;
+    if (phase !== "forward") state.phase = phase;
+    if (region !== "") state.region = outer.region === "" ? renumbered(region) : `${outer.region}/${renumbered(region)}`;
+    try {
+      return fn();
+    } finally {
+      Object.assign(state, outer);
+    }
+  };
+};
 
 /**
  * Apply a graph inside the running trace, as if the function that it was traced from were called again: its nodes are appended with these
@@ -26,7 +51,9 @@ export const replay = (graph: Graph, inputs: readonly Tensor[]): Tensor[] => {
       );
     values.set(valueKey({ node, output: 0 }), inputs[i]!);
   });
-  for (const { id, op, inputs: refs, params, scope: path } of graph.nodes) {
+  const within = replayOrigin();
+  for (const node of graph.nodes) {
+    const { id, op, inputs: refs, params } = node;
     if (op === "input") continue;
     const apply = (): Tensor[] =>
       emit(
@@ -34,7 +61,7 @@ export const replay = (graph: Graph, inputs: readonly Tensor[]): Tensor[] => {
         refs.map((ref) => values.get(valueKey(ref))!),
         params,
       );
-    const results = path === "" ? apply() : scope(path, apply);
+    const results = within(node, apply);
     results.forEach((result, output) => values.set(valueKey({ node: id, output }), result));
   }
   return graph.outputs.map((ref) => values.get(valueKey(ref))!);

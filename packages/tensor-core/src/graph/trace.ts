@@ -5,8 +5,8 @@ import { operators } from "../ops/table.ts";
 import { requireDType, requireShape, type TensorSpec } from "../shape.ts";
 import { flattenTree, leafPaths, type MapTree, type TreeStructure, unflattenTree } from "../tree.ts";
 import { addDefinitions } from "./definitions.ts";
-import { emptyTrace, type Mesh, type TraceState, withTrace } from "./emit.ts";
-import { type Graph, GraphBuilder, type ValueRef } from "./graph.ts";
+import { type Derivatives, emptyTrace, type Mesh, type TraceState, withTrace } from "./emit.ts";
+import { type Graph, GraphBuilder, ownOrigin, type ValueRef, valueKey } from "./graph.ts";
 import { Tensor } from "./tensor.ts";
 
 /** A traced function: its graph, and how its flat inputs and outputs form trees. */
@@ -14,11 +14,16 @@ export interface Traced {
   readonly graph: Graph;
   readonly inputs: TreeStructure;
   readonly outputs: TreeStructure;
+  /** What differentiation has told of the nodes of the graph: whose cotangent each value carries. It is of no use for the graph that a pass makes of it. */
+  readonly derivatives: Derivatives;
 }
 
 /** A graph without the nodes that only carried a derivative: their values are read where they were computed. */
-const withoutGradientRules = (graph: Graph, { gradientRules }: TraceState): Graph => {
-  if (gradientRules.size === 0) return graph;
+const withoutGradientRules = (
+  graph: Graph,
+  { gradientRules, derivatives }: TraceState,
+): { readonly graph: Graph; readonly derivatives: Derivatives } => {
+  if (gradientRules.size === 0) return { graph, derivatives };
   const builder = new GraphBuilder();
   for (const node of graph.nodes) {
     const passed = gradientRules.get(node.id);
@@ -28,7 +33,17 @@ const withoutGradientRules = (graph: Graph, { gradientRules }: TraceState): Grap
         builder.map({ node: node.id, output }, builder.resolve(node.inputs[passed.numArguments + output]!)),
       );
   }
-  return builder.finish(graph);
+  const cotangents = new Map<string, ValueRef[]>();
+  for (const [key, refs] of derivatives.cotangents) {
+    const [node, output] = key.split(":").map(Number) as [number, number];
+    const now = valueKey(builder.resolve({ node, output }));
+    const found = new Map([...(cotangents.get(now) ?? []), ...refs.map((ref) => builder.resolve(ref))].map((ref) => [valueKey(ref), ref]));
+    cotangents.set(now, [...found.values()]);
+  }
+  return {
+    graph: builder.finish(graph),
+    derivatives: { cotangents, primals: derivatives.primals.map((ref) => builder.resolve(ref)) },
+  };
 };
 
 /** What to write in place of an argument that is no array. */
@@ -78,7 +93,7 @@ export const trace = <Args extends readonly unknown[], Result>(
     requireDType("trace", leaf.dtype);
     requireShape("trace", leaf.shape);
     const spec = { dtype: leaf.dtype, shape: [...leaf.shape] };
-    state.nodes.push({ id: index, op: "input", inputs: [], params: { index }, specs: [spec], scope: "" });
+    state.nodes.push({ id: index, op: "input", inputs: [], params: { index }, specs: [spec], ...ownOrigin });
     return new Tensor(spec, { node: index, output: 0 }, state);
   });
   const result = withTrace(state, () => fn(...unflattenTree<Args>(structure, inputs)));
@@ -100,10 +115,14 @@ export const trace = <Args extends readonly unknown[], Result>(
       }`,
     );
   });
-  const graph = withoutGradientRules({ nodes: state.nodes, inputs: inputs.map((input) => input.ref.node), outputs }, state);
+  const { graph, derivatives } = withoutGradientRules(
+    { nodes: state.nodes, inputs: inputs.map((input) => input.ref.node), outputs },
+    state,
+  );
   return {
     graph: addDefinitions(graph, { operators: state.definitions, mesh: state.mesh }),
     inputs: structure,
     outputs: flat.structure,
+    derivatives,
   };
 };

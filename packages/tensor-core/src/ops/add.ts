@@ -5,6 +5,7 @@ import { neutral } from "./shared/neutral.ts";
 /** `a + b`; integers wrap. */
 export const addOperator: Operator = elementwise({
   name: "add",
+  adds: true,
   commutative: true,
   rewrites: [neutral("either", 0)],
   arity: 2,

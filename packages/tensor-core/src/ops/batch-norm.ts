@@ -11,6 +11,7 @@ export type BatchNormParams = { readonly epsilon: number };
  */
 export const batchNormOperator: Operator = defineOperator<BatchNormParams>({
   name: "batch-norm",
+  layer: () => [{ kind: "norm", input: 0, weight: 1, bias: 2 }],
   infer: ([x, gamma, beta]) => {
     needRows("batch-norm", x!);
     needPerColumn("batch-norm", "gamma", gamma!, x!);

@@ -34,6 +34,7 @@ export type CastParams = { readonly dtype: DType };
  */
 export const castOperator: Operator = elementwise<CastParams>({
   name: "cast",
+  rearranges: true,
   rewrites: [castToOwn, castOfCast],
   arity: 1,
   dtypes: dtypes,

@@ -9,6 +9,7 @@ export const conv2dOperator: Operator = defineOperator<ConvolutionParams>({
   name: "conv2d",
   halfOperands: [0, 1],
   choosesResult: true,
+  layer: () => [{ kind: "convolution", input: 0, weight: 1 }],
   infer: ([x, w], params) => {
     const dtype = imagesDtype("conv2d", [x!, w!], params);
     return [{ dtype, shape: convolutionShape(x!.shape, w!.shape, params, "conv2d") }];

@@ -14,6 +14,7 @@ export type GatherParams = { readonly dim: number; readonly outside: "invalid" |
  */
 export const gatherOperator: Operator = defineOperator<GatherParams>({
   name: "gather",
+  layer: ({ params: { dim, permutation } }) => (dim === 0 && permutation !== true ? [{ kind: "embedding", input: 1, weight: 0 }] : []),
   infer: ([x, indices], { dim }) => [{ dtype: x!.dtype, shape: indexedShape("gather", x!, indices!, dim) }],
   vjp: ({ inputs: [x, indices], cotangents: [g], params: { dim, permutation } }) => {
     if (permutation === true) return [permuteRows(g!, invertPermutation(indices!), { dim }), undefined];

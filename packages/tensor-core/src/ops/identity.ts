@@ -4,6 +4,7 @@ import { passThrough } from "./shared/movement-rules.ts";
 /** The value itself. Marks the primals of a differentiated function; a pass removes it. */
 export const identityOperator: Operator = defineOperator({
   name: "identity",
+  rearranges: true,
   viewOffset: () => 0,
   rewrites: [passThrough],
   infer: ([input]) => [input!],

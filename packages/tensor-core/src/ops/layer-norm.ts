@@ -11,6 +11,7 @@ export type LayerNormParams = { readonly epsilon: number };
  */
 export const layerNormOperator: Operator = defineOperator<LayerNormParams>({
   name: "layer-norm",
+  layer: () => [{ kind: "norm", input: 0, weight: 1, bias: 2 }],
   infer: ([x, gamma, beta]) => {
     needRows("layer-norm", x!);
     needPerColumn("layer-norm", "gamma", gamma!, x!);

@@ -51,6 +51,10 @@ export const matmulOperator: Operator = defineOperator<MatmulParams>({
   rewrites: [productOfTransposed],
   halfOperands: [0, 1],
   choosesResult: true,
+  layer: () => [
+    { kind: "linear", input: 0, weight: 1 },
+    { kind: "linear", input: 1, weight: 0 },
+  ],
   infer: ([a, b], params) => {
     if (a!.shape.length < 2 || b!.shape.length !== a!.shape.length || !sameShape(a!.shape.slice(0, -2), b!.shape.slice(0, -2))) {
       throw new InvariantError(

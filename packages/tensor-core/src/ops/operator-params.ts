@@ -130,6 +130,7 @@ export interface OperatorParams {
   readonly nonzero: NonzeroParams;
   readonly "not-equal": NoParams;
   readonly "one-hot": OneHotParams;
+  readonly "optimization-barrier": NoParams;
   readonly "pack-bits": NoParams;
   readonly pad: PadParams;
   readonly power: NoParams;

@@ -17,6 +17,7 @@ export type ReshapeParams = { readonly shape: readonly number[] };
 /** The same elements in the same row-major order under another shape. */
 export const reshapeOperator: Operator = defineOperator<ReshapeParams>({
   name: "reshape",
+  rearranges: true,
   keepsOrder: true,
   viewOffset: () => 0,
   rewrites: [sameSpecAsOperand, ofConstant, reshapeOfReshape],

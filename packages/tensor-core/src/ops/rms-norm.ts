@@ -8,6 +8,7 @@ export type RmsNormParams = { readonly epsilon: number };
 /** `x · rstd · γ` over each row, rstd = 1/√(mean x² + ε). Outputs y, and rstd of each row for the backward pass, through which no gradient flows. */
 export const rmsNormOperator: Operator = defineOperator<RmsNormParams>({
   name: "rms-norm",
+  layer: () => [{ kind: "norm", input: 0, weight: 1 }],
   infer: ([x, gamma]) => {
     needRows("rms-norm", x!);
     needPerColumn("rms-norm", "gamma", gamma!, x!);

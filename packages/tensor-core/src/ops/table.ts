@@ -76,6 +76,7 @@ import { negateOperator } from "./negate.ts";
 import { nonzeroOperator } from "./nonzero.ts";
 import { notEqualOperator } from "./not-equal.ts";
 import { oneHotOperator } from "./one-hot.ts";
+import { optimizationBarrierOperator } from "./optimization-barrier.ts";
 import { packBitsOperator } from "./pack-bits.ts";
 import { padOperator } from "./pad.ts";
 import { powerOperator } from "./power.ts";
@@ -190,6 +191,7 @@ const rows: readonly Operator[] = [
   nonzeroOperator,
   notEqualOperator,
   oneHotOperator,
+  optimizationBarrierOperator,
   packBitsOperator,
   padOperator,
   powerOperator,

@@ -26,6 +26,7 @@ export type TransposeParams = { readonly permutation: readonly number[] };
 /** Reorder dimensions: dimension `d` of the result is dimension `permutation[d]` of `x`. */
 export const transposeOperator: Operator = defineOperator<TransposeParams>({
   name: "transpose",
+  rearranges: true,
   rewrites: [ofConstant, transposeAsReshape, transposeOfTranspose],
   infer: ([x], { permutation }) => {
     const rank = x!.shape.length;

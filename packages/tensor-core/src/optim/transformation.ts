@@ -1,4 +1,5 @@
 import { add } from "../functions/elementwise.ts";
+import { inPhase } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { describe } from "../describe.ts";
 import { ArgumentError } from "../errors.ts";
@@ -59,17 +60,19 @@ export const chain = <States extends readonly unknown[]>(
         throw new ArgumentError(`update: its state is ${describe(state)}, but it is what init() or the last update() returned; ${call}`);
       if (context?.params === undefined)
         throw new ArgumentError(`update: what it may look at is ${describe(context)}, but holds the parameters; ${call}`);
-      let current = updates;
-      const next = list.map((part, i) => {
-        const [after, own] = part.update(current, state[i], context);
-        current = after;
-        return own;
+      return inPhase("update", () => {
+        let current = updates;
+        const next = list.map((part, i) => {
+          const [after, own] = part.update(current, state[i], context);
+          current = after;
+          return own;
+        });
+        return [current, next as unknown as States];
       });
-      return [current, next as unknown as States];
     },
   };
 };
 
 /** `params + updates`, leaf by leaf. Optimizers return updates that already point downhill. */
 export const applyUpdates = <P>(params: P, updates: P): P =>
-  zipTrees((param: Tensor, update: Tensor) => add(param, update), params, updates);
+  inPhase("update", () => zipTrees((param: Tensor, update: Tensor) => add(param, update), params, updates));

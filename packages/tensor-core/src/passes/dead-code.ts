@@ -1,7 +1,8 @@
 import { type Graph, GraphBuilder, type Node, type ValueRef } from "../graph/graph.ts";
 import { operators } from "../ops/table.ts";
 
-const hasEffect = ({ op, params }: Node): boolean => operators[op]?.hasEffect?.(params) ?? false;
+/** Whether a node must run even where nobody reads its results. */
+export const hasEffect = ({ op, params }: Node): boolean => operators[op]?.hasEffect?.(params) ?? false;
 
 /**
  * Which nodes outputs, inputs and effects depend on, by id.

@@ -3,13 +3,16 @@ import { type KernelNode, kernelNodeOf } from "../graph/kernel-node.ts";
 import { checkComposition, traceComposition } from "../graph/composition.ts";
 import { addDefinitions, definitionsOf } from "../graph/definitions.ts";
 import { composing } from "../graph/emit.ts";
-import type { Graph, Node, ValueRef } from "../graph/graph.ts";
+import { type Graph, type Node, type Origin, originOf, type ValueRef } from "../graph/graph.ts";
 import { isUsersOperator, type Operator } from "../graph/operator.ts";
 import { operatorOf, withMeshOf } from "../ops/lookup.ts";
 import { roleOf } from "../ops/role.ts";
 import { isCollective } from "./collective-order.ts";
 
 const isArgument = (node: Node): boolean => roleOf(node) === "argument";
+
+/** Where the operator of a composition comes from; of the graph itself nothing but an empty scope. */
+type Within = Pick<Origin, "scope"> & Partial<Origin>;
 
 const joinScopes = (outer: string, inner: string): string => (outer === "" || inner === "" ? outer + inner : `${outer}/${inner}`);
 
@@ -44,33 +47,33 @@ export const expandCompositions = (graph: Graph, runs: (operator: Operator, node
   let met: Graph = graph;
 
   /** Append the nodes of `part`, whose inputs are `operands`. */
-  const place = (part: Graph, operands: readonly ValueRef[], scope: string): ValueRef[] => {
+  const place = (part: Graph, operands: readonly ValueRef[], within: Within): ValueRef[] => {
     met = addDefinitions(met, definitionsOf(part));
     const values: (readonly ValueRef[])[] = [];
     const resolve = (ref: ValueRef): ValueRef => values[ref.node]![ref.output]!;
     for (const node of part.nodes) {
       const argument = isArgument(node) ? operands[part.inputs.indexOf(node.id)] : undefined;
-      values.push(argument === undefined ? placeNode(part, node, node.inputs.map(resolve), scope) : [argument]);
+      values.push(argument === undefined ? placeNode(part, node, node.inputs.map(resolve), within) : [argument]);
     }
     return part.outputs.map(resolve);
   };
-  const placeNode = (part: Graph, node: Node, inputs: readonly ValueRef[], outer: string): readonly ValueRef[] => {
-    const scope = joinScopes(outer, node.scope);
+  const placeNode = (part: Graph, node: Node, inputs: readonly ValueRef[], within: Within): readonly ValueRef[] => {
+    const origin = { ...originOf(node), ...within, scope: joinScopes(within.scope, node.scope) };
     const operator = operatorOf(part, node.op);
     const kernelNode = kernelNodeOf(part, node);
-    if (operator.composition === undefined) return append({ ...node, inputs, scope });
+    if (operator.composition === undefined) return append({ ...node, inputs, ...origin });
     const composed = traceComposition(operator, kernelNode.inputs, node.params);
     checkComposition(node.op, composed, node.specs);
     if (runs(operator, kernelNode)) {
       if (communicates(composed))
         throw new OperatorError(node.op, "its composition holds collectives, for which no kernel or reference can stand; leave those out");
-      return append({ ...node, inputs, scope });
+      return append({ ...node, inputs, ...origin });
     }
-    return composing(node.op, () => place(composed, inputs, joinScopes(scope, node.op)));
+    return composing(node.op, () => place(composed, inputs, { ...origin, scope: joinScopes(origin.scope, node.op) }));
   };
 
   return withMeshOf(graph, () => {
-    const outputs = place(graph, [], "");
+    const outputs = place(graph, [], { scope: "" });
     const inputs = nodes.filter(isArgument);
     // In argument order: an input says which argument it is by its place in the list, not among the nodes.
     const order = new Map(graph.nodes.filter(isArgument).map(({ id }, i) => [id, inputs[i]!.id]));

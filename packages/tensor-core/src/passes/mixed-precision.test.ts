@@ -59,7 +59,7 @@ describe("mixedPrecision", () => {
 
   test("leaves scopes alone that are to keep f32", () => {
     const graph = mixedPrecision(trace(((x: Tensor) => scope("update", () => matmul(x, x))) as never, [spec(3, 3)] as never).graph, {
-      keeps: (name) => name.startsWith("update"),
+      keeps: ({ scope: name }) => name.startsWith("update"),
     });
     expect(graph.nodes.map(({ op }) => op)).toEqual(["input", "matmul"]);
   });

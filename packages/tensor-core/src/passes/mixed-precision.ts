@@ -1,4 +1,4 @@
-import { type Graph, GraphBuilder, type Node, specOf, type ValueRef } from "../graph/graph.ts";
+import { type Graph, GraphBuilder, type Node, type Origin, originOf, specOf, type ValueRef } from "../graph/graph.ts";
 import { castOperator } from "../ops/cast.ts";
 import { operators } from "../ops/table.ts";
 import { eliminateDeadCode } from "./dead-code.ts";
@@ -19,9 +19,12 @@ const feedsProducts = (graph: Graph): boolean[] => {
 };
 
 /** Append a cast of `ref`. */
-export const appendCast = (builder: GraphBuilder, ref: ValueRef, dtype: "f16" | "f32", scope: string): ValueRef => {
+export const appendCast = (builder: GraphBuilder, ref: ValueRef, dtype: "f16" | "f32", origin: Origin): ValueRef => {
   const { shape } = builder.nodes[ref.node]!.specs[ref.output]!;
-  return { node: builder.add({ op: castOperator.name, inputs: [ref], params: { dtype }, specs: [{ dtype, shape }], scope }), output: 0 };
+  return {
+    node: builder.add({ op: castOperator.name, inputs: [ref], params: { dtype }, specs: [{ dtype, shape }], ...origin }),
+    output: 0,
+  };
 };
 
 /** Copy a node with operands `positions` cast to `dtype`, and bring its results back to the dtypes that they had. */
@@ -32,7 +35,7 @@ export const copyCast = (
 ): void => {
   const inputs = node.inputs.map((old, i) => {
     const ref = builder.resolve(old);
-    return positions.includes(i) ? appendCast(builder, ref, dtype, node.scope) : ref;
+    return positions.includes(i) ? appendCast(builder, ref, dtype, originOf(node)) : ref;
   });
   const specs = operators[node.op]!.infer(
     inputs.map((ref) => builder.nodes[ref.node]!.specs[ref.output]!),
@@ -42,13 +45,13 @@ export const copyCast = (
   node.specs.forEach((spec, output) => {
     const now = { node: id, output };
     const same = specs[output]!.dtype === spec.dtype;
-    builder.map({ node: node.id, output }, same ? now : appendCast(builder, now, spec.dtype as "f16" | "f32", node.scope));
+    builder.map({ node: node.id, output }, same ? now : appendCast(builder, now, spec.dtype as "f16" | "f32", originOf(node)));
   });
 };
 
 export interface MixedPrecisionOptions {
-  /** Scopes that stay f32: the exchange of gradients, the optimizer. Default: none. */
-  readonly keeps?: (scope: string) => boolean;
+  /** What stays f32, by where it comes from: the exchange of gradients, the optimizer. Default: nothing. */
+  readonly keeps?: (origin: Origin) => boolean;
 }
 
 /**
@@ -68,7 +71,7 @@ export const mixedPrecision = (source: Graph, { keeps = () => false }: MixedPrec
   const builder = new GraphBuilder();
   for (const node of graph.nodes) {
     const positions = halfOperandsOf(node);
-    const isProduct = positions.length > 0 && !keeps(node.scope) && positions.every((i) => specOf(graph, node.inputs[i]!).dtype === "f32");
+    const isProduct = positions.length > 0 && !keeps(node) && positions.every((i) => specOf(graph, node.inputs[i]!).dtype === "f32");
     if (!isProduct) builder.copy(node);
     else {
       const wide = operators[node.op]!.choosesResult === true && !feeds[node.id]!;

@@ -2,6 +2,7 @@ import type { Graph } from "../graph/graph.ts";
 import { eliminateCommonSubexpressions } from "./common-subexpressions.ts";
 import { eliminateDeadCode } from "./dead-code.ts";
 import { fuseElementwise, type FusionOptions } from "./fusion/fuse-elementwise.ts";
+import { recomputeRegions } from "./recompute/recompute-regions.ts";
 import { scheduleCollectives } from "./schedule-collectives.ts";
 import { simplify, simplifyForFolds } from "./simplify.ts";
 import { sinkSlices } from "./sink-slices.ts";
@@ -29,7 +30,7 @@ const sameStructure = (a: Graph, b: Graph): boolean =>
 
 /**
  * The standard pipeline from a traced graph to one that a backend compiles: simplify, merge equal nodes and drop dead ones until
- * nothing changes, then fuse elementwise nodes, then schedule collectives.
+ * nothing changes, then repeat what checkpoints do not keep, then fuse elementwise nodes, then schedule collectives.
  */
 export const optimize = (graph: Graph, { fuse = true, schedule = true }: OptimizeOptions = {}): Graph => {
   let current = graph;
@@ -38,6 +39,8 @@ export const optimize = (graph: Graph, { fuse = true, schedule = true }: Optimiz
     current = eliminateDeadCode(eliminateCommonSubexpressions(simplify(sinkSlices(current))));
     if (sameStructure(before, current)) break;
   }
+  // What only backward read of forward has lost its readers where it is repeated.
+  if (current.nodes.some(({ region }) => region !== "")) current = eliminateDeadCode(recomputeRegions(current));
   if (typeof fuse === "object" && fuse.maxTile !== undefined) current = simplifyForFolds(current);
   if (fuse !== false) current = fuseElementwise(current, fuse === true ? {} : fuse);
   return schedule === false ? current : scheduleCollectives(current, schedule === true ? undefined : schedule);

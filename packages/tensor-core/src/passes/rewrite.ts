@@ -1,5 +1,15 @@
 import { InvariantError } from "../errors.ts";
-import { encodeNumber, type Graph, keepDefinitions, type Node, type Params, type ValueRef, valueKey } from "../graph/graph.ts";
+import {
+  encodeNumber,
+  type Graph,
+  keepDefinitions,
+  type Node,
+  originOf,
+  ownOrigin,
+  type Params,
+  type ValueRef,
+  valueKey,
+} from "../graph/graph.ts";
 import { operators } from "../ops/table.ts";
 import type { RewriteContext, RewriteRule } from "../graph/rewrite-rule.ts";
 import { constantOperator } from "../ops/constant.ts";
@@ -24,7 +34,7 @@ export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
     nodes.push({ ...node, id: nodes.length });
     return { node: nodes.length - 1, output: 0 };
   };
-  let scope = "";
+  let origin = ownOrigin;
   /** The operators that rules are replacing now, outermost first. */
   const replaced: string[] = [];
 
@@ -47,7 +57,7 @@ export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
   const add = (op: string, inputs: readonly ValueRef[], params: Params): ValueRef => {
     const operator = operators[op];
     if (operator === undefined) throw new InvariantError(`a rewrite emitted operator "${op}", which is not in the operator table`);
-    const node = { op, inputs, params, specs: operator.infer(inputs.map(context.spec), params), scope };
+    const node = { op, inputs, params, specs: operator.infer(inputs.map(context.spec), params), ...origin };
     return applyRules(node) ?? append(node);
   };
   const emit = (op: string, inputs: readonly ValueRef[], params: Params = {}): ValueRef => {
@@ -69,8 +79,8 @@ export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
   };
 
   for (const node of graph.nodes) {
-    scope = node.scope;
-    const resolved = { op: node.op, inputs: node.inputs.map(resolve), params: node.params, specs: node.specs, scope };
+    origin = originOf(node);
+    const resolved = { op: node.op, inputs: node.inputs.map(resolve), params: node.params, specs: node.specs, ...origin };
     const replacement = roleOf(node) === "argument" ? undefined : applyRules(resolved);
     const now = replacement ?? append(resolved);
     node.specs.forEach((_, output) => moved.set(valueKey({ node: node.id, output }), { node: now.node, output: now.output + output }));

@@ -1,5 +1,5 @@
 import { ArgumentError } from "../errors.ts";
-import { type Graph, GraphBuilder, type Node } from "../graph/graph.ts";
+import { type Graph, GraphBuilder, type Node, originOf } from "../graph/graph.ts";
 import { collectiveDoneName } from "../ops/collective-done.ts";
 import { collectiveStartName } from "../ops/collective-start.ts";
 import { roleOf } from "../ops/role.ts";
@@ -135,7 +135,7 @@ const splitCollectives = (graph: Graph, order: readonly number[], atOnce = false
       inputs: results,
       params: builder.nodes[start]!.params,
       specs: node.specs,
-      scope: node.scope,
+      ...originOf(node),
     });
     node.specs.forEach((_, output) => builder.map({ node: node.id, output }, { node: done, output }));
   };
@@ -151,7 +151,7 @@ const splitCollectives = (graph: Graph, order: readonly number[], atOnce = false
           inputs,
           params: { ...node.params, collective: node.op, position: positions.get(id)!, ...(atOnce && { standing: true }) },
           specs: node.specs,
-          scope: node.scope,
+          ...originOf(node),
         }),
       );
       if (atOnce) finish(node);

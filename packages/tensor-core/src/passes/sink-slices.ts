@@ -1,5 +1,5 @@
 import type { DType } from "../dtype.ts";
-import { type Graph, GraphBuilder, type Node, type Params, type ValueRef, valueKey } from "../graph/graph.ts";
+import { type Graph, GraphBuilder, type Node, originOf, type Params, type ValueRef, valueKey } from "../graph/graph.ts";
 import { operators } from "../ops/table.ts";
 import { elementCount } from "../shape.ts";
 
@@ -42,7 +42,7 @@ export const sinkSlices = (graph: Graph): Graph => {
     }
     const { shape } = node.specs[0]!;
     const add = (from: Node, op: string, inputs: readonly ValueRef[], params: Params, dtype: DType): ValueRef => ({
-      node: builder.add({ op, inputs, params, specs: [{ dtype, shape }], scope: from.scope }),
+      node: builder.add({ op, inputs, params, specs: [{ dtype, shape }], ...originOf(from) }),
       output: 0,
     });
     const part = add(node, node.op, [builder.resolve(source)], node.params, graph.nodes[source.node]!.specs[source.output]!.dtype);

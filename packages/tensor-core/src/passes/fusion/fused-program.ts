@@ -1,5 +1,5 @@
 import type { DType } from "../../dtype.ts";
-import { type Graph, type GraphBuilder, type Node, specOf, type ValueRef, valueKey } from "../../graph/graph.ts";
+import { type Graph, type GraphBuilder, laterPhase, type Node, originOf, specOf, type ValueRef, valueKey } from "../../graph/graph.ts";
 import { constantOperator } from "../../ops/constant.ts";
 import { type FoldOp, type FusedFold, type FusedInstruction, fusedName } from "../../ops/fused.ts";
 import { reshapeOperator } from "../../ops/reshape.ts";
@@ -155,6 +155,8 @@ export const emitFused = (
     },
     specs: results.map((id) => graph.nodes[id]!.specs[0]!),
     scope: commonScope(members.map((id) => graph.nodes[id]!.scope)),
+    phase: members.map((id) => graph.nodes[id]!.phase).reduce(laterPhase),
+    region: "",
   });
   results.forEach((id, output) => builder.map({ node: id, output: 0 }, { node: fused, output }));
 };
@@ -167,7 +169,7 @@ export const emitReduction = (builder: GraphBuilder, graph: Graph, node: Node, {
   if (!sameShape(spec.shape, shape)) {
     const specs = [{ dtype: spec.dtype, shape }];
     operand = {
-      node: builder.add({ op: reshapeOperator.name, inputs: [operand], params: { shape: [...shape] }, specs, scope: node.scope }),
+      node: builder.add({ op: reshapeOperator.name, inputs: [operand], params: { shape: [...shape] }, specs, ...originOf(node) }),
       output: 0,
     };
   }
@@ -184,17 +186,18 @@ export const sourceOfView = (graph: Graph, { op, specs }: Node, { list: [load] }
     : undefined;
 
 /** Append an elementwise node that joins nothing as it is, so that it is a view instead of a pass over memory. */
-export const emitView = (builder: GraphBuilder, graph: Graph, { id, op, params, specs, scope }: Node, source: ValueRef): void => {
+export const emitView = (builder: GraphBuilder, graph: Graph, node: Node, source: ValueRef): void => {
+  const { id, op, params, specs } = node;
   const { shape } = specOf(graph, source);
   const [{ dtype, shape: wanted }] = specs as readonly [Node["specs"][number]];
-  let view = builder.add({ op, inputs: [builder.resolve(source)], params, specs: [{ dtype, shape }], scope });
+  let view = builder.add({ op, inputs: [builder.resolve(source)], params, specs: [{ dtype, shape }], ...originOf(node) });
   if (!sameShape(shape, wanted))
     view = builder.add({
       op: reshapeOperator.name,
       inputs: [{ node: view, output: 0 }],
       params: { shape: [...wanted] },
       specs,
-      scope,
+      ...originOf(node),
     });
   builder.map({ node: id, output: 0 }, { node: view, output: 0 });
 };

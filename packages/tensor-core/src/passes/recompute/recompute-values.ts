@@ -1,0 +1,102 @@
+import { type Graph, GraphBuilder, type Node, type ValueRef, valueKey } from "../../graph/graph.ts";
+import { optimizationBarrierOperator } from "../../ops/optimization-barrier.ts";
+import { roleOf } from "../../ops/role.ts";
+import { isCollective } from "../collective-order.ts";
+import { hasEffect } from "../dead-code.ts";
+
+/** Whether a node may run a second time: it is of the forward pass, moves nothing between ranks, and does nothing but compute its results. */
+export const mayRunAgain = (node: Node): boolean =>
+  node.phase === "forward" && [undefined, "position", "barrier"].includes(roleOf(node)) && !isCollective(node) && !hasEffect(node);
+
+/** A number that is written into the graph: it needs no operand, and is at hand anywhere. */
+export const isGiven = (node: Node): boolean => node.inputs.length === 0 && roleOf(node) === undefined;
+
+/** What is to be computed again. */
+export interface Repetition {
+  /** Per node, the group that it is computed again with; `undefined` for what is computed once. Groups do not repeat each other's nodes. */
+  readonly groups: readonly (string | undefined)[];
+  /** Whether a value of a group is kept all the same. */
+  readonly keeps: (ref: ValueRef) => boolean;
+}
+
+const backwardScope = (scope: string): string => (scope === "" ? "backward" : `${scope}/backward`);
+
+/**
+ * Let backward nodes read copies of what they read of forward: for each value of a group that is not kept, the nodes of the group that lead to it are appended anew
+ * just before the first backward node that reads it. They belong to the backward pass.
+ *
+ * Copies read what comes from outside of the group through an optimization barrier, which also waits for a cotangent: nothing merges a copy with what it
+ * is a copy of, and no schedule moves it into the forward pass, where its time would be free but its memory would not.
+ *
+ * Exact. Cost: O(nodes + edges).
+ */
+export const recomputeValues = (graph: Graph, { groups, keeps }: Repetition): Graph => {
+  const builder = new GraphBuilder();
+  const copies = new Map<string, ValueRef>();
+  const behindBarrier = new Map<string, ValueRef>();
+  let lastCotangent: ValueRef | undefined;
+
+  /** Whether what a group repeats of a value takes its place. */
+  const isRepeated = (ref: ValueRef, group: string | undefined): group is string =>
+    group !== undefined && groups[ref.node] === group && !keeps(ref);
+
+  /** Append the nodes of a group that these values follow from and that are not there yet. */
+  const repeat = (wanted: readonly ValueRef[], group: string, reader: Node): void => {
+    const needed = new Set<number>();
+    const outside = new Map<string, ValueRef>();
+    const stack = wanted.filter((ref) => !copies.has(`${group} ${valueKey(ref)}`)).map((ref) => ref.node);
+    for (let id = stack.pop(); id !== undefined; id = stack.pop()) {
+      if (needed.has(id)) continue;
+      needed.add(id);
+      for (const ref of graph.nodes[id]!.inputs) {
+        const key = `${group} ${valueKey(ref)}`;
+        if (isRepeated(ref, group)) {
+          if (!copies.has(key)) stack.push(ref.node);
+        } else if (!isGiven(graph.nodes[ref.node]!) && !behindBarrier.has(key)) outside.set(key, builder.resolve(ref));
+      }
+    }
+    if (needed.size === 0) return;
+    const cotangent =
+      reader.inputs
+        .filter((ref) => graph.nodes[ref.node]!.phase === "backward")
+        .map((ref) => builder.resolve(ref))
+        .sort((a, b) => b.node - a.node)[0] ?? lastCotangent;
+    const origin = { scope: backwardScope(graph.nodes[Math.max(...needed)]!.scope), phase: "backward", region: "" } as const;
+    if (outside.size > 0) {
+      const inputs = [...outside.values(), ...(cotangent === undefined ? [] : [cotangent])];
+      const specs = inputs.map((ref) => builder.nodes[ref.node]!.specs[ref.output]!);
+      const barrier = builder.add({ op: optimizationBarrierOperator.name, inputs, params: {}, specs, ...origin });
+      [...outside.keys()].forEach((key, output) => behindBarrier.set(key, { node: barrier, output }));
+    }
+    for (const id of [...needed].sort((a, b) => a - b)) {
+      const node = graph.nodes[id]!;
+      const inputs = node.inputs.map((ref) => {
+        const key = `${group} ${valueKey(ref)}`;
+        if (isRepeated(ref, group)) return copies.get(key)!;
+        return behindBarrier.get(key) ?? builder.resolve(ref);
+      });
+      const copy = builder.add({ ...node, inputs, ...origin, scope: backwardScope(node.scope) });
+      node.specs.forEach((_, output) => copies.set(`${group} ${valueKey({ node: id, output })}`, { node: copy, output }));
+    }
+  };
+
+  for (const node of graph.nodes) {
+    if (node.phase !== "backward") {
+      builder.copy(node);
+      continue;
+    }
+    const wanted = Map.groupBy(
+      node.inputs.filter((ref) => isRepeated(ref, groups[ref.node])),
+      (ref) => groups[ref.node]!,
+    );
+    for (const [group, refs] of wanted) repeat(refs, group, node);
+    const inputs = node.inputs.map((ref) => {
+      const group = groups[ref.node];
+      return isRepeated(ref, group) ? copies.get(`${group} ${valueKey(ref)}`)! : builder.resolve(ref);
+    });
+    const id = builder.add({ ...node, inputs });
+    node.specs.forEach((_, output) => builder.map({ node: node.id, output }, { node: id, output }));
+    if (!isCollective(node) && roleOf(node) === undefined && node.inputs.length > 0) lastCotangent = { node: id, output: 0 };
+  }
+  return builder.finish(graph);
+};
