@@ -2,10 +2,25 @@ import type { KernelNode, OperatorParams } from "@skein/tensor-core";
 import { ATTENTION_TILE } from "../assembly/attention-blocks.ts";
 import { PRODUCT_HEAD_BYTES, TILE_COLUMNS } from "../assembly/blocks.ts";
 
-/** Sizes and options as both attention kernels take them: heads, queries, keys, width, causal, scale. */
-export const attentionArguments = ({ inputs, params }: KernelNode<OperatorParams["attention"]>): readonly number[] => {
+/** Sizes and options of attention. Heads are those of all samples. */
+export interface AttentionSizes {
+  readonly heads: number;
+  readonly queries: number;
+  readonly keys: number;
+  readonly width: number;
+  readonly causal: boolean;
+  readonly scale: number;
+}
+
+export const attentionSizes = ({ inputs, params }: KernelNode<OperatorParams["attention"]>): AttentionSizes => {
   const [batch, heads, queries, width] = inputs[0]!.shape as [number, number, number, number];
-  return [batch * heads, queries, inputs[1]!.shape[2]!, width, params.causal ? 1 : 0, params.scale];
+  return { heads: batch * heads, queries, keys: inputs[1]!.shape[2]!, width, causal: params.causal, scale: params.scale };
+};
+
+/** Sizes and options as both attention kernels take them: heads, queries, keys, width, causal, scale. */
+export const attentionArguments = (node: KernelNode<OperatorParams["attention"]>): readonly number[] => {
+  const { heads, queries, keys, width, causal, scale } = attentionSizes(node);
+  return [heads, queries, keys, width, causal ? 1 : 0, scale];
 };
 
 /** Scratch bytes: squares of scores, tiles of positions × width (rounded up to whole panels of columns), and further words. */

@@ -21,6 +21,8 @@ import {
   widenHalf,
   roleOf,
 } from "@skein/tensor-core";
+import type { Blas } from "./blas/blas.ts";
+import { withBlas } from "./blas/with-blas.ts";
 import { Arena, createSharedMemory } from "./arena.ts";
 import { CpuExecutable } from "./executable.ts";
 import { tileLanes } from "./fused-program.ts";
@@ -35,6 +37,8 @@ export interface CpuBackendOptions {
   readonly module?: WasmModule;
   /** Force a build; for tests and comparisons. */
   readonly build?: WasmBuild;
+  /** Takes products, convolutions and attention where it is faster. Default: none, all in WebAssembly. */
+  readonly blas?: Blas | undefined;
   /** Kernels for operators of the user's (`defineOperator`); without one, a backend runs an operator's composition. Default: none. */
   readonly kernels?: readonly Kernel[];
 }
@@ -82,7 +86,11 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
   const wasm = instantiateWasm(module, memory);
   const arena = new Arena(memory);
   const ledger = new ArrayLedger<number>((address) => arena.release(address));
-  const kernels = kernelTable(ownKernels, options.kernels ?? [], "bind");
+  const kernels = kernelTable(
+    options.blas === undefined ? ownKernels : withBlas(ownKernels, options.blas, memory),
+    options.kernels ?? [],
+    "bind",
+  );
 
   return {
     name: "cpu",
