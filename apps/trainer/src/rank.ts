@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
+import { openBlas } from "@skein/blas/node";
 import { agreeOnFacts } from "@skein/collectives";
 import { joinWorld } from "@skein/collectives/node";
 import type { WebGpuBackend } from "@skein/gpu-kernels";
@@ -95,8 +96,8 @@ const firstState = async (
 };
 
 const run = async (input: RankInput, post: (message: RankMessage) => void): Promise<void> => {
-  const { connection, module } = input;
-  const { backend, close } = await openBackend(input.backend, { memory: connection.memory, module });
+  const { connection, module, blas } = input;
+  const { backend, close } = await openBackend(input.backend, { memory: connection.memory, module, blas: blas && openBlas(blas) });
   const writer = new PartWriter((step, files) => post({ type: "saved", step, files }));
   try {
     await trainOn(input, backend, writer, post);

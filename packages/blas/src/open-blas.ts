@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import type { Blas } from "@skein/cpu-kernels";
@@ -30,14 +31,23 @@ export const describeLibrary = (addon: BlasAddon, library: string): LibraryFacts
 
 /**
  * Where `buildBlas` has left an addon with its table: the folder in $SKEIN_BLAS, else the newest in the cache. Undefined where nothing was built, and
- * all is computed in WebAssembly. What $SKEIN_BLAS names is not looked at before it is opened.
+ * all is computed in WebAssembly.
+ *
+ * @throws BlasError `blas-missing` where $SKEIN_BLAS names a folder without them.
  */
 export const findBlas = (
   environment: NodeJS.ProcessEnv = process.env,
   cache: string = defaultCacheFolder(environment),
 ): BlasPlace | undefined => {
   const folder = environment["SKEIN_BLAS"];
-  return folder === undefined || folder === "" ? builtPlaces(cache)[0] : placeIn(folder);
+  if (folder === undefined || folder === "") return builtPlaces(cache)[0];
+  const place = placeIn(folder);
+  const lacking = Object.values(place).find((file: string) => !existsSync(file));
+  if (lacking === undefined) return place;
+  throw new BlasError(
+    "blas-missing",
+    `SKEIN_BLAS names ${folder}, but there is no ${lacking}; build it with: skein-train blas build --output ${folder}`,
+  );
 };
 
 /** The product of a library on a memory. A shared memory of WebAssembly keeps its place when it grows, so it is told once. */

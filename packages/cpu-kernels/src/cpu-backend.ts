@@ -47,6 +47,8 @@ export interface CpuBackendOptions {
 export interface CpuBackend extends Backend {
   readonly arena: Arena;
   readonly memory: WasmMemory;
+  /** Identity of the BLAS that it was given. */
+  readonly blas: string | undefined;
 }
 
 /** Every reason why an optimized graph cannot run here; none where it can. */
@@ -96,6 +98,7 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
     name: "cpu",
     arena,
     memory,
+    blas: options.blas?.identity,
     compile: (source: Graph, { donate = [], tracer, collectiveOrder }: CompileOptions = {}): Executable => {
       const host = <T>(name: string, work: () => T): T => spanned(tracer, { name, track: "host" }, work);
       const graph = host("optimize", () => prepareForCpu(source, collectiveOrder, kernels));
