@@ -4,6 +4,7 @@ const { builtinModules } = require("node:module");
 const packageGraph = {
   "tensor-core": [],
   "cpu-kernels": ["tensor-core"],
+  blas: ["tensor-core", "cpu-kernels"],
   "gpu-kernels": ["tensor-core"],
   collectives: ["tensor-core"],
   mpi: ["tensor-core", "collectives"],

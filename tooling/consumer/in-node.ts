@@ -1,4 +1,5 @@
 // What a program uses of us that runs in Node only.
+import { findBlas, openBlas } from "@skein/blas/node";
 import { createThreadWorld, joinWorld, type ThreadWorld } from "@skein/collectives/node";
 import { createSharedMemory } from "@skein/cpu-kernels";
 import { loadMnist, Prefetcher } from "@skein/data/node";
@@ -10,4 +11,4 @@ export const rankOf = (world: ThreadWorld): number => joinWorld(world.connection
 export const prefetch = (): Prefetcher =>
   new Prefetcher(loadMnist({ from: import.meta.url }).train, { batchSize: 4, seed: 1, rank: 0, worldSize: 1 });
 
-export { createMpiWorld, fileChoiceStore, openNodeGpu };
+export { createMpiWorld, fileChoiceStore, findBlas, openBlas, openNodeGpu };

@@ -1,4 +1,4 @@
-import { createCpuBackend } from "@skein/cpu-kernels";
+import { type Blas, createCpuBackend } from "@skein/cpu-kernels";
 import { type DeviceFacts, type WebGpuBackend, WebGpuNotInstalledError } from "@skein/gpu-kernels";
 import { SkeinError } from "@skein/tensor-core";
 import { type BackendName, openWebGpu } from "./backend.ts";
@@ -23,8 +23,14 @@ export interface Hardware {
   readonly rates?: MeasuredRates;
 }
 
-/** Look for a WebGPU device, and measure both backends if it is more than a processor in disguise. @param always look for that one and measure it, too. */
-export const surveyHardware = async ({ always }: { readonly always: boolean }): Promise<Hardware> => {
+/** Look for a WebGPU device, and measure both backends if it is more than a processor in disguise. @param always look for that one and measure it, too. @param blas what the CPU would multiply by. */
+export const surveyHardware = async ({
+  always,
+  blas,
+}: {
+  readonly always: boolean;
+  readonly blas?: Blas | undefined;
+}): Promise<Hardware> => {
   if (!always && !mayHaveGpu()) return { webgpu: { missing: "this machine has no GPU" } };
   let backend: WebGpuBackend;
   try {
@@ -37,7 +43,7 @@ export const surveyHardware = async ({ always }: { readonly always: boolean }): 
   try {
     const { facts } = backend;
     if (facts.software && !always) return { webgpu: { facts } };
-    return { webgpu: { facts }, rates: { cpu: await measureRates(await createCpuBackend()), webgpu: await measureRates(backend) } };
+    return { webgpu: { facts }, rates: { cpu: await measureRates(await createCpuBackend({ blas })), webgpu: await measureRates(backend) } };
   } finally {
     backend.close();
   }

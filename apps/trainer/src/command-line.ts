@@ -1,6 +1,9 @@
+import { surveyBlas } from "@skein/blas/node";
 import { Command, CommanderError } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { addCertsCommand } from "./certificates/certs-command.ts";
+import { addBlasCommand } from "./blas-command.ts";
+import { openJobBlas } from "./job-blas.ts";
 import { surveyHardware } from "./choose-backend.ts";
 import { loadJob } from "./config.ts";
 import { diagnose, formatDiagnosis } from "./doctor.ts";
@@ -25,7 +28,11 @@ const validateCommand = async (file: string, options: RunOptions): Promise<numbe
 
 const doctorCommand = async (file: string | undefined, options: RunOptions): Promise<number> => {
   const prepared = file === undefined ? undefined : await prepare(await loadJob(file, overridesOf(options)));
-  const diagnosis = diagnose(await surveyHardware({ always: true }), prepared);
+  const blas = surveyBlas();
+  // One that cannot be used is told as such, and the rest is looked at without it.
+  const job = prepared?.job ?? { blas: "auto" };
+  const hardware = await surveyHardware({ always: true, blas: blas.state === "ready" ? openJobBlas(job) : undefined });
+  const diagnosis = diagnose(hardware, blas, prepared);
   for (const line of options.json === true ? [JSON.stringify(diagnosis)] : formatDiagnosis(diagnosis)) print(line);
   return exitCodes.ok;
 };
@@ -108,6 +115,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
   addCertsCommand(program, finish);
   addLaunchCommand(program, finish);
   addMpiCommand(program, finish);
+  addBlasCommand(program, finish);
   addMemberCommand(program, finish);
   program
     .command("schema")

@@ -1,7 +1,9 @@
+import type { BlasSurvey } from "@skein/blas/node";
 import { dataPackages, findPackage, installCommand } from "@skein/data/node";
 import { type DeviceFacts, wishedFeatures, type WishedFeature } from "@skein/gpu-kernels";
 import { chooseBackend, type BackendChoice, type Hardware } from "./choose-backend.ts";
 import type { BackendRates } from "./backend-rates.ts";
+import { asTyped } from "./own-command.ts";
 import type { Prepared } from "./prepare.ts";
 import { formatBytes } from "./summary.ts";
 
@@ -16,6 +18,7 @@ interface DataDiagnosis {
 export interface Diagnosis {
   readonly node: string;
   readonly hardware: Hardware;
+  readonly blas: BlasSurvey;
   readonly data: readonly DataDiagnosis[];
   readonly job?: { readonly name: string; readonly asked: string; readonly choice: BackendChoice };
 }
@@ -27,9 +30,10 @@ const diagnoseData = (): DataDiagnosis[] =>
     ...(findPackage(wanted.name, import.meta.url) === undefined && { install: installCommand(wanted) }),
   }));
 
-export const diagnose = (hardware: Hardware, prepared?: Prepared): Diagnosis => ({
+export const diagnose = (hardware: Hardware, blas: BlasSurvey, prepared?: Prepared): Diagnosis => ({
   node: process.version,
   hardware,
+  blas,
   data: diagnoseData(),
   ...(prepared && { job: { name: prepared.job.name, asked: prepared.job.backend, choice: chooseBackend(prepared, hardware) } }),
 });
@@ -53,10 +57,24 @@ const without: { readonly [F in WishedFeature]: string } = {
 const ratesLine = ({ flopsPerSecond, bytesPerSecond, kernelSeconds }: BackendRates): string =>
   `products ${(flopsPerSecond / 1e9).toPrecision(3)} GFLOP/s, memory ${(bytesPerSecond / 1e9).toPrecision(3)} GB/s, ${(1e6 * kernelSeconds).toPrecision(2)} µs per kernel`;
 
+/** What products on the CPU run on. */
+const blasLine = (blas: BlasSurvey): string => {
+  const { state } = blas;
+  if (state === "ready")
+    return `${blas.identity}, faster for ${blas.faster} of ${blas.measured} measured shapes; jobs use it unless they say blas: off`;
+  if (state === "broken") return `cannot be used, and jobs without blas: off are refused: ${blas.reason}`;
+  const found = blas.libraries.length > 0;
+  const first = found
+    ? `${blas.libraries.join(", ")} found, but nothing built`
+    : "none found (Debian: apt install g++ libopenblas0-serial)";
+  return `${first}; WebAssembly alone computes; to multiply faster: ${asTyped("skein-train blas build")}`;
+};
+
 /** The diagnosis for people, a line per finding. */
-export const formatDiagnosis = ({ node, hardware: { webgpu, rates }, data, job }: Diagnosis): string[] => {
+export const formatDiagnosis = ({ node, hardware: { webgpu, rates }, blas, data, job }: Diagnosis): string[] => {
   const lines: [string, string][] = [["node", node]];
   if (rates !== undefined) lines.push(["cpu", ratesLine(rates.cpu)]);
+  lines.push(["blas", blasLine(blas)]);
   if ("install" in webgpu) lines.push(["webgpu", `not installed; to compute on a GPU: ${webgpu.install}`]);
   else if ("missing" in webgpu) lines.push(["webgpu", `none: ${webgpu.missing}`]);
   else {

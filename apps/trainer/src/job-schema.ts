@@ -223,6 +223,12 @@ export const jobSchema: z.ZodType<Job> = z
       .enum(["auto", "cpu", "webgpu"])
       .default("auto")
       .describe("Where to compute: WebAssembly, WebGPU, or what skein-train doctor expects to be faster."),
+    blas: z
+      .enum(["auto", "off"])
+      .default("auto")
+      .describe(
+        "Products on the CPU: where faster by the BLAS that skein-train blas build has measured here, if it was called; or in WebAssembly alone.",
+      ),
     precision: precision.default({ kind: "f32" }),
     batch: count.describe("Samples per step, of all ranks together; a multiple of ranks."),
     epochs: count.optional().describe("Passes over the training data. Give epochs or steps."),

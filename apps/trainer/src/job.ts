@@ -5,6 +5,8 @@ export interface Job {
   readonly ranks: number;
   /** `auto` is resolved before a run begins, and the run's own job says what it became. */
   readonly backend: "auto" | "cpu" | "webgpu";
+  /** Whether products on the CPU run on the BLAS that was built here, if any. */
+  readonly blas: "auto" | "off";
   readonly precision: PrecisionJob;
   /** Samples per step, of all ranks together. */
   readonly batch: number;

@@ -1,3 +1,4 @@
+import type { BlasPlace } from "@skein/blas/node";
 import type { LinkSample } from "@skein/collectives";
 import type { WorldConnection } from "@skein/collectives/node";
 import type { Span } from "@skein/tensor-core";
@@ -54,6 +55,8 @@ export interface RankInput extends Assignment {
   readonly backend: BackendName;
   readonly connection: WorldConnection;
   readonly module: WebAssembly.Module;
+  /** What products run on, where that is not WebAssembly alone. */
+  readonly blas: BlasPlace | undefined;
   readonly data: DataSet;
   /** Of the samples, where they are the user's own. */
   readonly dataDigest: string | undefined;

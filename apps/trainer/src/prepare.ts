@@ -39,6 +39,7 @@ const steering = [
   "seed",
   "ranks",
   "backend",
+  "blas",
   "precision",
   "batch",
   "epochs",

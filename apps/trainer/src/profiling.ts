@@ -10,6 +10,7 @@ import type { PreparedGraph } from "@skein/cost-model";
 import { byteLength, type RankSpans } from "@skein/tensor-core";
 import { type BackendName, openWebGpu } from "./backend.ts";
 import type { BackendRates } from "./backend-rates.ts";
+import { openJobBlas } from "./job-blas.ts";
 import { surveyHardware } from "./choose-backend.ts";
 import { loadJob } from "./config.ts";
 import { ConfigError } from "./errors.ts";
@@ -200,7 +201,7 @@ const openWith = async (
       ),
     links: () => measureLinks(job, () => undefined),
     rates: async () => {
-      if (backend === "cpu") return measureRates(await createCpuBackend());
+      if (backend === "cpu") return measureRates(await createCpuBackend({ blas: openJobBlas(job) }));
       const opened = await openWebGpu();
       try {
         return await measureRates(opened);

@@ -1,4 +1,5 @@
 import type { Facts } from "@skein/collectives";
+import type { CpuBackend } from "@skein/cpu-kernels";
 import type { WebGpuBackend } from "@skein/gpu-kernels";
 import { type Backend, concat, digestOf, evaluate, exp, matmul, NdArray, reshape, tanh, type Tensor } from "@skein/tensor-core";
 import type { RankInput } from "./messages.ts";
@@ -33,7 +34,12 @@ export const rankFacts = async (
     precision: JSON.stringify(job.precision),
     ...(dataDigest !== undefined && { "samples (a digest of the data set)": dataDigest }),
   };
-  if (name === "cpu") return { ...facts, "arithmetic (a digest of what a small product gives)": await arithmeticOf(backend) };
+  if (name === "cpu")
+    return {
+      ...facts,
+      "BLAS (skein-train blas build)": (backend as CpuBackend).blas ?? "none",
+      "arithmetic (a digest of what a small product gives)": await arithmeticOf(backend),
+    };
   const { adapter, f16, subgroups, subgroupMatrices } = (backend as WebGpuBackend).facts;
   const has = (feature: boolean): string => (feature ? "with" : "without");
   return {

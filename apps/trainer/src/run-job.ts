@@ -1,6 +1,7 @@
 import { hasCheckpoint, newestCheckpoint } from "./checkpoint.ts";
 import { checkpointSecret } from "./checkpoint-manifest.ts";
 import { chooseBackend, surveyHardware } from "./choose-backend.ts";
+import { openJobBlas } from "./job-blas.ts";
 import { explainDiskFull } from "./errors.ts";
 import { nodeFiles } from "./files.ts";
 import { type RunInput, type Outcome, runWithRestarts } from "./controller/run-with-restarts.ts";
@@ -35,9 +36,11 @@ export interface JobOutcome extends Outcome {
 const prepareOn = async ({ job, given }: JobRun): Promise<{ readonly prepared: Prepared; readonly notes: readonly string[] }> => {
   const prepared = await prepare(job, given);
   preferenceOf(job); // a link file that cannot be read is told before any process starts
-  if (job.backend !== "auto") return { prepared, notes: [] };
-  const { backend, reason } = chooseBackend(prepared, await surveyHardware({ always: false }));
-  return { prepared: withBackend(prepared, backend), notes: [`backend ${backend}: ${reason}`] };
+  const blas = openJobBlas(job); // one that cannot be used any more is told once and at once
+  const onCpu = blas === undefined ? [] : [`products by ${blas.identity}`];
+  if (job.backend !== "auto") return { prepared, notes: job.backend === "cpu" ? onCpu : [] };
+  const { backend, reason } = chooseBackend(prepared, await surveyHardware({ always: false, blas }));
+  return { prepared: withBackend(prepared, backend), notes: [`backend ${backend}: ${reason}`, ...(backend === "cpu" ? onCpu : [])] };
 };
 
 /** Look at what a run will write before it trains. @throws ConfigError. */

@@ -1,3 +1,4 @@
+import { openBlas } from "@skein/blas/node";
 import { agreeOnFacts } from "@skein/collectives";
 import { joinWorld } from "@skein/collectives/node";
 import { type Backend, type Communicator, SpanRecorder } from "@skein/tensor-core";
@@ -25,8 +26,8 @@ export type Fault = (state: DeviceState, step: number, backend: Backend) => Prom
 
 /** Run a rank of a job from its first word with the others to its last step. */
 export const trainRank = async (input: RankInput, post: (message: RankMessage) => void, fault?: Fault): Promise<void> => {
-  const { connection, module } = input;
-  const { backend, close } = await openBackend(input.backend, { memory: connection.memory, module });
+  const { connection, module, blas } = input;
+  const { backend, close } = await openBackend(input.backend, { memory: connection.memory, module, blas: blas && openBlas(blas) });
   const report = new RankReport(connection.rank, post);
   const writer = new PartWriter((step, files) => report.saved(step, files));
   try {

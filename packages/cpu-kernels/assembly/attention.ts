@@ -50,7 +50,7 @@ function multiplyPanels(a: usize, aRow: usize, aInner: usize, panels: usize, y: 
 /** How many of a tile's keys a query sees, when `ahead` is how far the tile's first key lies after the query's own position. */
 // @ts-ignore: decorator
 @inline
-function visible(causal: bool, ahead: i32, keys: i32): i32 {
+export function visible(causal: bool, ahead: i32, keys: i32): i32 {
   return causal ? max(0, min(keys, 1 - ahead)) : keys;
 }
 
@@ -165,7 +165,7 @@ export function attention(
 /** Turn scores of a row into weights exp(scale · s − logSum), and their gradients into those of the scores: scale · weight · (d − delta). */
 // @ts-ignore: decorator
 @inline
-function weightsOfRow(weights: usize, gradients: usize, bytes: usize, scale: f32, logSum: f32, delta: f32): void {
+export function weightsOfRow(weights: usize, gradients: usize, bytes: usize, scale: f32, logSum: f32, delta: f32): void {
   let i: usize = 0;
   if (ASC_FEATURE_SIMD) {
     for (; i + 16 <= bytes; i += 16) {
@@ -183,7 +183,7 @@ function weightsOfRow(weights: usize, gradients: usize, bytes: usize, scale: f32
 }
 
 /** δ of each query: Σ g · out. */
-function deltas(to: usize, g: usize, out: usize, queries: i32, rowBytes: usize): void {
+export function deltas(to: usize, g: usize, out: usize, queries: i32, rowBytes: usize): void {
   for (let query = 0; query < queries; query++) {
     let total: f32 = 0;
     let i: usize = 0;

@@ -287,7 +287,7 @@ function clearFloats(to: usize, bytes: usize): void {
 }
 
 /** Copy rows [firstRow, firstRow + rows) × [firstColumn, …) of an image, `channels` of each pixel, with zeros where there is no pixel. */
-function copyPadded(image: usize, height: i32, width: i32, pixelBytes: usize, channels: i32, firstRow: i32, firstColumn: i32, rows: i32, across: i32, to: usize): void {
+export function copyPadded(image: usize, height: i32, width: i32, pixelBytes: usize, channels: i32, firstRow: i32, firstColumn: i32, rows: i32, across: i32, to: usize): void {
   const bytes = (<usize>channels) << 2;
   const left = min(across, max(0, -firstColumn)); // columns before the image, then inside of it
   const inside = max(0, min(across - left, width - max(0, firstColumn)));

@@ -1,10 +1,11 @@
 // One line per family; `src/ops/` binds these exports.
-export * from "./attention";
+export { attention, attentionBackward } from "./attention";
+export * from "./attention-rows";
 export * from "./batch-norm";
 export * from "./bits";
 export * from "./collective";
 export * from "./compact";
-export * from "./convolution";
+export { conv2d, conv2dBackwardInput, conv2dBackwardWeight } from "./convolution";
 export * from "./decomposition";
 export * from "./fill";
 export * from "./gemm";
@@ -13,9 +14,10 @@ export * from "./indexing";
 export * from "./movement";
 export * from "./nonzero";
 export * from "./normalisation";
+export * from "./patches";
 export * from "./pooling";
 export * from "./rotary";
-export * from "./softmax";
+export { crossEntropy, crossEntropyBackward, logSoftmax, logSoftmaxBackward, softmax, softmaxBackward } from "./softmax";
 export { argExtreme, cumsumF32, cumsumI32 } from "./scan";
 export { extremeU8, maxF32, maxI32, maxU32, minF32, minI32, minU32, sumI32 } from "./reduce";
 export { foldIn, randomBits } from "./random";

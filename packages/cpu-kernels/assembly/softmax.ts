@@ -9,7 +9,7 @@ import { expOf, logOf } from "./transcendental";
  */
 // @ts-ignore: decorator
 @inline
-function maxOfRow(row: usize, bytes: usize): f32 {
+export function maxOfRow(row: usize, bytes: usize): f32 {
   let largest: f32 = -Infinity;
   let i: usize = 0;
   if (ASC_FEATURE_SIMD) {
@@ -65,7 +65,7 @@ function sumOfKeptLongExps(output: usize, row: usize, bytes: usize, shift: f32):
 /** `sumOfBlockExps` of a row of any length. */
 // @ts-ignore: decorator
 @inline
-function sumOfExps(output: usize, row: usize, bytes: usize, shift: f32, keep: bool): f32 {
+export function sumOfExps(output: usize, row: usize, bytes: usize, shift: f32, keep: bool): f32 {
   if (bytes <= BLOCK_BYTES) return sumOfBlockExps(output, row, bytes, shift, keep);
   return keep ? sumOfKeptLongExps(output, row, bytes, shift) : sumOfLongExps(row, bytes, shift);
 }

@@ -46,7 +46,7 @@ export interface ConvolutionSizes {
 }
 
 /** A 1×1 convolution of all pixels runs as one matrix product. */
-const isPlainProduct = (sizes: ConvolutionSizes): boolean =>
+export const isPlainProduct = (sizes: ConvolutionSizes): boolean =>
   sizes.kernelHeight * sizes.kernelWidth * sizes.strideY * sizes.strideX * sizes.groups === 1 &&
   sizes.height === sizes.outHeight &&
   sizes.width === sizes.outWidth;

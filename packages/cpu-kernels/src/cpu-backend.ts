@@ -21,6 +21,8 @@ import {
   widenHalf,
   roleOf,
 } from "@skein/tensor-core";
+import type { Blas } from "./blas/blas.ts";
+import { withBlas } from "./blas/with-blas.ts";
 import { Arena, createSharedMemory } from "./arena.ts";
 import { CpuExecutable } from "./executable.ts";
 import { TILE } from "../assembly/fused-blocks.ts";
@@ -35,6 +37,8 @@ export interface CpuBackendOptions {
   readonly module?: WasmModule;
   /** Force a build; for tests and comparisons. */
   readonly build?: WasmBuild;
+  /** Takes products, convolutions and attention where it is faster. Default: none, all in WebAssembly. */
+  readonly blas?: Blas | undefined;
   /** Kernels for operators of the user's (`defineOperator`); without one, a backend runs an operator's composition. Default: none. */
   readonly kernels?: readonly Kernel[];
 }
@@ -43,6 +47,8 @@ export interface CpuBackendOptions {
 export interface CpuBackend extends Backend {
   readonly arena: Arena;
   readonly memory: WasmMemory;
+  /** Identity of the BLAS that it was given. */
+  readonly blas: string | undefined;
 }
 
 /** Every reason why an optimized graph cannot run here; none where it can. */
@@ -82,12 +88,17 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
   const wasm = instantiateWasm(module, memory);
   const arena = new Arena(memory);
   const ledger = new ArrayLedger<number>((address) => arena.release(address));
-  const kernels = kernelTable(ownKernels, options.kernels ?? [], "bind");
+  const kernels = kernelTable(
+    options.blas === undefined ? ownKernels : withBlas(ownKernels, options.blas, memory),
+    options.kernels ?? [],
+    "bind",
+  );
 
   return {
     name: "cpu",
     arena,
     memory,
+    blas: options.blas?.identity,
     compile: (source: Graph, { donate = [], tracer, collectiveOrder }: CompileOptions = {}): Executable => {
       const host = <T>(name: string, work: () => T): T => spanned(tracer, { name, track: "host" }, work);
       const graph = host("optimize", () => prepareForCpu(source, collectiveOrder, kernels));

@@ -1,4 +1,5 @@
 export { Arena, createSharedMemory } from "./arena.ts";
+export { type Blas, type Contraction, type ContractionOp, contractionOps, type Sgemm } from "./blas/blas.ts";
 export { type CpuBackend, type CpuBackendOptions, createCpuBackend, prepareForCpu, reasonsAgainst } from "./cpu-backend.ts";
 export { HostError, OutOfMemoryError } from "./errors.ts";
 export { javascriptKernel, type JavaScriptKernelRule } from "./javascript-kernel.ts";

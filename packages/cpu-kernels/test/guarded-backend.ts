@@ -17,7 +17,7 @@ import {
 } from "@skein/tensor-core";
 import { prepareForCpu } from "../src/cpu-backend.ts";
 import type { WasmExports } from "../src/kernel.ts";
-import { kernels } from "../src/kernel-table.ts";
+import { type KernelTable, kernels as ownKernels } from "../src/kernel-table.ts";
 import { compileWasm, instantiateWasm, type WasmBuild } from "../src/wasm-build.ts";
 import { createSharedMemory } from "../src/arena.ts";
 
@@ -71,9 +71,11 @@ class GuardedExecutable implements Executable {
   private readonly graph: Graph;
   private readonly wasm: WasmExports;
   private readonly memory: WebAssembly.Memory;
+  private readonly kernels: KernelTable;
 
-  constructor(source: Graph, wasm: WasmExports, memory: WebAssembly.Memory) {
+  constructor(source: Graph, wasm: WasmExports, memory: WebAssembly.Memory, kernels: KernelTable) {
     this.graph = prepareForCpu(source);
+    this.kernels = kernels;
     this.collectives = collectiveOrderOf(this.graph);
     this.wasm = wasm;
     this.memory = memory;
@@ -81,7 +83,7 @@ class GuardedExecutable implements Executable {
 
   /** Each value has a block of its own, filled with NaN. After each kernel everything but its outputs and its scratch must be as it was. */
   async run(inputs: readonly DeviceArray[]): Promise<DeviceArray[]> {
-    const { graph } = this;
+    const { graph, kernels } = this;
     const nodes = graph.nodes.map((node) => kernelNodeOf(graph, node));
     const layout = new Layout();
     const values = new Map<string, Block>();
@@ -139,16 +141,19 @@ class GuardedExecutable implements Executable {
  * from where nothing was written, is found.
  *
  * @param tamper puts faults into the kernels, to see them found.
+ * @param kernelsOf other kernels than those of WebAssembly alone.
  */
 export const createGuardedBackend = async (
   build: WasmBuild,
   tamper: (wasm: WasmExports, memory: WebAssembly.Memory) => WasmExports = (wasm) => wasm,
+  kernelsOf: (memory: WebAssembly.Memory) => KernelTable = () => ownKernels,
 ): Promise<Backend> => {
   const memory = createSharedMemory(512 * 2 ** 20);
   const wasm = tamper(instantiateWasm(await compileWasm(build), memory), memory);
+  const kernels = kernelsOf(memory);
   return {
     name: `guarded ${build}`,
-    compile: (graph) => new GuardedExecutable(graph, wasm, memory),
+    compile: (graph) => new GuardedExecutable(graph, wasm, memory, kernels),
     upload: (array) => array,
     download: async (array) => array as NdArray,
     free: () => {},

@@ -3,6 +3,7 @@ import type { LossKind } from "@skein/collectives";
 import { startThread, type WorldConnection } from "@skein/collectives/node";
 import type { BackendName } from "../backend.ts";
 import { describeError, type ErrorReport } from "../errors.ts";
+import { blasOf } from "../job-blas.ts";
 import type { Assignment, LinksRankInput, RankInput, RankMessage } from "../messages.ts";
 import type { Prepared } from "../prepare.ts";
 import type { StopSignal } from "../stop-signal.ts";
@@ -42,6 +43,7 @@ export const trainingRank = (
   input: (connection) => ({
     ...assignment,
     backend: assignment.job.backend as BackendName, // a job is assigned with its backend settled
+    blas: assignment.job.backend === "cpu" ? blasOf(assignment.job) : undefined,
     connection,
     module,
     data,

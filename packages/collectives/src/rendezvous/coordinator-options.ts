@@ -24,6 +24,8 @@ export interface RendezvousOptions {
   /** Build of Skein; the same on all processes unless `anyBuild`. */
   readonly build: string;
   readonly anyBuild?: boolean;
+  /** What to do about another build, in words for people. Default: install the same one, or allow others. */
+  readonly buildCure?: string;
   /** From `newSecret()`, the same for every process of the job. */
   readonly secret: string;
   /** Ranks of the process that hosts the coordinator, which are lost with it. Default: none, as a launcher has. */
@@ -86,6 +88,7 @@ export const checkRendezvousOptions = (options: RendezvousOptions): CheckedRende
     job,
     build,
     anyBuild = false,
+    buildCure,
     secret,
     ranks = [],
     security,
@@ -112,6 +115,7 @@ export const checkRendezvousOptions = (options: RendezvousOptions): CheckedRende
     worldSize,
     job,
     build: anyBuild ? undefined : build,
+    buildCure,
     key: jobKey(secret, job),
     ranks,
     security,

@@ -7,6 +7,8 @@ export interface World {
   readonly worldSize: number;
   /** Build of Skein; undefined where any may join. */
   readonly build: string | undefined;
+  /** What to do about another build, in words for people. */
+  readonly buildCure?: string | undefined;
 }
 
 const short = (hash: string): string => (hash.length > 16 ? `${hash.slice(0, 16)}…` : hash);
@@ -17,12 +19,14 @@ export const otherJob = (own: string, theirs: string): Refusal => ({
   message: `this process runs job ${short(theirs)}, the coordinator job ${short(own)}; start every process with the same job file and options`,
 });
 
+const defaultBuildCure = "install the same build on all hosts, or allow other builds where results need not be the same bits";
+
 /** Why a request does not fit the world at all, whoever sends it; undefined when it does. */
-export const mismatch = ({ worldSize, build }: World, request: JoinRequest): Refusal | undefined => {
+export const mismatch = ({ worldSize, build, buildCure = defaultBuildCure }: World, request: JoinRequest): Refusal | undefined => {
   if (build !== undefined && request.build !== build)
     return {
       code: "join-build",
-      message: `this process is of build ${short(request.build)}, the coordinator of ${short(build)}; install the same build on all hosts, or allow other builds where results need not be the same bits`,
+      message: `this process is of build ${request.build}, the coordinator of ${build}; ${buildCure}`,
     };
   if (request.worldSize !== worldSize)
     return {

@@ -3,7 +3,10 @@ import { productScratchBytes } from "../contraction-scratch.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { refusesOtherThanF32 } from "./convolution.ts";
 
-const sizesOf = (node: KernelNode<OperatorParams["matmul"]>): { batch: number; rows: number; columns: number; inner: number } => {
+/** Sizes of a product, of all operands of a batch alike. */
+export const productSizes = (
+  node: KernelNode<OperatorParams["matmul"]>,
+): { batch: number; rows: number; columns: number; inner: number } => {
   const y = node.outputs[0]!.shape;
   return {
     batch: elementCount(y.slice(0, -2)),
@@ -18,11 +21,11 @@ export const matmulKernel: Kernel = kernelOf({
   op: "matmul",
   refuses: refusesOtherThanF32,
   scratchBytes: (node) => {
-    const { rows, columns, inner } = sizesOf(node);
+    const { rows, columns, inner } = productSizes(node);
     return productScratchBytes(rows, columns, inner);
   },
   bind: (node, wasm) => {
-    const { batch, rows, columns, inner } = sizesOf(node);
+    const { batch, rows, columns, inner } = productSizes(node);
     const transposeA = Number(node.params.transposeA);
     const transposeB = Number(node.params.transposeB);
     const run = wasm["gemmBatched"]!;

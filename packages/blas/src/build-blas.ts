@@ -1,0 +1,125 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { type BlasAddon, type LibraryFacts, libraryText } from "./addon.ts";
+import { type BlasPlace, cachedFolder, defaultCacheFolder, nativeSources, nodeApiVersion, placeIn } from "./blas-cache.ts";
+import { BlasError } from "./errors.ts";
+import { measureTable, type MeasureOptions } from "./measure-table.ts";
+import { describeLibrary, loadAddon, openProduct } from "./open-blas.ts";
+import { isFaster, type ShapeTable } from "./shape-table.ts";
+import { libraryNames } from "./system-libraries.ts";
+
+const run = promisify(execFile);
+const headers = (): string => join(dirname(createRequire(import.meta.url).resolve("node-api-headers/package.json")), "include");
+
+const cure = "Debian: apt install g++ libopenblas0-serial; nothing needs a BLAS, WebAssembly computes without one";
+
+/** @throws BlasError in one line. */
+const compile = async (compiler: string, output: string): Promise<void> => {
+  const args = [
+    "-std=c++17",
+    "-O3",
+    "-shared",
+    "-fPIC",
+    "-fvisibility=hidden",
+    ...(process.platform === "darwin" ? ["-undefined", "dynamic_lookup"] : []), // Node's own functions come from the process
+    `-DNAPI_VERSION=${nodeApiVersion}`,
+    `-I${headers()}`,
+    ...nativeSources().filter((path) => path.endsWith(".cc")),
+    "-o",
+    output,
+    ...(process.platform === "darwin" ? [] : ["-ldl"]), // before glibc 2.34, dlopen is in a library of its own
+  ];
+  try {
+    await run(compiler, args, { maxBuffer: 2 ** 26 });
+  } catch (error) {
+    const { code, stderr } = error as NodeJS.ErrnoException & { stderr?: string };
+    if (code === "ENOENT" || code === "EACCES")
+      throw new BlasError(
+        "blas-missing",
+        `there is no C++ compiler "${compiler}" here; install one, or name it with --compiler (${cure})`,
+        {
+          cause: error,
+        },
+      );
+    const line =
+      (stderr ?? "").split("\n").find((text) => /error|not found|no such/i.test(text)) ?? (stderr ?? String(error)).split("\n")[0];
+    throw new BlasError(
+      "blas-build",
+      `${compiler} failed: ${line!.trim()}; install a C++17 compiler, or name it with --compiler (${cure})`,
+      {
+        cause: error,
+      },
+    );
+  }
+};
+
+/** The library that was named, or the first that is installed. */
+const chooseLibrary = (addon: BlasAddon, asked: string | undefined): { readonly name: string; readonly facts: LibraryFacts } => {
+  if (asked !== undefined) return { name: asked, facts: describeLibrary(addon, asked) };
+  for (const name of libraryNames) {
+    try {
+      return { name, facts: addon.describe(name) };
+    } catch {
+      // not installed, or not one that fits: the next
+    }
+  }
+  throw new BlasError(
+    "blas-missing",
+    `no BLAS is installed here: none of ${libraryNames.join(", ")} is OpenBLAS, BLIS or MKL; install one, or name it with --library (${cure})`,
+  );
+};
+
+export interface BuildBlasOptions extends Pick<MeasureOptions, "onProgress" | "kernels"> {
+  /** C++ compiler. Default: $CXX, else `g++`. */
+  readonly compiler?: string;
+  /** The BLAS, as the loader finds it: a name or a path. Default: the first of OpenBLAS, MKL and BLIS that is installed. */
+  readonly library?: string;
+  /** The folder to write. Default: one in the user's cache that `findBlas` finds. */
+  readonly output?: string;
+  /** The cache. Default: $XDG_CACHE_HOME/skein/blas or ~/.cache/skein/blas. */
+  readonly cacheFolder?: string;
+}
+
+export interface BuiltBlas extends BlasPlace {
+  /** "OpenBLAS 0.3.21 (Cooperlake)". */
+  readonly library: string;
+  /** Shapes that were measured, and of those how many are faster by the library. */
+  readonly measured: number;
+  readonly faster: number;
+}
+
+/**
+ * Build the addon, and measure on this machine which shapes are faster by its BLAS. Takes about a minute on an idle core; what else runs falls on both
+ * sides alike, but makes the choice less sure. The folder holds both files whole, or nothing new, also when several build at once.
+ *
+ * @throws BlasError `blas-missing` without a compiler or a BLAS, `blas-build` when the compiler fails.
+ */
+export const buildBlas = async (options: BuildBlasOptions = {}): Promise<BuiltBlas> => {
+  const { compiler = process.env["CXX"] || "g++", cacheFolder = defaultCacheFolder(), onProgress, kernels } = options;
+  const above = options.output ?? cacheFolder;
+  mkdirSync(above, { recursive: true });
+  const work = mkdtempSync(join(above, ".building-"));
+  try {
+    const unfinished = placeIn(work);
+    await compile(compiler, unfinished.addon);
+    const addon = loadAddon(unfinished.addon);
+    const { name, facts } = chooseLibrary(addon, options.library);
+    const shapes = await measureTable((memory) => openProduct(addon, name, memory), {
+      ...(onProgress && { onProgress }),
+      ...(kernels && { kernels }),
+    });
+    const table: ShapeTable = { format: "skein-blas-table", version: 1, library: { name, ...facts }, shapes };
+    writeFileSync(unfinished.table, `${JSON.stringify(table)}\n`);
+    const folder = options.output ?? cachedFolder(cacheFolder, facts);
+    mkdirSync(folder, { recursive: true });
+    const place = placeIn(folder);
+    renameSync(unfinished.addon, place.addon);
+    renameSync(unfinished.table, place.table);
+    return { ...place, library: libraryText(facts), measured: shapes.length, faster: shapes.filter(isFaster).length };
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+};

@@ -1,0 +1,89 @@
+import { type Contraction, createCpuBackend, type Sgemm } from "@skein/cpu-kernels";
+import { type Backend, InvariantError, jit, NdArray, SpanRecorder, type Tensor, type WasmMemory } from "@skein/tensor-core";
+import { type MeasuredKernel, measuredKernels } from "./measured-kernels.ts";
+import type { MeasuredShape } from "./shape-table.ts";
+
+/** Runs of each way: pairs, until they have taken so long together, but so many at least and at most. */
+const pairs = { seconds: 0.016, least: 5, most: 31 };
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+
+/** One way of running a kernel, ready to be called; a call returns the seconds of the kernel alone. */
+const prepare = async (
+  { op, fn, shapes }: MeasuredKernel,
+  backend: Backend,
+): Promise<{ readonly call: () => Promise<number>; readonly release: () => void }> => {
+  const tracer = new SpanRecorder();
+  const compiled = jit(fn as (...args: never[]) => readonly Tensor[], backend, { tracer });
+  const inputs = shapes.map((shape) =>
+    backend.upload(NdArray.from(new Float32Array(shape.reduce((a, b) => a * b, 1)).fill(0.5), [...shape])),
+  );
+  return {
+    call: async () => {
+      tracer.spans.length = 0;
+      const outputs = (await compiled(...(inputs as never[]))) as never[];
+      for (const output of outputs) backend.free(output);
+      const span = tracer.spans.find(({ track, args }) => track === "compute" && args?.["operator"] === op);
+      if (span === undefined) throw new InvariantError(`${op} was not run by the function that measures it`);
+      return span.endSeconds - span.startSeconds;
+    },
+    release: () => {
+      for (const input of inputs) backend.free(input);
+      compiled.release();
+    },
+  };
+};
+
+export interface MeasureOptions {
+  /** Told after each shape. */
+  readonly onProgress?: (done: number, total: number) => void;
+  /** What is measured. Default: all of `measuredKernels`. */
+  readonly kernels?: readonly MeasuredKernel[];
+}
+
+/**
+ * Time each kernel in WebAssembly and by a BLAS, in turns, so that a slow spell of the machine falls on both; medians of pairs. Takes some 30 s.
+ *
+ * @param open the product of the BLAS on a memory.
+ */
+export const measureTable = async (open: (memory: WasmMemory) => Sgemm, options: MeasureOptions = {}): Promise<MeasuredShape[]> => {
+  const { onProgress, kernels = measuredKernels } = options;
+  let wanted: string | undefined;
+  let asked: Contraction | undefined;
+  const prefers = (contraction: Contraction): boolean => {
+    if (contraction.op === wanted) asked = contraction;
+    return contraction.op === wanted;
+  };
+  const wasm = await createCpuBackend();
+  const blas = await createCpuBackend({ blas: { identity: "measured", prefers, open } });
+  const shapes: MeasuredShape[] = [];
+  for (const kernel of kernels) {
+    wanted = kernel.op;
+    const [inWasm, byBlas] = [await prepare(kernel, wasm), await prepare(kernel, blas)];
+    try {
+      // The first call binds kernels and meets cold caches.
+      await inWasm.call();
+      await byBlas.call();
+      const [wasmSeconds, blasSeconds]: [number[], number[]] = [[], []];
+      let seconds = 0;
+      for (let pair = 0; pair < pairs.most && (pair < pairs.least || seconds < pairs.seconds); pair++) {
+        const ways = [
+          () => inWasm.call().then((time) => wasmSeconds.push(time)),
+          () => byBlas.call().then((time) => blasSeconds.push(time)),
+        ];
+        for (const way of pair % 2 === 0 ? ways : ways.toReversed()) await way();
+        seconds += wasmSeconds.at(-1)! + blasSeconds.at(-1)!;
+      }
+      shapes.push({
+        ...asked!,
+        wasmMicroseconds: Number((1e6 * Math.max(1e-9, median(wasmSeconds))).toPrecision(4)),
+        blasMicroseconds: Number((1e6 * Math.max(1e-9, median(blasSeconds))).toPrecision(4)),
+      });
+    } finally {
+      inWasm.release();
+      byBlas.release();
+    }
+    onProgress?.(shapes.length, kernels.length);
+  }
+  return shapes;
+};

@@ -1,0 +1,101 @@
+import type { ContractionOp } from "@skein/cpu-kernels";
+import { attention, conv2d, matmul, type Shape, type Tensor, vjp } from "@skein/tensor-core";
+
+/** A function with one node of the operator that is measured, and the shapes that it is called with. */
+export interface MeasuredKernel {
+  readonly op: ContractionOp;
+  readonly fn: (...inputs: Tensor[]) => readonly Tensor[];
+  readonly shapes: readonly Shape[];
+}
+
+const sizes = [1, 8, 32, 128, 512, 2048];
+/** Larger products say nothing that these do not, and take long. */
+const mostMultiplications = 2 ** 28;
+
+const transposes = [
+  [false, false],
+  [false, true],
+  [true, false],
+] as const;
+
+const products = transposes.flatMap(([transposeA, transposeB]) =>
+  sizes.flatMap((rows) =>
+    sizes.flatMap((columns) =>
+      sizes
+        .filter((inner) => rows * columns * inner <= mostMultiplications)
+        .map(
+          (inner): MeasuredKernel => ({
+            op: "matmul",
+            fn: (a, b) => [matmul(a!, b!, { transposeA, transposeB })],
+            shapes: [transposeA ? [inner, rows] : [rows, inner], transposeB ? [columns, inner] : [inner, columns]],
+          }),
+        ),
+    ),
+  ),
+);
+
+const imagesPerBatch = 8;
+
+const convolve = (x: Tensor, w: Tensor): Tensor => conv2d(x, w, { padding: "same" });
+
+/** The gradient with respect to one operand of a convolution; the forward pass, which nothing reads, is dropped. */
+const gradients: readonly (readonly [ContractionOp, operand: 0 | 1])[] = [
+  ["conv2d-backward-input", 0],
+  ["conv2d-backward-weight", 1],
+];
+
+/** 3×3 convolutions of images of three sizes. */
+const convolutions = [8, 16, 32].flatMap((size) =>
+  [1, 8, 32, 128].flatMap((channels) =>
+    [8, 32, 128].flatMap((outChannels): MeasuredKernel[] => {
+      const x = [imagesPerBatch, size, size, channels];
+      const w = [3, 3, channels, outChannels];
+      const g = [imagesPerBatch, size, size, outChannels];
+      return [
+        { op: "conv2d", fn: (x, w) => [convolve(x!, w!)], shapes: [x, w] },
+        ...gradients.map(
+          ([op, operand]): MeasuredKernel => ({
+            op,
+            fn: (x, w, g) => [vjp(([x, w]: Tensor[]) => convolve(x!, w!), [x!, w!]).pullback(g!)[operand]!],
+            shapes: [x, w, g],
+          }),
+        ),
+      ];
+    }),
+  ),
+);
+
+const headsPerBatch = 4;
+
+/** Sequences of queries and keys, and one query that looks back on many keys. */
+const lengths = [
+  [1, 64],
+  [1, 1024],
+  [16, 16],
+  [64, 64],
+  [256, 256],
+  [1024, 1024],
+] as const;
+
+const attentions = lengths.flatMap(([queries, keys]) =>
+  [16, 64, 128].flatMap((width) =>
+    [false, true].flatMap((causal): MeasuredKernel[] => {
+      const [q, k] = [
+        [1, headsPerBatch, queries, width],
+        [1, headsPerBatch, keys, width],
+      ];
+      const attend = (q: Tensor, k: Tensor, v: Tensor): Tensor => attention(q, k, v, { causal });
+      return [
+        { op: "attention", fn: (q, k, v) => [attend(q!, k!, v!)], shapes: [q!, k!, k!] },
+        {
+          op: "attention-backward",
+          fn: (q, k, v, g) => vjp(([q, k, v]: Tensor[]) => attend(q!, k!, v!), [q!, k!, v!]).pullback(g!),
+          shapes: [q!, k!, k!, q!],
+        },
+      ];
+    }),
+  ),
+);
+
+/** What is measured: products of one row to 2048 in three transposes, convolutions with their gradients, attention with its gradient. */
+export const measuredKernels: readonly MeasuredKernel[] = [...products, ...convolutions, ...attentions];

@@ -1,0 +1,79 @@
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { resolve } from "node:path";
+import type { Blas } from "@skein/cpu-kernels";
+import type { WasmMemory } from "@skein/tensor-core";
+import { type BlasAddon, type LibraryFacts, libraryText } from "./addon.ts";
+import { type BlasPlace, builtPlaces, defaultCacheFolder, placeIn } from "./blas-cache.ts";
+import { BlasError } from "./errors.ts";
+import { chooser, readTable, tableDigest } from "./shape-table.ts";
+
+const rebuild = "build it on this machine with: skein-train blas build, or compute without it: blas: off in the job";
+
+/** @throws BlasError `blas-missing`. */
+export const loadAddon = (file: string): BlasAddon => {
+  try {
+    return createRequire(import.meta.url)(resolve(file)) as BlasAddon;
+  } catch (error) {
+    const reason = (error as Error).message.split("\n")[0];
+    throw new BlasError("blas-missing", `the BLAS addon ${file} does not load: ${reason}; ${rebuild}`, { cause: error });
+  }
+};
+
+/** @throws BlasError `blas-missing` where the library cannot be used. */
+export const describeLibrary = (addon: BlasAddon, library: string): LibraryFacts => {
+  try {
+    return addon.describe(library);
+  } catch (error) {
+    throw new BlasError("blas-missing", `no BLAS by the name ${library}: ${(error as Error).message}; ${rebuild}`, { cause: error });
+  }
+};
+
+/**
+ * Where `buildBlas` has left an addon with its table: the folder in $SKEIN_BLAS, else the newest in the cache. Undefined where nothing was built, and
+ * all is computed in WebAssembly.
+ *
+ * @throws BlasError `blas-missing` where $SKEIN_BLAS names a folder without them.
+ */
+export const findBlas = (
+  environment: NodeJS.ProcessEnv = process.env,
+  cache: string = defaultCacheFolder(environment),
+): BlasPlace | undefined => {
+  const folder = environment["SKEIN_BLAS"];
+  if (folder === undefined || folder === "") return builtPlaces(cache)[0];
+  const place = placeIn(folder);
+  const lacking = Object.values(place).find((file: string) => !existsSync(file));
+  if (lacking === undefined) return place;
+  throw new BlasError(
+    "blas-missing",
+    `SKEIN_BLAS names ${folder}, but there is no ${lacking}; build it with: skein-train blas build --output ${folder}`,
+  );
+};
+
+/** The product of a library on a memory. A shared memory of WebAssembly keeps its place when it grows, so it is told once. */
+export const openProduct = (addon: BlasAddon, library: string, memory: WasmMemory): ReturnType<BlasAddon["open"]> =>
+  addon.open(library, new Uint8Array(memory.buffer));
+
+/**
+ * Open the BLAS of a place, for `createCpuBackend({ blas })`. Each thread opens it for itself; it computes in the thread that calls it.
+ *
+ * @throws BlasError `blas-missing` when addon or library do not load, `blas-table` for a broken table, `blas-changed` when the library is not the one
+ * that was measured.
+ * @example const place = findBlas(); const backend = await createCpuBackend({ blas: place && openBlas(place) });
+ */
+export const openBlas = (place: BlasPlace): Blas => {
+  const table = readTable(place.table);
+  const addon = loadAddon(place.addon);
+  const { name, ...measured } = table.library;
+  const found = describeLibrary(addon, name);
+  if (found.family !== measured.family || found.version !== measured.version)
+    throw new BlasError(
+      "blas-changed",
+      `${place.table} was measured with ${measured.family} ${measured.version}, but ${name} is now ${found.family} ${found.version}; ${rebuild}`,
+    );
+  return {
+    identity: `${libraryText(found)} by table ${tableDigest(table)}`,
+    prefers: chooser(table),
+    open: (memory) => openProduct(addon, name, memory),
+  };
+};

@@ -1,0 +1,91 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { type Contraction, contractionOps } from "@skein/cpu-kernels";
+import { z } from "zod";
+import type { LibraryFacts } from "./addon.ts";
+import { BlasError } from "./errors.ts";
+
+const size = z.int().min(1);
+const microseconds = z.number().positive();
+
+/** Times of one shape, each way. */
+export interface MeasuredShape extends Contraction {
+  readonly wasmMicroseconds: number;
+  readonly blasMicroseconds: number;
+}
+
+/** Which shapes are faster by a library, as measured on a machine. */
+export interface ShapeTable {
+  readonly format: "skein-blas-table";
+  readonly version: 1;
+  /** How the loader found it, and what it said of itself. */
+  readonly library: LibraryFacts & { readonly name: string };
+  readonly shapes: readonly MeasuredShape[];
+}
+
+const measuredShape: z.ZodType<MeasuredShape> = z.strictObject({
+  op: z.enum(contractionOps),
+  variant: z.string().max(16),
+  rows: size,
+  columns: size,
+  inner: size,
+  wasmMicroseconds: microseconds,
+  blasMicroseconds: microseconds,
+});
+
+const text = z.string().min(1).max(4096);
+
+const shapeTable: z.ZodType<ShapeTable> = z.strictObject({
+  format: z.literal("skein-blas-table"),
+  version: z.literal(1),
+  library: z.strictObject({ name: text, family: text, version: text, core: z.string().max(256) }),
+  shapes: z.array(measuredShape).min(1).max(100_000),
+});
+
+/** @throws BlasError `blas-table` for what is no table. */
+export const readTable = (file: string): ShapeTable => {
+  const wrong = (reason: string, cause: unknown): BlasError =>
+    new BlasError("blas-table", `${file} is no table of measured shapes: ${reason}; measure anew with: skein-train blas build`, { cause });
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw wrong((error as Error).message.split("\n")[0]!, error);
+  }
+  const { success, data, error } = shapeTable.safeParse(content);
+  if (success) return data;
+  const { path, message } = error.issues[0]!;
+  throw wrong(`${path.join(".") || "the whole"}: ${message}`, error);
+};
+
+/** What tells one table from another, beside the library's own name and version: all that choices follow from. */
+export const tableDigest = ({ shapes }: ShapeTable): string =>
+  createHash("sha256").update(JSON.stringify(shapes)).digest("hex").slice(0, 12);
+
+/** By how much a BLAS must have been faster to be taken: less is within what two measurements of the same differ by. */
+const leastGain = 1.05;
+
+export const isFaster = ({ wasmMicroseconds, blasMicroseconds }: MeasuredShape): boolean => wasmMicroseconds > leastGain * blasMicroseconds;
+
+/** How far two shapes lie apart: the sum of squares of how often each size doubles. */
+const distance = (shape: Contraction, other: Contraction): number =>
+  Math.log2(shape.rows / other.rows) ** 2 + Math.log2(shape.columns / other.columns) ** 2 + Math.log2(shape.inner / other.inner) ** 2;
+
+/**
+ * Decide by the nearest measured shape of the same kind, the first of equals. A kind that was not measured, and a shape with a size of 0, stay in
+ * WebAssembly. Pure: the same table and shape, the same answer.
+ */
+export const chooser = ({ shapes }: ShapeTable): ((contraction: Contraction) => boolean) => {
+  const kinds = new Map<string, MeasuredShape[]>();
+  const kindOf = ({ op, variant }: Contraction): string => `${op} ${variant}`;
+  for (const shape of shapes) {
+    const known = kinds.get(kindOf(shape));
+    if (known === undefined) kinds.set(kindOf(shape), [shape]);
+    else known.push(shape);
+  }
+  return (contraction) => {
+    const known = kinds.get(kindOf(contraction));
+    if (known === undefined || contraction.rows * contraction.columns * contraction.inner === 0) return false;
+    return isFaster(known.reduce((nearest, shape) => (distance(shape, contraction) < distance(nearest, contraction) ? shape : nearest)));
+  };
+};

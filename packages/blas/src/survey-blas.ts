@@ -1,0 +1,27 @@
+import { findBlas, openBlas } from "./open-blas.ts";
+import { isFaster, readTable } from "./shape-table.ts";
+import { BlasError } from "./errors.ts";
+import { knownLibraries } from "./system-libraries.ts";
+
+/** What there is of a BLAS on this machine. */
+export type BlasSurvey =
+  /** Built, and used by jobs that do not say `blas: off`. */
+  | { readonly state: "ready"; readonly identity: string; readonly table: string; readonly measured: number; readonly faster: number }
+  /** Built, but not to be used any more. */
+  | { readonly state: "broken"; readonly reason: string }
+  /** Not built. @param libraries names of those that are installed, as far as the loader's cache tells. */
+  | { readonly state: "not-built"; readonly libraries: readonly string[] };
+
+/** Look for what `buildBlas` has left here, and whether it works. */
+export const surveyBlas = (environment: NodeJS.ProcessEnv = process.env): BlasSurvey => {
+  try {
+    const place = findBlas(environment);
+    if (place === undefined) return { state: "not-built", libraries: knownLibraries() };
+    const { identity } = openBlas(place);
+    const { shapes } = readTable(place.table);
+    return { state: "ready", identity, table: place.table, measured: shapes.length, faster: shapes.filter(isFaster).length };
+  } catch (error) {
+    if (!(error instanceof BlasError)) throw error;
+    return { state: "broken", reason: error.message };
+  }
+};

@@ -1,0 +1,158 @@
+import { once } from "node:events";
+import { rmSync } from "node:fs";
+import { Worker } from "node:worker_threads";
+import { contractionOps, createCpuBackend, createSharedMemory, type Sgemm } from "@skein/cpu-kernels";
+import { type Backend, evaluate, matmul, NdArray, type Tensor } from "@skein/tensor-core";
+import { checkGradientValues, checkValues, conformanceCases } from "@skein/testing";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openBlas } from "../src/node.ts";
+import { buildForAll } from "./built.ts";
+
+const rows = conformanceCases.filter(({ op }) => (contractionOps as readonly string[]).includes(op));
+
+const problem = fc.record({
+  rows: fc.integer({ min: 1, max: 70 }),
+  columns: fc.integer({ min: 1, max: 70 }),
+  inner: fc.integer({ min: 1, max: 90 }),
+  batch: fc.integer({ min: 1, max: 3 }),
+  transposeA: fc.integer({ min: 0, max: 1 }),
+  transposeB: fc.integer({ min: 0, max: 1 }),
+  alpha: fc.constantFrom(1, -0.5, 0),
+  beta: fc.constantFrom(0, 1, 0.25),
+  /** How much further rows lie apart than they are long. */
+  gaps: fc.tuple(...[0, 1, 2].map(() => fc.integer({ min: 0, max: 5 }))),
+  /** Above 2 GiB an address has its highest bit set. */
+  high: fc.boolean(),
+});
+
+const unwritten = 777;
+
+/** Numbers that follow from where they lie. */
+const valueAt = (i: number): number => ((i * 7919) % 2001) / 1000 - 1;
+
+for (const asked of [undefined, "libblis.so.4"]) {
+  const built = await buildForAll(asked);
+  const name = asked ?? "the BLAS of this machine";
+  describe.skipIf("missing" in built)("missing" in built ? `${name} (skipped: ${built.missing})` : name, () => {
+    if ("missing" in built) return test.todo("needs a compiler and a BLAS");
+    const { place } = built;
+    let backend: Backend;
+    beforeAll(async () => {
+      backend = await createCpuBackend({ blas: openBlas(place) });
+    });
+    afterAll(() => rmSync(built.folder, { recursive: true }));
+
+    test.each(rows.map((row) => [`${row.op}: ${row.name}`, row] as const))("%s", async (_, row) => {
+      await checkValues(row, backend);
+      if (row.gradient !== undefined) await checkGradientValues(row, backend);
+    });
+
+    describe("a product on the memory", () => {
+      const memory = createSharedMemory();
+      let sgemm: Sgemm;
+      beforeAll(() => {
+        // Opened while the memory is a page; what is multiplied lies where it has grown to since.
+        sgemm = openBlas(place).open(memory);
+        memory.grow(34_000);
+      });
+
+      test("is alpha op(a) op(b) + beta y for all strides, and nothing else is written", () => {
+        fc.assert(
+          fc.property(problem, ({ rows, columns, inner, batch, transposeA, transposeB, alpha, beta, gaps, high }) => {
+            const [aHigh, aLong] = transposeA ? [inner, rows] : [rows, inner];
+            const [bHigh, bLong] = transposeB ? [columns, inner] : [inner, columns];
+            const [aStride, bStride, yStride] = [aLong + gaps[0]!, bLong + gaps[1]!, columns + gaps[2]!];
+            const [aNext, bNext, yNext] = [aHigh * aStride, bHigh * bStride, rows * yStride];
+            const begin = (high ? 2 ** 31 : 0) + 70_000;
+            const floats = new Float32Array(memory.buffer, begin, batch * (aNext + bNext + yNext) + 16);
+            const [a, b, y] = [0, batch * aNext, batch * (aNext + bNext)];
+            floats.forEach((_, i) => (floats[i] = i < y ? valueAt(i) : unwritten));
+            for (let p = 0; p < batch; p++)
+              for (let i = 0; i < rows; i++)
+                for (let j = 0; j < columns; j++) floats[y + p * yNext + i * yStride + j] = beta === 0 ? NaN : valueAt(i + j);
+            // As kernels have them: addresses above 2 GiB are negative.
+            const at = (offset: number): number => (begin + 4 * offset) | 0;
+            sgemm(
+              transposeA,
+              transposeB,
+              rows,
+              columns,
+              inner,
+              alpha,
+              at(a),
+              aStride,
+              at(b),
+              bStride,
+              beta,
+              at(y),
+              yStride,
+              batch,
+              aNext,
+              bNext,
+              yNext,
+            );
+            for (let p = 0; p < batch; p++) {
+              for (let i = 0; i < rows; i++) {
+                for (let j = 0; j < yStride; j++) {
+                  const got = floats[y + p * yNext + i * yStride + j]!;
+                  if (j >= columns) expect(got).toBe(unwritten);
+                  else {
+                    let sum = 0;
+                    for (let k = 0; k < inner; k++) {
+                      const left = floats[a + p * aNext + (transposeA ? k * aStride + i : i * aStride + k)]!;
+                      sum += left * floats[b + p * bNext + (transposeB ? j * bStride + k : k * bStride + j)]!;
+                    }
+                    const wanted = alpha * sum + (beta === 0 ? 0 : beta * valueAt(i + j));
+                    expect(Math.abs(got - wanted)).toBeLessThan(1e-4);
+                  }
+                }
+              }
+            }
+            for (let i = 0; i < y; i++) if (floats[i] !== Math.fround(valueAt(i))) throw new Error(`operand ${i} was written`);
+            expect([...floats.subarray(-16)]).toEqual(Array.from({ length: 16 }, () => unwritten));
+          }),
+          { numRuns: 60 },
+        );
+      });
+
+      test("takes 17 numbers, and refuses what is none", () => {
+        expect(() => (sgemm as (...args: unknown[]) => void)(0, 0, 1)).toThrow(/17 numbers/);
+        expect(() => (sgemm as (...args: unknown[]) => void)(...Array.from({ length: 17 }, () => "1"))).toThrow(/17 numbers/);
+      });
+    });
+
+    test.each([
+      ["NaN", NaN, (value: number) => Number.isNaN(value)],
+      ["an infinity", Infinity, (value: number) => !Number.isFinite(value)],
+    ])("%s reaches its row and column, and no other number", async (_, value, isHit) => {
+      const [rows, inner, columns] = [13, 40, 21];
+      const a = Array.from({ length: rows * inner }, (_, i) => valueAt(i) + 2);
+      const b = Array.from({ length: inner * columns }, (_, i) => valueAt(i) + 2);
+      a[5 * inner + 7] = value;
+      b[9 * columns + 4] = value;
+      const product = evaluate((a: Tensor, b: Tensor) => matmul(a, b), backend);
+      const y = (await product(NdArray.from(a, [rows, inner]), NdArray.from(b, [inner, columns]))).toNumbers();
+      expect(y.map(isHit)).toEqual(y.map((_, i) => Math.floor(i / columns) === 5 || i % columns === 4));
+    });
+
+    test("four threads at once on one memory have the bits of one alone", async () => {
+      const memory = createSharedMemory();
+      const start = async (): Promise<readonly string[]> => {
+        const worker = new Worker(new URL("thread.ts", import.meta.url), { workerData: { place, memory, size: 130, repeats: 60 } });
+        const [digests] = (await once(worker, "message")) as [readonly string[]];
+        await worker.terminate();
+        return digests;
+      };
+      const [alone] = [await start()];
+      expect(alone).toHaveLength(1);
+      expect(await Promise.all([start(), start(), start(), start()])).toEqual([alone, alone, alone, alone]);
+    });
+
+    test("two backends with one place have one identity, which names the library and the table", () => {
+      const [one, other] = [openBlas(place), openBlas(place)];
+      expect(one.identity).toBe(other.identity);
+      expect(one.identity).toMatch(/^(OpenBLAS|BLIS|MKL) [^ ]+.* by table [0-9a-f]{12}$/);
+    });
+  });
+}

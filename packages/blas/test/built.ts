@@ -1,0 +1,35 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { contractionOps } from "@skein/cpu-kernels";
+import { BlasError, type BlasPlace, buildBlas } from "../src/node.ts";
+import { measuredKernels } from "../src/measured-kernels.ts";
+import { type MeasuredShape, readTable, type ShapeTable } from "../src/shape-table.ts";
+
+export type Built = { readonly folder: string; readonly place: BlasPlace } | { readonly missing: string };
+
+/** Build for the BLAS of this machine, or for one by name, with a table by which all is faster by it; or say what is missing. */
+export const buildForAll = async (library?: string): Promise<Built> => {
+  const folder = mkdtempSync(join(tmpdir(), "skein-blas-"));
+  try {
+    const { addon, table } = await buildBlas({
+      output: folder,
+      kernels: measuredKernels.slice(0, 1),
+      ...(library !== undefined && { library }),
+    });
+    const kinds = contractionOps.flatMap((op) =>
+      (op === "matmul" ? ["nn", "nt", "tn", "tt"] : op.startsWith("attention") ? ["full", "causal"] : [""]).map((variant) => ({
+        op,
+        variant,
+      })),
+    );
+    const shapes = kinds.map(
+      (kind): MeasuredShape => ({ ...kind, rows: 8, columns: 8, inner: 8, wasmMicroseconds: 2, blasMicroseconds: 1 }),
+    );
+    writeFileSync(table, JSON.stringify({ ...readTable(table), shapes } satisfies ShapeTable));
+    return { folder, place: { addon, table } };
+  } catch (error) {
+    if (error instanceof BlasError && error.code === "blas-missing") return { missing: error.message };
+    throw error;
+  }
+};

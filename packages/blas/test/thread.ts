@@ -1,0 +1,22 @@
+// A thread that multiplies again and again by a BLAS, over a part of the memory that all threads share.
+import { parentPort, workerData } from "node:worker_threads";
+import { createCpuBackend } from "@skein/cpu-kernels";
+import { evaluate, matmul, NdArray, type Tensor } from "@skein/tensor-core";
+import { type BlasPlace, openBlas } from "../src/node.ts";
+
+const { place, memory, size, repeats } = workerData as {
+  readonly place: BlasPlace;
+  readonly memory: WebAssembly.Memory;
+  readonly size: number;
+  readonly repeats: number;
+};
+
+const backend = await createCpuBackend({ memory, blas: openBlas(place) });
+const values = NdArray.from(
+  Float32Array.from({ length: size * size }, (_, i) => Math.sin(12.9898 * i)),
+  [size, size],
+);
+const product = evaluate((a: Tensor) => matmul(a, a), backend);
+const digests = new Set<string>();
+for (let i = 0; i < repeats; i++) digests.add(Buffer.from((await product(values)).bytes()).toString("base64"));
+parentPort!.postMessage([...digests]);

@@ -1,0 +1,50 @@
+// What attention does between its products, where those run outside of WebAssembly: whole rows of scores at a time.
+import { deltas, visible, weightsOfRow } from "./attention";
+import { maxOfRow, scaleRow, sumOfExps } from "./softmax";
+import { logOf } from "./transcendental";
+
+/**
+ * Turn rows of scaled scores [rows, wide] into weights in place, and tell the logsumexp of each row. Query i sees the keys up to its own position:
+ * `ahead` is how far key 0 lies after query 0. Weights of keys that it does not see are 0; one that sees none has −∞ as its logsumexp.
+ */
+export function attentionWeights(scores: usize, logSums: usize, rows: i32, wide: i32, causal: bool, ahead: i32): void {
+  const rowBytes = <usize>wide << 2;
+  for (let i = 0; i < rows; i++) {
+    const bytes = <usize>visible(causal, ahead - i, wide) << 2;
+    if (bytes < rowBytes) memory.fill(scores + bytes, 0, rowBytes - bytes);
+    if (bytes == 0) {
+      store<f32>(logSums, -Infinity);
+    } else {
+      const largest = maxOfRow(scores, bytes);
+      const total = sumOfExps(scores, scores, bytes, largest, true);
+      scaleRow(scores, scores, bytes, <f32>1 / total);
+      store<f32>(logSums, largest + logOf<f32>(total));
+    }
+    scores += rowBytes;
+    logSums += 4;
+  }
+}
+
+/** δ of each query, Σ g · out over its width, for `queries` rows. */
+export function attentionDeltas(to: usize, g: usize, out: usize, queries: i32, width: i32): void {
+  deltas(to, g, out, queries, <usize>width << 2);
+}
+
+/** Turn rows of scores [rows, wide] into weights, and gradients of those into gradients of the scores, both in place; what is not seen becomes 0. */
+export function attentionWeightGradients(
+  weights: usize, gradients: usize, logSums: usize, delta: usize, rows: i32, wide: i32, causal: bool, ahead: i32, scale: f32,
+): void {
+  const rowBytes = <usize>wide << 2;
+  for (let i = 0; i < rows; i++) {
+    const bytes = <usize>visible(causal, ahead - i, wide) << 2;
+    weightsOfRow(weights, gradients, bytes, scale, load<f32>(logSums), load<f32>(delta));
+    if (bytes < rowBytes) {
+      memory.fill(weights + bytes, 0, rowBytes - bytes);
+      memory.fill(gradients + bytes, 0, rowBytes - bytes);
+    }
+    weights += rowBytes;
+    gradients += rowBytes;
+    logSums += 4;
+    delta += 4;
+  }
+}

@@ -1,0 +1,91 @@
+// Convolutions by patches, for products that run outside of WebAssembly: the column matrix (im2col) of a block of pixels, and its way back.
+import { copyPadded } from "./convolution";
+
+/**
+ * Write rows [first, first + count) of the column matrix of one group: under output pixel p, [kernelHeight][kernelWidth][perGroup] values of the
+ * image, zeros where a tap lies outside. Pixels are counted over [batch][outHeight][outWidth]; `x` begins at the group's first channel.
+ */
+export function patches(
+  x: usize, to: usize, height: i32, width: i32, channels: i32, perGroup: i32, kernelHeight: i32, kernelWidth: i32, outHeight: i32, outWidth: i32,
+  strideY: i32, strideX: i32, top: i32, left: i32, dilationY: i32, dilationX: i32, first: i32, count: i32,
+): void {
+  const pixel = (<usize>channels) << 2;
+  const imageBytes = <usize>(height * width) * pixel;
+  const tapBytes = (<usize>perGroup) << 2;
+  const undilated = dilationY == 1 && dilationX == 1;
+  let i = (first / outWidth) % outHeight;
+  let j = first % outWidth;
+  let image = x + <usize>(first / (outHeight * outWidth)) * imageBytes;
+  for (let p = 0; p < count; p++) {
+    const y0 = i * strideY - top;
+    const x0 = j * strideX - left;
+    if (undilated) {
+      copyPadded(image, height, width, pixel, perGroup, y0, x0, kernelHeight, kernelWidth, to);
+      to += <usize>(kernelHeight * kernelWidth) * tapBytes;
+    } else {
+      for (let r = 0; r < kernelHeight; r++) {
+        for (let c = 0; c < kernelWidth; c++) {
+          copyPadded(image, height, width, pixel, perGroup, y0 + r * dilationY, x0 + c * dilationX, 1, 1, to);
+          to += tapBytes;
+        }
+      }
+    }
+    if (++j == outWidth) {
+      j = 0;
+      if (++i == outHeight) {
+        i = 0;
+        image += imageBytes;
+      }
+    }
+  }
+}
+
+// @ts-ignore: decorator
+@inline
+function addFloats(to: usize, from: usize, bytes: usize): void {
+  let at: usize = 0;
+  if (ASC_FEATURE_SIMD) for (; at + 16 <= bytes; at += 16) v128.store(to + at, f32x4.add(v128.load(to + at), v128.load(from + at)));
+  for (; at < bytes; at += 4) store<f32>(to + at, load<f32>(to + at) + load<f32>(from + at));
+}
+
+/** Add rows of a column matrix to the pixels that `patches` would take them from: its transpose. Values outside the image are dropped. */
+export function addPatches(
+  from: usize, x: usize, height: i32, width: i32, channels: i32, perGroup: i32, kernelHeight: i32, kernelWidth: i32, outHeight: i32, outWidth: i32,
+  strideY: i32, strideX: i32, top: i32, left: i32, dilationY: i32, dilationX: i32, first: i32, count: i32,
+): void {
+  const pixel = (<usize>channels) << 2;
+  const imageBytes = <usize>(height * width) * pixel;
+  const tapBytes = (<usize>perGroup) << 2;
+  // Taps that are neighbours in the kernel and in the image are added in one stretch.
+  const joined = dilationX == 1 && perGroup == channels;
+  let i = (first / outWidth) % outHeight;
+  let j = first % outWidth;
+  let image = x + <usize>(first / (outHeight * outWidth)) * imageBytes;
+  for (let p = 0; p < count; p++) {
+    const x0 = j * strideX - left;
+    for (let r = 0; r < kernelHeight; r++) {
+      const y = i * strideY - top + r * dilationY;
+      if (<u32>y < <u32>height) {
+        const row = image + <usize>(y * width) * pixel;
+        if (joined) {
+          const before = max(0, -x0);
+          const inside = min(kernelWidth, width - x0) - before;
+          if (inside > 0) addFloats(row + <usize>(x0 + before) * pixel, from + <usize>before * tapBytes, <usize>inside * tapBytes);
+        } else {
+          for (let c = 0; c < kernelWidth; c++) {
+            const column = x0 + c * dilationX;
+            if (<u32>column < <u32>width) addFloats(row + <usize>column * pixel, from + <usize>c * tapBytes, tapBytes);
+          }
+        }
+      }
+      from += <usize>kernelWidth * tapBytes;
+    }
+    if (++j == outWidth) {
+      j = 0;
+      if (++i == outHeight) {
+        i = 0;
+        image += imageBytes;
+      }
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import type { KernelNode, WasmMemory } from "@skein/tensor-core";
+import type { Kernel } from "../kernel.ts";
+import type { KernelTable } from "../kernel-table.ts";
+import { blasAttention, blasAttentionBackward } from "./attention.ts";
+import type { BlasRow } from "./blas-row.ts";
+import type { Blas, ContractionOp } from "./blas.ts";
+import { blasConv2d, blasConv2dBackwardInput, blasConv2dBackwardWeight } from "./convolution.ts";
+import { blasMatmul } from "./matmul.ts";
+
+/** Its nodes have the parameters of its operator. */
+const asRow = (row: unknown): BlasRow => row as BlasRow;
+
+const rows: { readonly [op in ContractionOp]: BlasRow } = {
+  matmul: asRow(blasMatmul),
+  conv2d: asRow(blasConv2d),
+  "conv2d-backward-input": asRow(blasConv2dBackwardInput),
+  "conv2d-backward-weight": asRow(blasConv2dBackwardWeight),
+  attention: asRow(blasAttention),
+  "attention-backward": asRow(blasAttentionBackward),
+};
+
+/** The kernel of WebAssembly and the one by a BLAS as one, which for each node is the one that the BLAS prefers. */
+const either = (plain: Kernel, byBlas: Kernel, prefersBlas: (node: KernelNode) => boolean): Kernel => {
+  const chosen = (node: KernelNode): Kernel => (prefersBlas(node) ? byBlas : plain);
+  return {
+    op: plain.op,
+    ...(plain.refuses && { refuses: plain.refuses }),
+    scratchBytes: (node) => chosen(node).scratchBytes?.(node) ?? 0,
+    bind: (node, wasm, memory) => chosen(node).bind(node, wasm, memory),
+  };
+};
+
+/** Kernels that let products run on a BLAS where it says that this is faster. Everything else is as it was. */
+export const withBlas = (kernels: KernelTable, blas: Blas, memory: WasmMemory): KernelTable => {
+  const sgemm = blas.open(memory);
+  const chosen = Object.entries(rows).map(([op, { contraction, kernel }]): [string, Kernel] => [
+    op,
+    either(kernels[op]!, kernel(sgemm), (node) => {
+      const work = contraction(node);
+      return work !== undefined && blas.prefers(work);
+    }),
+  ]);
+  return { ...kernels, ...Object.fromEntries(chosen) };
+};
