@@ -98,7 +98,7 @@ describe("dynamicSlice and dynamicUpdateSlice", () => {
     await expect(run((x, at) => dynamicUpdateSlice(x!, at!, at!), x, integers([0, 0]))).rejects.toThrow(
       /i32\[2\] cannot be written into f32\[4, 5\]; cast the update to f32/,
     );
-    await expect(run((x, at) => dynamicUpdateSlice(x!, x!, 3 as never), x, integers([0, 0]))).rejects.toThrow(
+    await expect(run((x) => dynamicUpdateSlice(x!, x!, 3 as never), x)).rejects.toThrow(
       /its starts are .*3.*; give an i32 tensor, or a list/,
     );
   });
