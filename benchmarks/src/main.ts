@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { benchAllReduce } from "./all-reduce/bench-all-reduce.ts";
-import { browserProblems, coreProblems, gpuProblems, problems } from "./problems/table.ts";
+import { blasProblems, browserProblems, coreProblems, gpuProblems, problems } from "./problems/table.ts";
 import { convergence } from "./convergence/convergence.ts";
 import { search } from "./convergence/search.ts";
 import { ownSteps } from "./own-steps/own-steps.ts";
@@ -17,7 +17,7 @@ import { runStudy } from "./studies/run-study.ts";
 import { slowLinks } from "./slow-links/slow-links.ts";
 import { benchInChromium } from "./suites/browser.ts";
 import { benchCodec } from "./suites/codec.ts";
-import { processes } from "./suites/contestants.ts";
+import { onBlas, processes } from "./suites/contestants.ts";
 import { benchKernelFamily, benchOnGpu, kernelFamilies } from "./suites/gpu.ts";
 import { benchMemory } from "./suites/memory.ts";
 import { benchProblem } from "./suites/steps.ts";
@@ -51,6 +51,10 @@ const allReduceSuite =
 
 const suites: Readonly<Record<string, Suite>> = Object.fromEntries([
   ...coreProblems.map((name) => [name, problemSuite(name)]),
+  ...blasProblems.map((name) => [
+    `blas-${name}`,
+    ({ folder, versions }: SuiteContext) => benchProblem(problems[name]!, folder, versions, onBlas),
+  ]),
   ...[2, 4].map((ranks) => [`all-reduce-${ranks}`, allReduceSuite(ranks)]),
   ["codec", () => benchCodec()],
   ["memory", ({ folder }: SuiteContext) => benchMemory(folder)],

@@ -108,6 +108,9 @@ export const problems: Readonly<Record<string, Problem>> = Object.fromEntries(al
 /** Run on the CPU by every contestant that computes there. */
 export const coreProblems: readonly string[] = ["gemm-512", "mlp-step", "cnn-step"];
 
+/** Run on the CPU with and without a BLAS, beside PyTorch. */
+export const blasProblems: readonly string[] = [...coreProblems, "gpt-step"];
+
 /** Run on WebGPU in Chromium by every library that computes there. */
 export const browserProblems: readonly string[] = ["gemm-256", "gemm-512", "gemm-1024", "gemm-2048", "mlp-step", "cnn-step", "gpt-step"];
 

@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { findBlas } from "@skein/blas/node";
 import { startContestant } from "../measure/child.ts";
 import type { ContestantProcess } from "../measure/contestant-process.ts";
 import type { Field } from "./steps.ts";
@@ -15,6 +16,7 @@ const oneThread = { OMP_NUM_THREADS: "1", OPENBLAS_NUM_THREADS: "1", MKL_NUM_THR
 
 /** Start a contestant's process, or say why there is none. */
 const start = (name: string, device: "cpu" | "cuda" = "cpu"): ContestantProcess | { readonly missing: string } => {
+  if (name === "skein-blas" && findBlas() === undefined) return { missing: "no BLAS was built here: skein-train blas build" };
   if (name !== "pytorch") return startContestant(name, [process.execPath, file(`${name}.ts`)]);
   const python = pythonWithTorch();
   return python === undefined
@@ -32,6 +34,14 @@ export const processes: Field = {
     "mlp-step": { "tfjs-wasm": 8, pytorch: 1 },
     "cnn-step": { pytorch: 1 },
   },
+};
+
+/** Ours with the BLAS that was built on this machine, beside ours in WebAssembly alone and PyTorch. */
+export const onBlas: Field = {
+  ours: "skein-blas",
+  peers: ["skein", "pytorch"],
+  start: (name) => start(name),
+  targets: { "mlp-step": { pytorch: 1 }, "cnn-step": { pytorch: 1 }, "gpt-step": { pytorch: 1 } },
 };
 
 /** Ours on this machine's GPU, beside PyTorch on it. */

@@ -2,14 +2,22 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { contractionOps } from "@skein/cpu-kernels";
+import { placeIn } from "../src/blas-cache.ts";
 import { BlasError, type BlasPlace, buildBlas } from "../src/node.ts";
 import { measuredKernels } from "../src/measured-kernels.ts";
 import { type MeasuredShape, readTable, type ShapeTable } from "../src/shape-table.ts";
 
-export type Built = { readonly folder: string; readonly place: BlasPlace } | { readonly missing: string };
+export interface Built {
+  /** For people: which BLAS, and why it is skipped. */
+  readonly name: string;
+  readonly missing: boolean;
+  readonly folder: string;
+  readonly place: BlasPlace;
+}
 
 /** Build for the BLAS of this machine, or for one by name, with a table by which all is faster by it; or say what is missing. */
 export const buildForAll = async (library?: string): Promise<Built> => {
+  const name = library ?? "the BLAS of this machine";
   const folder = mkdtempSync(join(tmpdir(), "skein-blas-"));
   try {
     const { addon, table } = await buildBlas({
@@ -27,9 +35,9 @@ export const buildForAll = async (library?: string): Promise<Built> => {
       (kind): MeasuredShape => ({ ...kind, rows: 8, columns: 8, inner: 8, wasmMicroseconds: 2, blasMicroseconds: 1 }),
     );
     writeFileSync(table, JSON.stringify({ ...readTable(table), shapes } satisfies ShapeTable));
-    return { folder, place: { addon, table } };
+    return { name, missing: false, folder, place: { addon, table } };
   } catch (error) {
-    if (error instanceof BlasError && error.code === "blas-missing") return { missing: error.message };
-    throw error;
+    if (!(error instanceof BlasError) || error.code !== "blas-missing") throw error;
+    return { name: `${name} (skipped: ${error.message})`, missing: true, folder, place: placeIn(folder) };
   }
 };
