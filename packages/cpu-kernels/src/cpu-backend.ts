@@ -95,6 +95,7 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
       const plan = host("plan memory", () => planMemory(graph, { donate }));
       return host("bind kernels", () => new CpuExecutable({ graph, plan, arena, wasm, donate, tracer, ledger, kernels }));
     },
+    workspaceBytes: (source, { donate = [] } = {}) => planMemory(prepareForCpu(source, undefined, kernels), { donate }).workspaceBytes,
     upload: (array) => {
       const address = arena.allocate(byteLength(array));
       arena.bytesAt(address, byteLength(array)).set(array.bytes());

@@ -133,6 +133,8 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
       const parts = { graph, plan, device, pool, pipelines, ledger, hostMemory, choices, donate, tracer, kernels };
       return host("bind kernels", () => new WebGpuExecutable(parts));
     },
+    workspaceBytes: (source, { donate = [] } = {}) =>
+      planForWebGpu(prepareForWebGpu(source, facts, undefined, kernels), facts, donate).workspaceBytes,
     upload: (array) => ledger.open({ dtype: array.dtype, shape: array.shape }, uploadBytes(device, pool, array.bytes())),
     download: async (array) => {
       const owned = ledger.own(array);

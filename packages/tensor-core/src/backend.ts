@@ -47,6 +47,8 @@ export interface Executable {
 export interface Backend {
   readonly name: string;
   compile(graph: Graph, options?: CompileOptions): Executable;
+  /** Bytes of intermediates that an executable of the graph would have, without making one. Absent where a backend plans none. */
+  workspaceBytes?(graph: Graph, options?: Pick<CompileOptions, "donate">): number;
   upload(array: NdArray): DeviceArray;
   download(array: DeviceArray): Promise<NdArray>;
   free(array: DeviceArray): void;

@@ -302,5 +302,15 @@ export { widenHalf } from "./passes/widen-half.ts";
 export { type MemoryPlan, type MemoryPlanOptions, type Place, type PlanCopy, planMemory } from "./memory/memory-plan.ts";
 export { optimize, type OptimizeOptions } from "./passes/optimize.ts";
 export { blockOnCollectives, scheduleCollectives } from "./passes/schedule-collectives.ts";
+export {
+  chooseRepeated,
+  type Choice,
+  repeatedStep,
+  type RepeatedStep,
+  type StepNode,
+  type StepShape,
+} from "./passes/recompute/choose-repeated.ts";
+export { type Recomputation, type RecomputeOptions, recomputeWithin } from "./passes/recompute/recompute-within.ts";
+export { rewriteSaved, type SavedCode } from "./passes/recompute/rewrite-saved.ts";
 export { recomputeRegions } from "./passes/recompute/recompute-regions.ts";
 export { simplify } from "./passes/simplify.ts";

@@ -7,7 +7,10 @@ import { ArgumentError } from "./errors.ts";
 import { type Graph, keepDefinitions } from "./graph/graph.ts";
 import type { Tensor } from "./graph/tensor.ts";
 import { trace } from "./graph/trace.ts";
+import { planMemory } from "./memory/memory-plan.ts";
 import { NdArray } from "./nd-array.ts";
+import { optimize } from "./passes/optimize.ts";
+import { recomputeWithin } from "./passes/recompute/recompute-within.ts";
 import { formatSpec, sameSpec, type TensorSpec } from "./shape.ts";
 import { spanned, type Tracer } from "./tracer.ts";
 import { flattenTree, leavesAlong, type MapTree, type TreeStructure, unflattenTree } from "./tree.ts";
@@ -25,6 +28,8 @@ export interface JitOptions {
   readonly maxExecutables?: number;
   /** Rewrites of the traced graph, in order, before it is compiled: `mixedPrecision`. Default: none. */
   readonly passes?: readonly ((graph: Graph) => Graph)[];
+  /** Most bytes of intermediates. Where keeping all that backward reads takes more, it is chosen what to compute again: see `recomputeWithin`. Default: no bound. */
+  readonly maxWorkspaceBytes?: number;
 }
 
 /** Trees of arrays that a compiled function accepts: on its device, or on the host (uploaded for the call). */
@@ -64,7 +69,7 @@ const giveBack = ({ executable }: CacheEntry): void => {
  * call and freed after it. Returned arrays belong to the caller.
  * With communicators of more than one rank, all ranks of their world compile together and agree on the order of collectives.
  * @throws ShapeError while tracing, UnsupportedError while compiling, CollectiveOrderError where ranks' collectives do not fit together, ArgumentError
- * for a bound that is no whole number of 1 or more.
+ * for a bound that is no whole number of 1 or more, or that no choice of what to recompute meets.
  * @example
  * const square = jit((x: Tensor) => multiply(x, x), backend);
  * const y = await backend.download(await square(NdArray.from([1, 2, 3])));
@@ -80,7 +85,7 @@ export const jit = <Args extends readonly unknown[], Result>(
     throw new ArgumentError(
       `jit: its backend is ${describe(backend)}; ${isPromise(backend) ? "await what makes it: jit(fn, await …)" : "pass one: jit(fn, referenceBackend()), or that of @skein/cpu-kernels or @skein/gpu-kernels"}`,
     );
-  const { maxExecutables = 32, donate: given = [], passes = [] } = options;
+  const { maxExecutables = 32, donate: given = [], passes = [], maxWorkspaceBytes } = options;
   for (const [name, list] of [
     ["donate", given],
     ["passes", passes],
@@ -88,6 +93,13 @@ export const jit = <Args extends readonly unknown[], Result>(
     if (!Array.isArray(list)) throw new ArgumentError(`jit: ${name} is ${describe(list)}, but it is a list; put it into brackets`);
   if (!Number.isInteger(maxExecutables) || maxExecutables < 1)
     throw new ArgumentError(`maxExecutables is ${maxExecutables}; it is a whole number of executables to keep, 1 or more`);
+  if (maxWorkspaceBytes !== undefined && !(maxWorkspaceBytes > 0))
+    throw new ArgumentError(`maxWorkspaceBytes is ${maxWorkspaceBytes}; it is a number of bytes, above 0`);
+  const within = (graph: Graph, maxBytes: number, donate: readonly number[]): Graph =>
+    recomputeWithin(graph, {
+      maxBytes,
+      workspaceBytes: (one) => backend.workspaceBytes?.(one, { donate }) ?? planMemory(optimize(one), { donate }).workspaceBytes,
+    }).graph;
   /** Called last comes first. */
   const cache: CacheEntry[] = [];
   const mesh =
@@ -103,7 +115,9 @@ export const jit = <Args extends readonly unknown[], Result>(
       end += flattenTree(arg).leaves.length;
       return given.includes(position) ? Array.from({ length: end - begin }, (_, i) => begin + i) : [];
     });
-    const graph = host("passes", () => passes.reduce((current, pass) => keepDefinitions(traced.graph, pass(current)), traced.graph));
+    const passed = host("passes", () => passes.reduce((current, pass) => keepDefinitions(traced.graph, pass(current)), traced.graph));
+    const graph =
+      maxWorkspaceBytes === undefined ? passed : host("choose what to recompute", () => within(passed, maxWorkspaceBytes, donate));
     const executable = agreeOnOrder(
       (collectiveOrder) =>
         host(`compile for ${backend.name}`, () =>

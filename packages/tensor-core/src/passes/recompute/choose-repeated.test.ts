@@ -1,0 +1,155 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { chooseRepeated, repeatedStep, type StepShape, worthRepeating } from "./choose-repeated.ts";
+
+/** A random step: forward nodes of earlier values, then backward ones, each with one result. */
+const randomStep = (maxForward: number): fc.Arbitrary<StepShape> =>
+  fc
+    .record({
+      forward: fc.array(fc.record({ a: fc.nat(99), b: fc.nat(99), flops: fc.nat(20), bytes: fc.nat(9), repeats: fc.boolean() }), {
+        minLength: 1,
+        maxLength: maxForward,
+      }),
+      backward: fc.array(fc.record({ a: fc.nat(99), bytes: fc.nat(9) }), { minLength: 1, maxLength: 12 }),
+    })
+    .map(({ forward, backward }) => {
+      const size = forward.length;
+      return {
+        // Value 0 is an argument.
+        bytes: [0, ...forward.map(({ bytes }) => bytes), ...backward.map(({ bytes }) => bytes)],
+        nodes: [
+          ...forward.map(({ a, b, flops, repeats }, i) => ({
+            flops,
+            inputs: [Math.max(0, i - (a % 3)), b % (i + 1)],
+            outputs: [i + 1],
+            isBackward: false,
+            mayRepeat: repeats,
+          })),
+          ...backward.map(({ a }, i) => ({
+            flops: 1,
+            inputs: [Math.max(0, size - i) % (size + 1), i === 0 ? size : size + i, a % (size + 1)],
+            outputs: [size + i + 1],
+            isBackward: true,
+            mayRepeat: false,
+          })),
+        ],
+        returned: [size + backward.length],
+      };
+    });
+
+/** The peak by sets of what lives, run by run: another way to the same number. */
+const naive = (step: StepShape, repeated: ReadonlySet<number>): { readonly peakBytes: number; readonly flops: number } => {
+  const runs: { readonly reads: string[]; readonly writes: string[] }[] = [];
+  const done = new Set<string>();
+  let flops = 0;
+  const nodeOf = (value: number): number => step.nodes.findIndex(({ outputs }) => outputs.includes(value));
+  const nameFor = (value: number, second: boolean): string => {
+    const id = nodeOf(value);
+    if (!second || !repeated.has(id)) return String(value);
+    if (!done.has(`${value}'`)) {
+      const reads = step.nodes[id]!.inputs.map((input) => nameFor(input, true));
+      done.add(`${value}'`);
+      flops += step.nodes[id]!.flops;
+      runs.push({ reads, writes: [`${value}'`] });
+    }
+    return `${value}'`;
+  };
+  for (const { inputs, outputs, isBackward } of step.nodes)
+    runs.push({ reads: inputs.map((value) => nameFor(value, isBackward)), writes: outputs.map(String) });
+  let peakBytes = 0;
+  runs.forEach((_, at) => {
+    const made = new Set(runs.slice(0, at + 1).flatMap(({ writes }) => writes));
+    const needed = new Set([...runs.slice(at).flatMap(({ reads }) => reads), ...runs[at]!.writes, ...step.returned.map(String)]);
+    const alive = [...made].filter((name) => needed.has(name)).map((name) => step.bytes[Number(name.replace("'", ""))]!);
+    peakBytes = Math.max(
+      peakBytes,
+      alive.reduce((sum, bytes) => sum + bytes, 0),
+    );
+  });
+  return { peakBytes, flops };
+};
+
+const subsets = (ids: readonly number[]): Set<number>[] =>
+  Array.from({ length: 2 ** ids.length }, (_, set) => new Set(ids.filter((__, i) => (set >> i) & 1)));
+
+describe("chooseRepeated", () => {
+  it("runs steps in thought as they run", () => {
+    fc.assert(
+      fc.property(randomStep(10), fc.array(fc.nat(9)), (step, some) => {
+        const repeated = new Set(some.filter((id) => step.nodes[id]?.mayRepeat));
+        expect(repeatedStep(step, repeated)).toMatchObject(naive(step, repeated));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("is as good as the best of all sets where there are few, and says the least peak where none meets the bound", () => {
+    fc.assert(
+      fc.property(randomStep(7), fc.nat(60), (step, maxBytes) => {
+        const all = subsets(step.nodes.flatMap(({ mayRepeat }, id) => (mayRepeat ? [id] : []))).map((set) => naive(step, set));
+        const within = all.filter(({ peakBytes }) => peakBytes <= maxBytes);
+        const { flops, peakBytes } = chooseRepeated(step, maxBytes);
+        if (within.length > 0) {
+          expect(peakBytes).toBeLessThanOrEqual(maxBytes);
+          expect(flops).toBe(Math.min(...within.map((one) => one.flops)));
+        } else expect(peakBytes).toBe(Math.min(...all.map((one) => one.peakBytes)));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("of many keeps the bound where repeating all of them does, never repeats in vain, and is near the best of all sets", () => {
+    let [own, best] = [0, 0];
+    fc.assert(
+      fc.property(randomStep(40), fc.double({ min: 0.3, max: 1, noNaN: true }), (step, share) => {
+        const none = repeatedStep(step, new Set());
+        const all = repeatedStep(step, new Set(worthRepeating(step)));
+        const maxBytes = Math.round(share * none.peakBytes);
+        const choice = chooseRepeated(step, maxBytes);
+        expect(choice.peakBytes).toBeLessThanOrEqual(Math.max(none.peakBytes, maxBytes));
+        if (all.peakBytes <= maxBytes) {
+          expect(choice.peakBytes).toBeLessThanOrEqual(maxBytes);
+          expect(choice.flops).toBeLessThanOrEqual(all.flops);
+        }
+        if (none.peakBytes <= maxBytes) expect(choice.repeated).toEqual([]);
+      }),
+      { numRuns: 100, seed: 7 },
+    );
+    // Thirteen that may be repeated are one too many for the exact way, and few enough for all sets.
+    const layers = 13;
+    const chain = (flops: readonly number[]): StepShape => ({
+      bytes: [0, ...flops.map(() => 4), ...flops.map(() => 1)],
+      nodes: [
+        ...flops.map((cost, i) => ({ flops: cost, inputs: [i], outputs: [i + 1], isBackward: false, mayRepeat: true })),
+        ...flops.map((_, i) => ({
+          flops: 1,
+          inputs: [layers - i, i === 0 ? layers : layers + i],
+          outputs: [layers + i + 1],
+          isBackward: true,
+          mayRepeat: false,
+        })),
+      ],
+      returned: [2 * layers],
+    });
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 1, max: 20 }), { minLength: layers, maxLength: layers }),
+        fc.integer({ min: 30, max: 50 }),
+        (flops, maxBytes) => {
+          const step = chain(flops);
+          const within = subsets(worthRepeating(step))
+            .map((set) => repeatedStep(step, set))
+            .filter(({ peakBytes }) => peakBytes <= maxBytes);
+          const choice = chooseRepeated(step, maxBytes);
+          if (within.length === 0) return;
+          expect(choice.peakBytes).toBeLessThanOrEqual(maxBytes);
+          own += choice.flops;
+          best += Math.min(...within.map((one) => one.flops));
+        },
+      ),
+      { numRuns: 10, seed: 3 },
+    );
+    expect(best).toBeGreaterThan(0);
+    expect(own).toBeLessThan(1.5 * best);
+  });
+});

@@ -1,0 +1,114 @@
+import { ArgumentError } from "../../errors.ts";
+import { type Graph, GraphBuilder, type Origin, originOf, specOf, type ValueRef, valueKey } from "../../graph/graph.ts";
+import type { Tensor } from "../../graph/tensor.ts";
+import { trace } from "../../graph/trace.ts";
+import { optimizationBarrierOperator } from "../../ops/optimization-barrier.ts";
+import { roleOf } from "../../ops/role.ts";
+import { formatSpec, sameSpec, type TensorSpec } from "../../shape.ts";
+import { isCollective } from "../collective-order.ts";
+import { optimize } from "../optimize.ts";
+import { withoutRegions } from "./recompute-regions.ts";
+import { isGiven } from "./recompute-values.ts";
+
+/** How a value is kept between forward and backward. Both functions are traced. */
+export interface SavedCode {
+  /** What is kept in its place. */
+  readonly encode: (x: Tensor) => readonly Tensor[];
+  /** The value again, of the dtype and shape that it had. */
+  readonly decode: (codes: readonly Tensor[], spec: TensorSpec) => Tensor;
+  /** Which values. Default: all of f32. */
+  readonly selects?: (spec: TensorSpec, origin: Origin) => boolean;
+}
+
+/** Append the nodes of `part`, with `operands` as its inputs; returns its outputs. */
+const splice = (builder: GraphBuilder, part: Graph, operands: readonly ValueRef[], origin: Origin): ValueRef[] => {
+  const moved = new Map<string, ValueRef>();
+  part.inputs.forEach((node, i) => moved.set(valueKey({ node, output: 0 }), operands[i]!));
+  const resolve = (ref: ValueRef): ValueRef => moved.get(valueKey(ref))!;
+  for (const node of part.nodes) {
+    if (roleOf(node) === "argument") continue;
+    const id = builder.add({ ...node, inputs: node.inputs.map(resolve), ...origin });
+    node.specs.forEach((_, output) => moved.set(valueKey({ node: node.id, output }), { node: id, output }));
+  }
+  return part.outputs.map(resolve);
+};
+
+/**
+ * Make a pass that keeps what backward reads of forward in another form: half of the bits, blocks of 8-bit numbers. A value is encoded where it was computed and decoded
+ * before its first reader in backward; forward reads it as it was.
+ *
+ * Arguments, constants, integers and results of the step are left alone. A barrier that waits for a cotangent stands before each decoding, so that nothing moves it into
+ * the forward pass. Gradients change as the code rounds. What `checkpoint` marks is repeated first, and is then no longer kept; what its repetition starts from is encoded.
+ *
+ * @param code gives back what it was given, up to rounding.
+ * @returns a pass for `jit`, after `mixedPrecision`.
+ * @throws ArgumentError for a code that decodes to another dtype or shape.
+ * Cost: an encoding and a decoding per value.
+ * @example jit(step, backend, { passes: [rewriteSaved({ encode: (x) => [cast(x, "bf16")], decode: ([x]) => cast(x!, "f32") })] });
+ */
+export const rewriteSaved =
+  ({ encode, decode, selects = () => true }: SavedCode): ((graph: Graph) => Graph) =>
+  (source) => {
+    const graph = withoutRegions(optimize(source, { fuse: false, schedule: false }));
+    const returned = new Set(graph.outputs.map(valueKey));
+    const isSaved = (ref: ValueRef): boolean => {
+      const node = graph.nodes[ref.node]!;
+      if (node.phase !== "forward" || roleOf(node) === "argument" || isGiven(node) || returned.has(valueKey(ref))) return false;
+      return specOf(graph, ref).dtype === "f32" && selects(specOf(graph, ref), originOf(node));
+    };
+    const saved = new Map<string, ValueRef>();
+    for (const node of graph.nodes)
+      if (node.phase === "backward") for (const ref of node.inputs) if (isSaved(ref)) saved.set(valueKey(ref), ref);
+
+    const builder = new GraphBuilder();
+    const codes = new Map<string, { readonly values: readonly ValueRef[]; readonly specs: readonly TensorSpec[] }>();
+    const decoded = new Map<string, ValueRef>();
+    let lastCotangent: ValueRef | undefined;
+    const decodedOf = (ref: ValueRef, origin: Origin): ValueRef => {
+      const key = valueKey(ref);
+      const known = decoded.get(key);
+      if (known !== undefined) return known;
+      const { values, specs } = codes.get(key)!;
+      const spec = specOf(graph, ref);
+      const inputs = [...values, ...(lastCotangent === undefined ? [] : [lastCotangent])];
+      const barrier = builder.add({
+        op: optimizationBarrierOperator.name,
+        inputs,
+        params: {},
+        specs: inputs.map((input) => builder.nodes[input.node]!.specs[input.output]!),
+        ...origin,
+      });
+      const part = trace((...own: Tensor[]) => decode(own, spec), specs as never).graph;
+      const result = specOf(part, part.outputs[0]!);
+      if (!sameSpec(result, spec))
+        throw new ArgumentError(
+          `rewriteSaved: a saved ${formatSpec(spec)} was decoded to ${formatSpec(result)}; decode() returns the dtype and shape that encode() was given`,
+        );
+      const [value] = splice(
+        builder,
+        part,
+        values.map((_, output) => ({ node: barrier, output })),
+        origin,
+      );
+      decoded.set(key, value!);
+      return value!;
+    };
+    for (const node of graph.nodes) {
+      if (node.phase !== "backward") {
+        builder.copy(node);
+        node.specs.forEach((spec, output) => {
+          const ref = { node: node.id, output };
+          if (!saved.has(valueKey(ref))) return;
+          const part = trace((x: Tensor) => encode(x), [spec] as never).graph;
+          const values = splice(builder, part, [builder.resolve(ref)], originOf(node));
+          codes.set(valueKey(ref), { values, specs: part.outputs.map((out) => specOf(part, out)) });
+        });
+        continue;
+      }
+      const inputs = node.inputs.map((ref) => (saved.has(valueKey(ref)) ? decodedOf(ref, originOf(node)) : builder.resolve(ref)));
+      const id = builder.add({ ...node, inputs });
+      node.specs.forEach((_, output) => builder.map({ node: node.id, output }, { node: id, output }));
+      if (!isCollective(node) && roleOf(node) === undefined && node.inputs.length > 0) lastCotangent = { node: id, output: 0 };
+    }
+    return builder.finish(graph);
+  };
