@@ -5,7 +5,7 @@ import {
   interpretWorld,
   jit,
   mixedPrecision,
-  NdArray,
+  type NdArray,
   optimize,
   printGraph,
   randomKey,

@@ -6,7 +6,7 @@ import {
   layersOf,
   type LayerUse,
   leafPaths,
-  NdArray,
+  type NdArray,
   randomKey,
   referenceBackend,
   replay,

@@ -34,3 +34,6 @@ export const recomputeRegions = (graph: Graph): Graph => {
   for (let depth = Math.max(0, ...graph.nodes.map(depthOf)); depth > 0; depth--) current = repeatAt(current, depth);
   return current;
 };
+
+/** A graph whose marks have been seen to. */
+export const withoutRegions = (graph: Graph): Graph => ({ ...graph, nodes: graph.nodes.map((node) => ({ ...node, region: "" })) });

@@ -8,6 +8,7 @@ import { byteLength } from "../../shape.ts";
 import { eliminateDeadCode } from "../dead-code.ts";
 import { optimize } from "../optimize.ts";
 import { type Choice, chooseRepeated, repeatedStep, type StepShape } from "./choose-repeated.ts";
+import { withoutRegions } from "./recompute-regions.ts";
 import { isGiven, mayRunAgain, recomputeValues } from "./recompute-values.ts";
 
 export interface RecomputeOptions {
@@ -86,7 +87,7 @@ const maxRounds = 10;
  * Cost: about ten memory plans and choices.
  */
 export const recomputeWithin = (graph: Graph, { maxBytes, workspaceBytes }: RecomputeOptions): Recomputation => {
-  const tidy = optimize(graph, { fuse: false, schedule: false });
+  const tidy = withoutRegions(optimize(graph, { fuse: false, schedule: false }));
   const { step, ids } = shapeOf(tidy);
   const bytesBefore = workspaceBytes(tidy);
   const flops = step.nodes.reduce((sum, node) => sum + node.flops, 0);

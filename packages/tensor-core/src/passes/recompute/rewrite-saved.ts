@@ -7,6 +7,7 @@ import { roleOf } from "../../ops/role.ts";
 import { formatSpec, sameSpec, type TensorSpec } from "../../shape.ts";
 import { isCollective } from "../collective-order.ts";
 import { optimize } from "../optimize.ts";
+import { withoutRegions } from "./recompute-regions.ts";
 import { isGiven } from "./recompute-values.ts";
 
 /** How a value is kept between forward and backward. Both functions are traced. */
@@ -48,7 +49,7 @@ const splice = (builder: GraphBuilder, part: Graph, operands: readonly ValueRef[
 export const rewriteSaved =
   ({ encode, decode, selects = () => true }: SavedCode): ((graph: Graph) => Graph) =>
   (source) => {
-    const graph = optimize(source, { fuse: false, schedule: false });
+    const graph = withoutRegions(optimize(source, { fuse: false, schedule: false }));
     const returned = new Set(graph.outputs.map(valueKey));
     const isSaved = (ref: ValueRef): boolean => {
       const node = graph.nodes[ref.node]!;
