@@ -4,7 +4,7 @@ import { canonicalOrder, collectiveOrderOf, type Graph, interpretRanks, optimize
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createThreadWorld } from "../src/node.ts";
-import { axesOf, graphOf, type Program, programs, referenceInputs, worldSize } from "./differing-programs.ts";
+import { axesOf, graphOf, type Program, programs, referenceInputs, twins, worldSize } from "./differing-programs.ts";
 import type { DifferingAnswer, DifferingRankData } from "./differing-rank.ts";
 
 const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
@@ -78,7 +78,7 @@ test("law: ranks with one graph keep the order that each would choose alone", ()
 
 test("law: threads with different work beside the same collectives end with the bits of the reference", async () => {
   // One world for all programs: threads take longer to start than to run them.
-  const chosen = fc.sample(programs, 40);
+  const chosen = [...fc.sample(programs, 40), ...fc.sample(twins, 20)];
   const world = createThreadWorld({ worldSize, memory: createSharedMemory(), kernels: "none", timeoutMilliseconds: 60_000 });
   const module = await compileWasm("simd");
   const answers = await Promise.all(

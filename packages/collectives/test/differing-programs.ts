@@ -77,6 +77,27 @@ export const programs: fc.Arbitrary<Program> = fc
   .integer({ min: 1, max: 7 })
   .chain((length) => fc.tuple(...Array.from({ length }, (_, i) => callAt(i))));
 
+/**
+ * Collectives that are alike in everything, of which each rank starts that one first for which it has less to compute: nothing but their places in the
+ * trace tells them apart.
+ */
+export const twins: fc.Arbitrary<Program> = fc
+  .tuple(
+    fc.constantFrom<Call["kind"]>("sum", "largest", "gather", "broadcast"),
+    fc.constantFrom<Axis>("all", "row", "column"),
+    fc.array(fc.array(fc.constantFrom(0, 5), { minLength: worldSize, maxLength: worldSize }), { minLength: 2, maxLength: 3 }),
+  )
+  .map(([kind, axis, products]) =>
+    products.map((ofRanks) => ({
+      kind,
+      axis,
+      priority: 0,
+      source: 0,
+      // What is mixed in makes the operands of the calls differ.
+      own: ofRanks.map((count) => ({ products: count, mixes: count === 0 ? [] : [0] })),
+    })),
+  );
+
 /** Small whole numbers, so that sums are exact. */
 const bounded = (x: Tensor): Tensor => maximum(minimum(x, 99), -99);
 

@@ -43,7 +43,9 @@ const agreed = async (
   const { collectives, order } = executable.collectives;
   let canonical: readonly number[] = order;
   try {
-    const digests = await group.exchangeTexts(digestOf(order.map((position) => collectives[position]!.what).join("\n")));
+    // With their places in the trace: two that are alike in all else would be taken for each other.
+    const starts = order.map((position) => `${position} ${collectives[position]!.what}`);
+    const digests = await group.exchangeTexts(digestOf(starts.join("\n")));
     if (digests.some((digest) => digest !== digests[0])) {
       const own: RankCollectives = {
         axes: Object.fromEntries(Object.entries(communicators).map(([axis, { members }]) => [axis, members])),
