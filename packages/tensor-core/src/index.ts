@@ -230,7 +230,8 @@ export { foldInKey, permutation, randomKey, threefry2x32, threefryWord } from ".
 export { type FoldOp, foldTile, type FusedFold, type FusedInstruction, type FusedParams } from "./ops/fused.ts";
 export { groupedMatmul } from "./functions/grouped-matmul.ts";
 export { dynamicSlice, dynamicUpdateSlice, type Starts } from "./functions/dynamic-slice.ts";
-export { attention, type AttentionOptions, rotary } from "./functions/attention.ts";
+export { attention, type AttentionOptions } from "./functions/attention.ts";
+export { rotary, type RotaryOptions, type RotaryScaling } from "./functions/rotary.ts";
 export {
   compact,
   type CompactEntries,

@@ -6,7 +6,7 @@ import { evaluate } from "../jit.ts";
 import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
 import type { Shape } from "../shape.ts";
-import { attention, type AttentionOptions, rotary } from "./attention.ts";
+import { attention, type AttentionOptions } from "./attention.ts";
 import { multiply, onesLike, subtract } from "./elementwise.ts";
 import { broadcastTo, concat, reshape, slice } from "./movement.ts";
 import { sum } from "./reduce.ts";
@@ -117,31 +117,6 @@ describe("attention", () => {
     ).rejects.toThrow(/q \[1, 3, 4, 3\] has 3 heads and k \[1, 2, 4, 3\] 2: equally many heads must share each head/);
     await expect(run((q, k, v) => attention(q!, k!, v!), q, wave([1, 2, 4, 3], 1), v)).rejects.toThrow(
       /q \[1, 1, 4, 3\], k \[1, 2, 4, 3\] and v \[1, 1, 4, 3\] do not fit/,
-    );
-  });
-});
-
-describe("rotary", () => {
-  test("keeps lengths, and products depend on the distance of positions only", async () => {
-    const [x, y] = [wave([1, 8], 1.1), wave([1, 8], 0.3)];
-    const product = (first: number, second: number): Promise<number[]> =>
-      run((x, y) => sum(multiply(rotary(x!, 100, first), rotary(y!, 100, second))), x, y);
-    expect((await product(9, 4))[0]).toBeCloseTo((await product(5, 0))[0]!, 5);
-    expect((await product(9, 4))[0]).not.toBeCloseTo((await product(9, 3))[0]!, 3);
-    const squares = (values: readonly number[]): number => values.reduce((total, value) => total + value ** 2, 0);
-    expect(squares(await run((x) => rotary(x!, 100, 3), x))).toBeCloseTo(squares(x.toNumbers()), 5);
-  });
-
-  test("position t with offset o is position t + o", async () => {
-    const x = wave([5, 4], 1.7);
-    const whole = await run((x) => rotary(x!), x);
-    const tail = await run((x) => rotary(slice(x!, [2]), 10_000, 2), x);
-    tail.forEach((value, i) => expect(value).toBeCloseTo(whole[8 + i]!, 6));
-  });
-
-  test("an odd width is refused", async () => {
-    await expect(run((x) => rotary(x!), wave([2, 3], 1))).rejects.toThrow(
-      /f32\[2, 3\] was given, it takes f32 \[\.\.\., positions, D\] with D even/,
     );
   });
 });

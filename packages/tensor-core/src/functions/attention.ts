@@ -1,5 +1,5 @@
 import { ArgumentError, ShapeError } from "../errors.ts";
-import { emit, emitOne, requireOperands } from "../graph/emit.ts";
+import { emit, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkNumber, checkOptions } from "../options.ts";
 import { formatShape, formatSpec, sameShape } from "../shape.ts";
@@ -62,16 +62,4 @@ export const attention = (q: Tensor, k: Tensor, v: Tensor, options: AttentionOpt
   if (options.queryStarts !== undefined && !causal)
     throw new ArgumentError("attention: queryStarts say what causal queries see, but causal is false; set causal, or leave them out");
   return emit("attention", [q, k, v, ...limitsOf(q, k, options)], { causal, scale })[0]!;
-};
-
-/**
- * Rotary position embedding: entry i and i + D/2 of the row at position t are turned as a pair by the angle `(t + offset) · base^(−2i/D)`.
- *
- * @param x f32 [..., T, D], D even.
- * Source: Su et al. 2021, arXiv 2104.09864, with halves paired as in GPT-NeoX and Llama.
- */
-export const rotary = (x: Tensor, base = 10_000, offset = 0): Tensor => {
-  checkNumber("rotary", "base", base, { from: 1, usual: 10_000 });
-  checkNumber("rotary", "offset", offset, { from: -Infinity, usual: 0 });
-  return emitOne("rotary", [x], { base, offset, sign: 1 });
 };

@@ -160,7 +160,7 @@ export const attentionCases: readonly ConformanceCase[] = [
     ([name, shape, base, offset]): ConformanceCase => ({
       op: "rotary",
       name,
-      fn: (x) => rotary(x!, base, offset),
+      fn: (x) => rotary(x!, { base, offset }),
       inputs: [normalArray(shape)],
       gradient: [0],
     }),

@@ -14,7 +14,9 @@ import {
   logSumExp,
   NdArray,
   prod,
+  reshape,
   roll,
+  rotary,
   segmentSum,
   type Shape,
   sort,
@@ -171,6 +173,40 @@ const orders: readonly ConformanceCase[] = [
   ]),
 ];
 
+/** f32 knows a sine to about 6e-8, and an angle of up to π to 2e-7. */
+const turned = { tolerance: { absolute: 3e-6, relative: 1e-6 } };
+
+const rotaries: readonly ConformanceCase[] = [
+  {
+    ...row("rotary", "positions of each batch entry", (x, at) => rotary(x!, { positions: reshape(at!, [2, 1, 5]) }), [
+      normalArray([2, 3, 5, 8], 70),
+      uniformArray([2, 5], 0, 4000, 71, "i32"),
+    ]),
+    ...turned,
+  },
+  {
+    ...row("rotary", "positions up to a million, and below 0", (x, at) => rotary(x!, { positions: at!, base: 500_000 }), [
+      normalArray([2, 7, 10], 72),
+      NdArray.from([0, 1, -1, 999_999, 1_000_000, -1_000_000, 2 ** 31 - 1], [7], "i32"),
+    ]),
+    ...turned,
+  },
+  {
+    ...row("rotary", "interleaved pairs", (x, at) => rotary(x!, { positions: at!, pairs: "interleaved" }), [
+      normalArray([2, 5, 6], 73),
+      uniformArray([5], 0, 100, 74, "i32"),
+    ]),
+    ...turned,
+  },
+  {
+    ...row("rotary", "scaled, from an offset", (x) => rotary(x!, { offset: 7, scaling: { type: "linear", factor: 4 } }), [
+      normalArray([3, 4], 75),
+    ]),
+    ...turned,
+  },
+  row("rotary", "no positions", (x, at) => rotary(x!, { positions: at! }), [normalArray([2, 0, 4], 76), NdArray.zeros("i32", [0])], []),
+];
+
 const sums = (expression: string, ...shapes: readonly Shape[]): ConformanceCase =>
   row(
     "einsum",
@@ -191,4 +227,4 @@ const einsums: readonly ConformanceCase[] = [
 ];
 
 /** Functions that are made of operators: each has rows of its own, named by the function, since a composition may be wrong where its parts are right. */
-export const composedCases: readonly ConformanceCase[] = [...losses, ...activations, ...images, ...orders, ...einsums];
+export const composedCases: readonly ConformanceCase[] = [...losses, ...activations, ...images, ...orders, ...rotaries, ...einsums];

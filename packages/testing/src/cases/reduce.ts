@@ -303,7 +303,12 @@ const topEdges: readonly ConformanceCase[] = [
     inputs: [NdArray.from([...steps(2500).toNumbers(), NaN, ...normalArray([2501], 3).toNumbers(), NaN])],
   },
   { op: "top-k", name: "below zero only, i32", fn: (x) => topK(x!, 60), inputs: [uniformArray([20_000], -(2 ** 31), -1, 3, "i32")] },
-  { op: "top-k", name: "the upper half only, u32", fn: (x) => topK(x!, 60), inputs: [uniformArray([20_000], 2 ** 31, 2 ** 31 + 5e8, 3, "u32")] },
+  {
+    op: "top-k",
+    name: "the upper half only, u32",
+    fn: (x) => topK(x!, 60),
+    inputs: [uniformArray([20_000], 2 ** 31, 2 ** 31 + 5e8, 3, "u32")],
+  },
   { op: "top-k", name: "all equal", fn: (x) => topK(x!, 50), inputs: [NdArray.zeros("f32", [20_000])] },
   { op: "top-k", name: "below zero only", fn: (x) => topK(x!, 60), inputs: [uniformArray([20_000], -9, -1, 3)] },
   {

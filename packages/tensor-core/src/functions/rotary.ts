@@ -1,0 +1,151 @@
+import { ArgumentError, ShapeError } from "../errors.ts";
+import { emitOne, requireOperands } from "../graph/emit.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { checkNumber, checkOptions } from "../options.ts";
+import { formatSpec } from "../shape.ts";
+import { add, arange, bitcast, bitwiseAnd, cast, constant, cos, multiply, shiftRight, sin, subtract } from "./elementwise.ts";
+import { concat, expandDims, reshape, slice, stack } from "./movement.ts";
+
+/** How frequencies are stretched for sequences longer than those of the training, by the names that Hugging Face's configurations have. */
+export type RotaryScaling =
+  | { readonly type: "linear"; readonly factor: number }
+  | {
+      readonly type: "llama3";
+      readonly factor: number;
+      readonly lowFrequencyFactor: number;
+      readonly highFrequencyFactor: number;
+      /** Positions that the model was trained with. */
+      readonly originalPositions: number;
+    };
+
+export interface RotaryOptions {
+  /** i32, of a shape that stretches to x.shape[:-1]: the position of each row. Default: `offset`, `offset` + 1, … along the last but one dimension. */
+  readonly positions?: Tensor;
+  /** Default: 10 000. */
+  readonly base?: number;
+  /** Position of the first row, where `positions` are left out. Default: 0. */
+  readonly offset?: number;
+  /** Default: none. */
+  readonly scaling?: RotaryScaling;
+  /** Which entries turn together: i and i + D/2 (GPT-NeoX, and Llama as Hugging Face keeps it), or 2i and 2i + 1 (RoFormer). Default: "halves". */
+  readonly pairs?: "halves" | "interleaved";
+}
+
+const scaled = (frequency: number, scaling: RotaryScaling | undefined): number => {
+  if (scaling === undefined) return frequency;
+  const { factor } = scaling;
+  if (scaling.type === "linear") return frequency / factor;
+  const { lowFrequencyFactor: low, highFrequencyFactor: high, originalPositions } = scaling;
+  const turns = (originalPositions * frequency) / (2 * Math.PI);
+  const kept = Math.max(0, Math.min(1, (turns - low) / (high - low)));
+  return (1 - kept) * (frequency / factor) + kept * frequency;
+};
+
+const checkScaling = (scaling: RotaryScaling | undefined): void => {
+  if (scaling === undefined) return;
+  const { type } = scaling;
+  if (type !== "linear" && type !== "llama3")
+    throw new ArgumentError(`rotary: there is no scaling of type ${JSON.stringify(type)}; use "linear" or "llama3"`);
+  const check = (name: string, value: number, from: number): void => checkNumber("rotary", `scaling.${name}`, value, { from, usual: 8 });
+  check("factor", scaling.factor, 1);
+  if (scaling.type !== "llama3") return;
+  check("lowFrequencyFactor", scaling.lowFrequencyFactor, 0);
+  check("originalPositions", scaling.originalPositions, 1);
+  check("highFrequencyFactor", scaling.highFrequencyFactor, 0);
+  if (!(scaling.highFrequencyFactor > scaling.lowFrequencyFactor))
+    throw new ArgumentError(
+      `rotary: scaling.highFrequencyFactor is ${scaling.highFrequencyFactor}, and must be above lowFrequencyFactor, ${scaling.lowFrequencyFactor}; exchange them`,
+    );
+};
+
+const word = 2 ** 32;
+const fraction = (x: number): number => x - Math.floor(x);
+
+/** The upper word of a product of u32, by halves. */
+const multiplyHigh = (a: Tensor, b: Tensor): Tensor => {
+  const [aLow, aHigh] = [bitwiseAnd(a, 0xffff), shiftRight(a, 16)];
+  const [bLow, bHigh] = [bitwiseAnd(b, 0xffff), shiftRight(b, 16)];
+  const middle = add(multiply(aHigh, bLow), shiftRight(multiply(aLow, bLow), 16));
+  const other = add(multiply(aLow, bHigh), bitwiseAnd(middle, 0xffff));
+  return add(add(multiply(aHigh, bHigh), shiftRight(middle, 16)), shiftRight(other, 16));
+};
+
+/**
+ * Angles in −π … π, f32 [..., T, pairs]. An angle in f32 would be off by 2⁻²⁴ times itself, 0.06 at position 10⁶. So frequencies are turns per position,
+ * as two words behind the binary point, and position times frequency, kept to one turn, is a product of whole numbers: exact to 2⁻³² turns at
+ * every position, negative ones too.
+ */
+const anglesAt = (positions: Tensor, frequencies: readonly number[]): Tensor => {
+  const turns = frequencies.map((frequency) => fraction(frequency / (2 * Math.PI)) * word);
+  const [high, low] = [turns.map(Math.floor), turns.map((value) => Math.floor(fraction(value) * word))].map((words) =>
+    constant(words, "u32", [words.length]),
+  );
+  const at = bitcast(expandDims(positions, { dims: -1 }), "u32");
+  // Read as unsigned, a negative position is 2³² too great.
+  const excess = multiply(shiftRight(at, 31), low!);
+  const turned = subtract(add(multiply(at, high!), multiplyHigh(at, low!)), excess);
+  return multiply(cast(bitcast(turned, "i32"), "f32"), (2 * Math.PI) / word);
+};
+
+/**
+ * Rotary position embedding: pair i of the row at position t is turned by the angle `t · base^(−2i/D)`, the frequency scaled where `scaling` says so.
+ *
+ * The gradient turns back. Angles are exact to 2⁻³² turns at every position (with `positions`, i32), their sines and cosines to f32.
+ *
+ * @param x f32 [..., T, D], D even.
+ * Cost: without `positions`, `scaling` and `pairs` one kernel that reads and writes x once. With them, cosines and sines of all positions are computed
+ * once for all that stretch over them, as a table [..., T, D/2], and x is read and written about twice.
+ * @throws ShapeError where x or positions do not fit. ArgumentError for scalings that are none.
+ * @example const turned = rotary(query, { positions: add(expandDims(starts, { dims: [1, 2] }), arange(T)), base: 500_000 });
+ * Source: Su et al. 2021, arXiv 2104.09864.
+ */
+export const rotary = (x: Tensor, options: RotaryOptions = {}): Tensor => {
+  const {
+    base = 10_000,
+    offset = 0,
+    pairs = "halves",
+    scaling,
+    positions: given,
+  } = checkOptions("rotary(x)", options, {
+    positions: true,
+    base: true,
+    offset: true,
+    scaling: true,
+    pairs: true,
+  });
+  requireOperands("rotary", given === undefined ? [x] : [x, given]);
+  checkNumber("rotary", "base", base, { from: 1, usual: 10_000 });
+  checkNumber("rotary", "offset", offset, { from: -Infinity, usual: 0 });
+  checkScaling(scaling);
+  if (pairs !== "halves" && pairs !== "interleaved")
+    throw new ArgumentError(`rotary: there are no pairs ${JSON.stringify(pairs)}; use "halves" or "interleaved"`);
+  if (given === undefined && scaling === undefined && pairs === "halves") return emitOne("rotary", [x], { base, offset, sign: 1 });
+  const lead = x.shape.slice(0, -1);
+  const width = x.shape.at(-1) ?? 0;
+  if (x.dtype !== "f32" || x.rank < 2 || width % 2 !== 0)
+    throw new ShapeError("rotary", `${formatSpec(x)} was given, it takes f32 [..., positions, D] with D even; cast or reshape it`);
+  const positions = given ?? add(arange(lead.at(-1)!), offset);
+  const stretches = positions.shape.every((size, dim) => [1, lead[dim + lead.length - positions.rank]].includes(size));
+  if (positions.dtype !== "i32" || positions.rank > lead.length || !stretches || (given !== undefined && offset !== 0))
+    throw new ShapeError(
+      "rotary",
+      given !== undefined && offset !== 0
+        ? `positions were given, and an offset of ${offset}; add it to the positions`
+        : `positions are ${formatSpec(positions)}, which do not stretch over the rows of ${formatSpec(x)}; give i32 with sizes of 1 or of ${JSON.stringify(lead)}, aligned at the last`,
+    );
+  const half = width / 2;
+  const angles = anglesAt(
+    positions,
+    Array.from({ length: half }, (_, i) => scaled(base ** (-i / half), scaling)),
+  );
+  const [cosine, sine] = [cos(angles), sin(angles)];
+  const turn = (a: Tensor, b: Tensor): [Tensor, Tensor] => [
+    subtract(multiply(a, cosine), multiply(b, sine)),
+    add(multiply(b, cosine), multiply(a, sine)),
+  ];
+  const last = x.rank - 1;
+  const from = (begin: number, end: number, step = 1): Tensor =>
+    slice(x, [...lead.map(() => 0), begin], [...lead, end], [...lead.map(() => 1), step]);
+  if (pairs === "halves") return concat(turn(from(0, half), from(half, width)), { dim: last });
+  return reshape(stack(turn(from(0, width, 2), from(1, width, 2)), { dim: -1 }), x.shape);
+};
