@@ -2,7 +2,7 @@ import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { type ChoiceStore, storeKey } from "./autotune/choice-store.ts";
-import { parseMatmulModel } from "./autotune/matmul-model.ts";
+import { parseMatmulModel } from "./autotune/parse-matmul-model.ts";
 import { AdapterError, WebGpuNotInstalledError } from "./errors.ts";
 import { brakes, EventLoopBrake } from "./event-loop-brake.ts";
 import type { Gpu } from "./platform-types.ts";

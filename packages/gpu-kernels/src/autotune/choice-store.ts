@@ -1,4 +1,5 @@
-import { type MatmulModel, parseMatmulModel } from "./matmul-model.ts";
+import type { MatmulModel } from "./matmul-model.ts";
+import { parseMatmulModel } from "./parse-matmul-model.ts";
 
 /** Keeps what was learned, by adapter. */
 export interface ChoiceStore {
