@@ -92,7 +92,8 @@ export const heldOutQuality = (samples: readonly MatmulMeasurement[], rule: Rule
  * - Products are kept only if their regret with each shape held out is smaller than the fallback's: times that sizes do not explain teach nothing.
  * - On the measured products themselves the result is then the best that was measured.
  *
- * Gradient-boosted trees over the same sizes (Shi et al., MTNN) had more than twice the regret of the nearest product (docs/experiments.md).
+ * Gradient-boosted trees over the same sizes (Shi et al., MTNN) had 1.3 and 3.9 times the regret of the nearest product in two takes
+ * of the same products (docs/experiments.md).
  */
 export const trainMatmulModel = (
   adapter: string,

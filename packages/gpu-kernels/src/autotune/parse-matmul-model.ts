@@ -45,11 +45,24 @@ const matmulModelSchema: ZodMiniType<MatmulModel> = strictObject({
   fallbackQuality: quality,
 });
 
+const refuse = (problem: string): ArgumentError =>
+  new ArgumentError(`this is no matmul model of version 2 (${problem}); delete it and measure the device again`);
+
 /** @throws ArgumentError unless `value` was once a model, with the first field that is not as it should be. */
 export const parseMatmulModel = (value: unknown): MatmulModel => {
   const parsed = safeParse(matmulModelSchema, value);
   if (parsed.success) return parsed.data;
   const { path, message } = parsed.error.issues[0]!;
-  const where = path.length === 0 ? "" : `${path.join(".")}: `;
-  throw new ArgumentError(`this is no matmul model of version 2 (${where}${message}); delete it and measure the device again`);
+  throw refuse(`${path.length === 0 ? "all of it" : path.join(".")}: ${message}`);
+};
+
+/** Read what a store kept. @throws ArgumentError where it is no model, or was cut short. */
+export const readMatmulModel = (text: string): MatmulModel => {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw refuse((error as Error).message.replaceAll(/\s+/g, " "));
+  }
+  return parseMatmulModel(value);
 };
