@@ -1,3 +1,4 @@
+import type fc from "fast-check";
 import {
   buckets,
   cycleOf,
@@ -51,6 +52,13 @@ const draws: Law = {
 /** Standard errors that the average of an honest draw may be off: less than once in a million elements. */
 const mostErrors = 5.5;
 
+/**
+ * No entry is below a tenth of the greatest: the error of an average is told from its draws, and one that is sent so rarely that no draw has it would
+ * seem to have none. (400 draws miss what is sent with probability 0.04 once in 10⁷, with 0.005 in one case of seven.)
+ */
+const oftenSent = (length: number): fc.Arbitrary<number[]> =>
+  smoothGradient(length).map((own) => own.map((value) => value + (Math.sign(value) * greatest(own)) / 10));
+
 const unbiased: Law = {
   name: "sends the gradient on average, where it says that it is unbiased",
   appliesTo: ({ aggregator }) => !aggregator.biased,
@@ -58,7 +66,7 @@ const unbiased: Law = {
     const numDraws = row.randomised ? 400 : 1;
     const worlds = worldsOf(row, cycleOf(row));
     holds(
-      drawn({ among: [buckets.vector, buckets.mixed], ranks: [2], gradient: smoothGradient }),
+      drawn({ among: [buckets.vector, buckets.mixed], ranks: [2], gradient: oftenSent }),
       ({ bucket, numRanks, gradients, seed }) => {
         const [world] = worlds(bucket, numRanks);
         const state = world!.init();
