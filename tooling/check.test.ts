@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { expect, test } from "vitest";
 import { run } from "./check.ts";
 
@@ -23,4 +25,15 @@ test("a time-out ends what the command has started, too", async () => {
   // The grandchild holds the pipe: who ends the child alone waits a minute for it.
   const program = `require("node:child_process").spawn("sleep", ["60"], { stdio: "inherit" }); setInterval(() => {}, 1000)`;
   expect(await run(node(program), { seconds: 1 })).toEqual({ code: 124, output: "\nstill running after 1 s" });
+}, 30_000);
+
+test("who is told to end ends what it runs", async () => {
+  // `show` lends the pipe on: it closes when the command has ended, a minute later where nobody ends it.
+  const check = new URL("check.ts", import.meta.url).href;
+  const command = node(`console.log("begun"); setTimeout(() => {}, 60_000)`);
+  const program = `import { run } from ${JSON.stringify(check)}; await run(${JSON.stringify(command)}, { show: true })`;
+  const parent = spawn(process.execPath, ["--input-type=module", "--eval", program], { stdio: ["ignore", "pipe", "inherit"] });
+  parent.stdout.once("data", () => parent.kill("SIGINT"));
+  const [code, signal] = await once(parent, "close");
+  expect([code, signal]).toEqual([null, "SIGINT"]);
 }, 30_000);

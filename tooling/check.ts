@@ -26,8 +26,8 @@ export interface RunOptions {
 }
 
 /**
- * Run a command to its end, with Node 24 and the workspace's tools on PATH. A time-out ends it and all it has started, by force after 5 s, and gives
- * code 124; should we have to go first, they are told to end.
+ * Run a command to its end, with Node 24 and the workspace's tools on PATH. A time-out ends it and all it has started,
+ * by force after 5 s, and gives code 124; should we have to go first, they are told to end.
  */
 export const run = async (
   [program, ...args]: readonly string[],

@@ -28,7 +28,8 @@ export interface Ended {
 export const runProgram = async ([program, ...args]: readonly string[], folder: string, minutes: number): Promise<Ended> => {
   const stopped = new AbortController();
   const stop = (): void => stopped.abort();
-  process.on("SIGINT", stop).on("SIGTERM", stop); // `once` would leave execa's listener the only one, which then ends us, too
+  // Not `once`: it would leave execa's listener the only one, which then ends us, too.
+  process.on("SIGINT", stop).on("SIGTERM", stop);
   try {
     const ended = await execa(program!, args, {
       cwd: folder,

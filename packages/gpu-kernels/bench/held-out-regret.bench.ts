@@ -1,4 +1,5 @@
-// How much slower than the best is each way of choosing a variant of matmul, on shapes that it has not seen? Reads times that were measured before.
+// How much slower than the best is each way of choosing a variant of matmul, on shapes that it has not seen?
+// Reads times that were measured before.
 // Run: node bench/held-out-regret.bench.ts [files that matmul-variants.bench.ts saved]
 import { readFileSync } from "node:fs";
 import { heldOutQuality, type MatmulMeasurement, selectionQuality, type SelectionQuality } from "../src/autotune/matmul-model.ts";

@@ -1,5 +1,6 @@
 // Which variant is the fastest for which product, and how good is what the rule and a learned model choose?
-// Run: node bench/matmul-variants.bench.ts [largest side of the squares] [file for the times, read by held-out-regret.bench.ts]
+// Run: node bench/matmul-variants.bench.ts [largest side of the squares] [file for the times]
+// The file is what held-out-regret.bench.ts reads.
 import { writeFileSync } from "node:fs";
 import { createWebGpuBackend, choicesFrom, type MatmulMeasurement } from "../src/index.ts";
 import { selectionQuality, trainMatmulModel } from "../src/autotune/matmul-model.ts";

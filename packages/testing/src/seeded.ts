@@ -5,8 +5,9 @@ import { mersenne } from "pure-rand/generator/mersenne";
 /**
  * Make a generator for test inputs: uniform in [0, 1), multiples of 2⁻⁵³; independent of the streams under test.
  *
- * Source: Matsumoto and Nishimura 1998, MT19937. Its seeding mixes: the small generators of the same library begin with the seed itself, so that the
- * first number of seeds 1, 2 and 3 is 1 − 2⁻²⁶·seed, and each array of normal values begins with an outlier.
+ * Source: Matsumoto and Nishimura 1998, MT19937. Its seeding mixes: the small generators of the same library begin
+ * with the seed itself, so that the first number of seeds 1, 2 and 3 is 1 − 2⁻²⁶·seed, and each array of normal values
+ * begins with an outlier.
  */
 export const seeded = (seed: number): (() => number) => {
   const generator = mersenne(seed);

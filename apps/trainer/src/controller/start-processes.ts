@@ -32,8 +32,8 @@ const endOf = (code: number | null, signal: NodeJS.Signals | null): string =>
 /**
  * See children to their end.
  *
- * By Node's own functions, as wherever this program starts others: execa 10.2 takes 80 ms of processor time to load, a tenth of a tiny run, and brings 17
- * packages more.
+ * By Node's own functions, as wherever this program starts others: execa 10.2 takes 80 ms of processor time to load, a
+ * tenth of a tiny run, and brings 17 packages more.
  */
 export const childProcesses = (children: readonly { readonly child: ChildProcess; readonly ranks: readonly number[] }[]): Processes => {
   const ended = children.map(({ child }) => new Promise<void>((resolve) => child.once("close", () => resolve())));

@@ -53,8 +53,9 @@ const draws: Law = {
 const mostErrors = 5.5;
 
 /**
- * No entry is below a tenth of the greatest: the error of an average is told from its draws, and one that is sent so rarely that no draw has it would
- * seem to have none. (400 draws miss what is sent with probability 0.04 once in 10⁷, with 0.005 in one case of seven.)
+ * No entry is below a tenth of the greatest: the error of an average is told from its draws, and one that is sent so
+ * rarely that no draw has it would seem to have none. (400 draws miss what is sent with probability 0.04 once in 10⁷,
+ * with 0.005 in one case of seven.)
  */
 const oftenSent = (length: number): fc.Arbitrary<number[]> =>
   smoothGradient(length).map((own) => own.map((value) => value + (Math.sign(value) * greatest(own)) / 10));

@@ -29,7 +29,10 @@ export interface MatmulModel {
   readonly adapter: string;
   /** What is chosen where `products` are none: a variant, or `rule`, the rule of devices that were not measured. */
   readonly fallback: string;
-  /** A product is run as the one that is most like it was run fastest. None where that did not beat the fallback on shapes not seen. */
+  /**
+   * A product is run as the one that is most like it was run fastest. None where that did not beat the fallback on
+   * shapes not seen.
+   */
   readonly products: readonly RankedProduct[];
   readonly samples: number;
   /** Of the choice by the nearest product. Absent where fewer than two shapes were measured. */
@@ -89,11 +92,12 @@ export const heldOutQuality = (samples: readonly MatmulMeasurement[], rule: Rule
  * Learn which variant is the fastest for which product: that of the nearest product measured.
  *
  * - The fallback is the best of all fixed choices: the rule, and every variant that ran on all samples.
- * - Products are kept only if their regret with each shape held out is smaller than the fallback's: times that sizes do not explain teach nothing.
+ * - Products are kept only if their regret with each shape held out is smaller than the fallback's: times that sizes
+ *   do not explain teach nothing.
  * - On the measured products themselves the result is then the best that was measured.
  *
- * Gradient-boosted trees over the same sizes (Shi et al., MTNN) had 1.3 and 3.9 times the regret of the nearest product in two takes
- * of the same products (docs/experiments.md).
+ * Gradient-boosted trees over the same sizes (Shi et al., MTNN) had 1.3 and 3.9 times the regret of the nearest
+ * product in two takes of the same products (docs/experiments.md).
  */
 export const trainMatmulModel = (
   adapter: string,

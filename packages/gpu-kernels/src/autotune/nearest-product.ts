@@ -12,8 +12,8 @@ const distance = (a: MatmulRequest, b: MatmulRequest): number =>
   );
 
 /**
- * Find the measured product that is most like another one: the nearest in sizes among those of the same layout and dtype, or, where there is none,
- * among those of which the fewest differ. The first of equals.
+ * Find the measured product that is most like another one: the nearest in sizes among those of the same layout and
+ * dtype, or, where there is none, among those of which the fewest differ. The first of equals.
  *
  * Cost: one pass over `measured`.
  */
