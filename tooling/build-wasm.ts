@@ -1,7 +1,7 @@
 // Builds the WebAssembly of all packages where it is missing or older than its source; `pnpm start` begins with this. turbo knows what is to be done; what it
 // says is shown only where it fails.
 import { spawn } from "node:child_process";
-import { repository } from "./check.ts";
+import { repository } from "./repository.ts";
 
 /** A build that is there already is found in less. */
 const quietMilliseconds = 3000;

@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { repository } from "./check.ts";
+import { repository } from "./repository.ts";
 
 const pages = globSync(["*.md", "docs/**/*.md", "packages/*/README.md", "apps/*/README.md"], { cwd: repository }).sort();
 const read = (path: string): string => readFileSync(join(repository, path), "utf8");

@@ -1,7 +1,7 @@
 import { appendFileSync } from "node:fs";
 import { relative } from "node:path";
 import type { Reporter, TestCase, TestModule } from "vitest/node";
-import { repository } from "./check.ts";
+import { repository } from "./repository.ts";
 import type { JournalEntry } from "./stages/test-journal.ts";
 
 const fileOf = (module: TestModule): string => relative(repository, module.moduleId);

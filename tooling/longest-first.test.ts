@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { repository } from "./check.ts";
+import { repository } from "./repository.ts";
 import { longest } from "./longest-first.ts";
 
 test.each(longest)("%s is there", (file) => {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { repository } from "./check.ts";
+import { repository } from "./repository.ts";
 import { missingOperators, operatorTable, printedTable, supportedDtypes, tablePage } from "./operator-table.ts";
 
 test("the operator table is the one that the code gives; write it anew with: node tooling/operator-table.ts", () => {

@@ -4,7 +4,7 @@ import * as cpu from "@skein/cpu-kernels";
 import * as gpu from "@skein/gpu-kernels";
 import { type ConformanceCase, conformanceCases } from "@skein/testing";
 import { type DType, dtypes, flattenTree, type Graph, operators, type Tensor, trace } from "@skein/tensor-core";
-import { repository } from "./check.ts";
+import { repository } from "./repository.ts";
 
 /** The page that holds the table, between its two marks. */
 export const tablePage = "packages/gpu-kernels/README.md";

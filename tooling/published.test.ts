@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { expect, test } from "vitest";
 import { address } from "./address.ts";
-import { repository } from "./check.ts";
+import { repository } from "./repository.ts";
 
 const read = (path: string): string => readFileSync(join(repository, path), "utf8");
 

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Check, commandCheck, repository } from "../check.ts";
+import { type Check, commandCheck } from "../check.ts";
+import { repository } from "../repository.ts";
 import { shadersThatRunOnce } from "../shaders-that-run-once.ts";
 
 /** TypeScript blocks of a Markdown text, in order. */

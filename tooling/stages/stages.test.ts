@@ -1,7 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { expect, test } from "vitest";
-import { commandCheck, repository, run } from "../check.ts";
+import { commandCheck, run } from "../check.ts";
+import { repository } from "../repository.ts";
 import { typescriptBlocks } from "./examples.ts";
 import { type JournalEntry, readJournal } from "./test-journal.ts";
 import { leftOut, unfinished } from "./vitest.ts";

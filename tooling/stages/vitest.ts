@@ -1,7 +1,8 @@
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Check, repository, run } from "../check.ts";
+import { type Check, run } from "../check.ts";
+import { repository } from "../repository.ts";
 import { type Journal, readJournal } from "./test-journal.ts";
 
 /** A limit ends a hang; it does not measure. Below what CI gives the whole run, so that what was still running can be said. */

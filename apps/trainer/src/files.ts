@@ -53,7 +53,13 @@ export const nodeFiles: Files = {
   list: (path) => (existsSync(path) ? readdirSync(path) : []),
 };
 
-/** Write a small file so that a crash at any moment leaves the whole new one, or what was there before. */
+/**
+ * Write a small file so that a crash at any moment leaves the whole new one, or what was there before.
+ *
+ * Own code: write-file-atomic 8.0 does not wait for the folder's entry, so that a rename may be lost with the power;
+ * takes what the disk has taken of a write for all of it; and knows no files but the disk's, while tests let each of
+ * these steps fail.
+ */
 export const replaceDurably = (files: Files, path: string, text: string): void => {
   const temporary = `${path}.tmp`;
   files.writeDurably(temporary, [new TextEncoder().encode(text)]);

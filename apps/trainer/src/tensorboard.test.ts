@@ -1,6 +1,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { crc32c, maskedCrc32c } from "@skein/collectives";
 import { encodeScalarEvent, encodeVersionEvent, EventFile, frameRecord } from "./tensorboard.ts";
@@ -27,6 +29,42 @@ test("events are the bytes that protocol buffers prescribe", () => {
     `09${"000000000000f83f"}10ac022a0d0a0b0a04${Buffer.from("loss").toString("hex")}150000003f`,
   );
   expect(hex(encodeScalarEvent(0, 0, {}))).toBe("09000000000000000010002a00");
+});
+
+const valueOf = (reader: BinaryReader, type: WireType): unknown => {
+  if (type === WireType.Varint) return Number(reader.uint64());
+  if (type === WireType.Bit64) return reader.double();
+  return type === WireType.Bit32 ? reader.float() : reader.bytes();
+};
+
+/** Fields of a message by the library's reader: number, wire type, value. */
+const fieldsOf = (message: Uint8Array): [number, WireType, unknown][] => {
+  const reader = new BinaryReader(message);
+  const fields: [number, WireType, unknown][] = [];
+  while (reader.pos < reader.len) {
+    const [field, type] = reader.tag();
+    fields.push([field, type, valueOf(reader, type)]);
+  }
+  return fields;
+};
+
+test("another reader of protocol buffers finds what was written, whatever the step, the tags and the values", () => {
+  const tag = fc.string({ unit: "grapheme", maxLength: 300 });
+  const anyStep = fc.oneof(fc.constantFrom(0, 127, 128, 2 ** 14, 2 ** 32, Number.MAX_SAFE_INTEGER), fc.maxSafeNat());
+  const scalars = fc.dictionary(tag, fc.float(), { maxKeys: 5, noNullPrototype: true });
+  fc.assert(
+    fc.property(fc.double({ min: 0, noNaN: true, max: 1e10 }), anyStep, scalars, (seconds, step, values) => {
+      const [wall, steps, summary, ...rest] = fieldsOf(encodeScalarEvent(seconds, step, values));
+      expect([wall, steps, rest]).toEqual([[1, WireType.Bit64, seconds], [2, WireType.Varint, step], []]);
+      expect(summary!.slice(0, 2)).toEqual([5, WireType.LengthDelimited]);
+      const read = fieldsOf(summary![2] as Uint8Array).map(([field, , value]) => {
+        const [name, number] = fieldsOf(value as Uint8Array);
+        expect([field, name![0], number!.slice(0, 2)]).toEqual([1, 1, [2, WireType.Bit32]]);
+        return [new TextDecoder().decode(name![2] as Uint8Array), number![2]];
+      });
+      expect(read).toEqual(Object.entries(values));
+    }),
+  );
 });
 
 test("a record is framed with the lengths and checksums of a file that TensorFlow wrote", () => {

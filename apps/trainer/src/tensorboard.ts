@@ -2,6 +2,9 @@ import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { maskedCrc32c } from "@skein/collectives";
 
+// Own code for two messages of four wire types: to load the writer of @bufbuild/protobuf 2.17 takes 9 ms of processor
+// time in each process of a run, and 3 MB on disk. `tensorboard.test.ts` reads with that library what is written here.
+
 /** Wire types of protocol buffers. */
 const wire = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 

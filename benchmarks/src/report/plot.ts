@@ -14,7 +14,11 @@ export interface PlotSeries {
   readonly points: readonly PlotPoint[];
 }
 
-/** Times of messages against their sizes. */
+/**
+ * Times of messages against their sizes. Drawn by own code, 260 lines with the ranges: Observable Plot 0.6 draws on a
+ * server only in a DOM (42 packages and jsdom), Vega-Lite 6.5 brings 76 packages and Vega; and a legend with a fitted
+ * line in each entry is none of theirs.
+ */
 export interface Plot {
   /** Part of the file's name. */
   readonly name: string;

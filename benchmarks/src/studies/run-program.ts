@@ -1,5 +1,5 @@
-import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { execa } from "execa";
 
 /** Starts an app of this repository. The flag: see `vitest.config.ts`. */
 export const programOf = (app: "trainer" | "profiler"): readonly string[] => [
@@ -25,32 +25,27 @@ export interface Ended {
  * @param minutes after which it is told to end.
  * @throws Interrupted after SIGINT or SIGTERM, when it has ended too.
  */
-export const runProgram = async (command: readonly string[], folder: string, minutes: number): Promise<Ended> => {
-  const child = spawn(command[0]!, command.slice(1), {
-    cwd: folder,
-    env: { ...process.env, NO_COLOR: "1" },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const written = { stdout: "", stderr: "" };
-  for (const name of ["stdout", "stderr"] as const)
-    child[name].setEncoding("utf8").on("data", (text: string) => void (written[name] += text));
-  let [tooLong, interrupted] = [false, false];
-  const stop = (): void => {
-    interrupted = true;
-    child.kill("SIGTERM");
-  };
-  const limit = setTimeout(() => {
-    tooLong = true;
-    child.kill("SIGTERM");
-    setTimeout(() => child.kill("SIGKILL"), 15_000).unref(); // the trainer saves first
-  }, minutes * 60_000);
-  process.once("SIGINT", stop).once("SIGTERM", stop);
+export const runProgram = async ([program, ...args]: readonly string[], folder: string, minutes: number): Promise<Ended> => {
+  const stopped = new AbortController();
+  const stop = (): void => stopped.abort();
+  // Not `once`: it would leave execa's listener the only one, which then ends us, too.
+  process.on("SIGINT", stop).on("SIGTERM", stop);
   try {
-    const code = await new Promise<number | null>((resolve, reject) => void child.once("error", reject).once("close", resolve));
-    if (interrupted) throw new Interrupted();
-    return { code, ...written, tooLong };
+    const ended = await execa(program!, args, {
+      cwd: folder,
+      env: { NO_COLOR: "1" },
+      stdin: "ignore",
+      stripFinalNewline: false,
+      reject: false,
+      timeout: minutes * 60_000,
+      forceKillAfterDelay: 15_000, // the trainer saves first
+      cancelSignal: stopped.signal,
+    });
+    if (ended.isCanceled) throw new Interrupted();
+    const { exitCode, signal, stdout, stderr, timedOut } = ended;
+    if (exitCode === undefined && signal === undefined) throw ended.cause; // it did not start
+    return { code: exitCode ?? null, stdout, stderr, tooLong: timedOut };
   } finally {
-    clearTimeout(limit);
     process.off("SIGINT", stop).off("SIGTERM", stop);
   }
 };

@@ -1,5 +1,7 @@
 // Which variant is the fastest for which product, and how good is what the rule and a learned model choose?
-// Run: node bench/matmul-variants.bench.ts [largest side of the squares]
+// Run: node bench/matmul-variants.bench.ts [largest side of the squares] [file for the times]
+// The file is what held-out-regret.bench.ts reads.
+import { writeFileSync } from "node:fs";
 import { createWebGpuBackend, choicesFrom, type MatmulMeasurement } from "../src/index.ts";
 import { selectionQuality, trainMatmulModel } from "../src/autotune/matmul-model.ts";
 import { defaultRequests, measureMatmul } from "../src/autotune/measure-matmul.ts";
@@ -9,7 +11,8 @@ import { openNodeGpu } from "../src/node.ts";
 
 const backend = await createWebGpuBackend({ gpu: await openNodeGpu() });
 const { facts } = backend;
-const largest = Number(process.argv[2] ?? (facts.software ? 256 : 2048));
+const [, , side, file] = process.argv;
+const largest = Number(side ?? (facts.software ? 256 : 2048));
 const squares = [256, 512, 1024, 2048]
   .filter((size) => size <= largest)
   .flatMap((size) =>
@@ -34,6 +37,10 @@ const { samples, rejected } = await measureMatmul(backend, { requests });
 for (const { variant, request, reason } of rejected) console.log(`rejected: ${variant} for ${JSON.stringify(request)}: ${reason}`);
 
 const rule = (request: MatmulMeasurement["request"]): string => staticChoice({ ...request, resultDtype: request.dtype }, facts).name;
+if (file !== undefined) {
+  const lines = samples.map((sample) => JSON.stringify({ ...sample, rule: rule(sample.request) }));
+  writeFileSync(file, `${lines.join("\n")}\n`);
+}
 for (const { request, seconds } of samples.slice(0, squares.length)) {
   console.log(`${request.rows} ${layoutOf(request)}, by rule ${rule(request)}`);
   for (const [name, time] of Object.entries(seconds).sort(([, p], [, q]) => p - q))
@@ -50,9 +57,9 @@ tell(
   selectionQuality(samples, ({ request }) => rule(request)),
 );
 tell(`best fixed choice (${model.fallback})`, model.fallbackQuality);
-tell("trees, held out", model.heldOut);
+if (model.heldOut !== undefined) tell("nearest product, its shape held out", model.heldOut);
 tell(
-  `model with ${model.trees === undefined ? "no trees" : "trees"}, on what was measured`,
+  `model with ${model.products.length} products, on what was measured`,
   selectionQuality(samples, ({ request }) => matmulVariant!(request)),
 );
 backend.close();

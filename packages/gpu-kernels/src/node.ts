@@ -2,7 +2,7 @@ import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { type ChoiceStore, storeKey } from "./autotune/choice-store.ts";
-import { parseMatmulModel } from "./autotune/matmul-model.ts";
+import { readMatmulModel } from "./autotune/parse-matmul-model.ts";
 import { AdapterError, WebGpuNotInstalledError } from "./errors.ts";
 import { brakes, EventLoopBrake } from "./event-loop-brake.ts";
 import type { Gpu } from "./platform-types.ts";
@@ -66,7 +66,7 @@ export const fileChoiceStore = (folder: string = cacheFolder()): ChoiceStore => 
         if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
         throw error;
       }
-      return parseMatmulModel(JSON.parse(text));
+      return readMatmulModel(text);
     },
     save: async (model) => {
       await mkdir(folder, { recursive: true });

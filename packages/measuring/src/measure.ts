@@ -20,6 +20,10 @@ const maxCalls = 1e6;
 /**
  * Time a call after warming it up. A call that returns a promise is awaited before the next one begins.
  *
+ * Own code: of tinybench 6.2 a sample is one call, unless the call counts and times a batch itself, which is this
+ * loop; mitata 1.0 takes 4096 calls for a sample of whatever is below 65 µs, else one, and allocates a GiB before it
+ * begins where no collector is exposed.
+ *
  * Cost: five calls or more to warm up, then `samples` times as many calls as fill `sampleMilliseconds`, one at least.
  * @example const { median, mad } = await measure(() => sort(values));
  */

@@ -1,4 +1,9 @@
-/** Edits (insert, delete, replace, swap neighbours) between two words. Source: Damerau 1964, restricted form. */
+/**
+ * Count the edits (insert, delete, replace, swap neighbours) between two words. Source: Damerau 1964, restricted form.
+ *
+ * Own code: libraries count a swap as two edits (fastest-levenshtein 1.0.16). Of the 1119 words that one swap makes of
+ * the words of a job file, 164 would find no suggestion ("rnaks"), and this package has no dependency.
+ */
 export const editDistance = (a: string, b: string): number => {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);

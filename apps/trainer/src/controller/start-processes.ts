@@ -29,7 +29,12 @@ export const memberVariables: Readonly<Record<"coordinator" | "secret" | "ranks"
 const endOf = (code: number | null, signal: NodeJS.Signals | null): string =>
   signal === null ? `its process ended with code ${code} before the run did` : `its process was ended by ${signal}`;
 
-/** See children to their end. */
+/**
+ * See children to their end.
+ *
+ * By Node's own functions, as wherever this program starts others: execa 10.2 takes 80 ms of processor time to load, a
+ * tenth of a tiny run, and brings 17 packages more.
+ */
 export const childProcesses = (children: readonly { readonly child: ChildProcess; readonly ranks: readonly number[] }[]): Processes => {
   const ended = children.map(({ child }) => new Promise<void>((resolve) => child.once("close", () => resolve())));
   const lost = new Promise<LostProcess>((resolve) => {

@@ -57,11 +57,12 @@ export const worldWalks: readonly WorldWalk[] = rows.flatMap((row) => [
 ]);
 
 /**
- * Of one rank at one step. At the first, whole numbers of quarters, so that many magnitudes are tied, within a rank and between ranks; at the second,
- * nothing but zeros on rank 1.
+ * Of one rank at one step. At the first, whole numbers of quarters, so that many magnitudes are tied, within a rank
+ * and between ranks; at the second, nothing but zeros on rank 1. The seeds are such that the ranks of a bucket of one
+ * entry do not add up to zero: errors are told relative to the mean.
  */
 export const gradientOf = (bucket: Bucket, rank: number, number: number): NdArray => {
-  const values = normalArray([lengthOf(bucket)], 100 * number + rank).toNumbers();
+  const values = normalArray([lengthOf(bucket)], 2 + 100 * number + rank).toNumbers();
   if (number === 0) return NdArray.from(values.map((value) => Math.round(4 * value) / 4));
   return NdArray.from(number === 1 && rank === 1 ? values.map(() => 0) : values);
 };

@@ -1,4 +1,5 @@
-import { type MatmulModel, parseMatmulModel } from "./matmul-model.ts";
+import type { MatmulModel } from "./matmul-model.ts";
+import { readMatmulModel } from "./parse-matmul-model.ts";
 
 /** Keeps what was learned, by adapter. */
 export interface ChoiceStore {
@@ -28,7 +29,7 @@ export interface TextStorage {
 export const webChoiceStore = (storage: TextStorage): ChoiceStore => ({
   load: async (adapter) => {
     const text = storage.getItem(storeKey(adapter));
-    return text === null ? undefined : parseMatmulModel(JSON.parse(text));
+    return text === null ? undefined : readMatmulModel(text);
   },
   save: async (model) => storage.setItem(storeKey(model.adapter), JSON.stringify(model)),
 });

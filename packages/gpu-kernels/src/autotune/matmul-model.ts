@@ -1,8 +1,7 @@
-import { ArgumentError } from "@skein/tensor-core";
 import type { Choices, DeviceFacts, MatmulRequest } from "../kernel.ts";
 import { staticChoice } from "../kernels/matmul/choose.ts";
 import { matmulVariant } from "../kernels/matmul/variants.ts";
-import { type BoostedTrees, type BoostingOptions, rankClasses, trainBoostedTrees } from "./gradient-boosted-trees.ts";
+import { nearestProduct } from "./nearest-product.ts";
 
 /** Seconds of each variant that ran and was right. */
 export interface MatmulMeasurement {
@@ -18,37 +17,38 @@ export interface SelectionQuality {
   readonly regret: number;
 }
 
+/** A product and its variants from the fastest on, a few of them. */
+export interface RankedProduct {
+  readonly request: MatmulRequest;
+  readonly fastest: readonly string[];
+}
+
 /** What was learned on one adapter. Plain data: goes through JSON. */
 export interface MatmulModel {
-  readonly version: 1;
+  readonly version: 2;
   readonly adapter: string;
-  /** Names of the classes of `trees`. */
-  readonly variants: readonly string[];
-  /** What is chosen where the trees are not: a variant, or `rule`, the rule of devices that were not measured. */
+  /** What is chosen where `products` are none: a variant, or `rule`, the rule of devices that were not measured. */
   readonly fallback: string;
-  /** Absent where they did not beat the fallback on samples that they had not seen. */
-  readonly trees?: BoostedTrees;
-  /** Measured products for which the choice above is slower than the fallback, and what is chosen instead; by `requestKey`. */
-  readonly corrections: { readonly [request: string]: string };
+  /**
+   * A product is run as the one that is most like it was run fastest. None where that did not beat the fallback on
+   * shapes not seen.
+   */
+  readonly products: readonly RankedProduct[];
   readonly samples: number;
-  readonly heldOut: SelectionQuality;
+  /** Of the choice by the nearest product. Absent where fewer than two shapes were measured. */
+  readonly heldOut?: SelectionQuality;
   readonly fallbackQuality: SelectionQuality;
 }
 
-export const requestKey = ({ batch, rows, columns, inner, transposeA, transposeB, dtype }: MatmulRequest): string =>
-  `${batch}x${rows}x${columns}x${inner} ${transposeA ? "T" : "N"}${transposeB ? "T" : "N"} ${dtype}`;
+/** A variant may not run for a product though it did for the nearest: then the next one is asked. */
+const mostRanked = 3;
 
-/** Logarithms, since what matters are ratios; the last two say how much work and how much parallelism there is. */
-export const featuresOf = ({ batch, rows, columns, inner, transposeA, transposeB, dtype }: MatmulRequest): readonly number[] => {
-  const logs = [rows, columns, inner, batch].map((size) => Math.log2(Math.max(1, size)));
-  const [m, n, k, b] = logs as [number, number, number, number];
-  return [...logs, Number(transposeA), Number(transposeB), Number(dtype === "f16"), m + n + k + b, m + n + b];
-};
-
-const bestOf = (seconds: { readonly [variant: string]: number }, among: readonly string[] = Object.keys(seconds)): string =>
-  among.filter((name) => seconds[name] !== undefined).reduce((best, name) => (seconds[name]! < seconds[best]! ? name : best));
-
-const worstSeconds = (seconds: { readonly [variant: string]: number }): number => Math.max(...Object.values(seconds));
+const ranked = ({ request, seconds }: MatmulMeasurement): RankedProduct => ({
+  request,
+  fastest: Object.keys(seconds)
+    .sort((p, q) => seconds[p]! - seconds[q]!)
+    .slice(0, mostRanked),
+});
 
 /** Quality of `choose` on samples. What was not measured for a sample counts as the slowest that was. */
 export const selectionQuality = (
@@ -57,101 +57,71 @@ export const selectionQuality = (
 ): SelectionQuality => {
   let [hits, regret] = [0, 0];
   for (const sample of samples) {
-    const best = sample.seconds[bestOf(sample.seconds)]!;
-    const chosen = sample.seconds[choose(sample)] ?? worstSeconds(sample.seconds);
+    const times = Object.values(sample.seconds);
+    const best = Math.min(...times);
+    const chosen = sample.seconds[choose(sample)] ?? Math.max(...times);
     hits += Number(chosen === best);
     regret += chosen / best - 1;
   }
   return { accuracy: hits / samples.length, regret: regret / samples.length };
 };
 
-/** The first class of the ranking that ran on this sample. */
-const predicted = (trees: BoostedTrees, variants: readonly string[], { request, seconds }: MatmulMeasurement): string =>
-  rankClasses(trees, featuresOf(request))
-    .map((label) => variants[label]!)
-    .find((name) => seconds[name] !== undefined) ?? bestOf(seconds);
+const shapeOf = ({ request: { batch, rows, columns, inner } }: MatmulMeasurement): string => `${batch}x${rows}x${columns}x${inner}`;
 
-const fit = (samples: readonly MatmulMeasurement[], variants: readonly string[], options: BoostingOptions | undefined): BoostedTrees =>
-  trainBoostedTrees(
-    samples.map(({ request }) => featuresOf(request)),
-    samples.map(({ seconds }) => variants.indexOf(bestOf(seconds, variants))),
-    variants.length,
-    options,
+/** What an unmeasured device would choose, by name; one of the candidates for the fallback. */
+type Rule = (request: MatmulRequest) => string;
+
+/** Quality of the nearest product where none of the same sizes was seen, in whichever layout or dtype. */
+export const heldOutQuality = (samples: readonly MatmulMeasurement[], rule: Rule): SelectionQuality | undefined => {
+  const shapes = samples.map(shapeOf);
+  if (new Set(shapes).size < 2) return undefined;
+  const products = samples.map(ranked);
+  const choices = new Map(
+    samples.map((sample, i) => {
+      const nearest = nearestProduct(
+        products.filter((_, j) => shapes[j] !== shapes[i]),
+        sample.request,
+      )!;
+      return [sample, nearest.fastest.find((name) => sample.seconds[name] !== undefined) ?? rule(sample.request)];
+    }),
   );
-
-/** Every fifth sample, from each of five starts, is judged by trees that saw only the others. */
-const folds = 5;
-
-const heldOutChoices = (
-  samples: readonly MatmulMeasurement[],
-  variants: readonly string[],
-  options: BoostingOptions | undefined,
-): ReadonlyMap<MatmulMeasurement, string> => {
-  const choices = new Map<MatmulMeasurement, string>();
-  for (let fold = 0; fold < folds; fold++) {
-    const seen = samples.filter((_, i) => i % folds !== fold);
-    if (seen.length === 0) continue;
-    const trees = fit(seen, variants, options);
-    samples.forEach((sample, i) => {
-      if (i % folds === fold) choices.set(sample, predicted(trees, variants, sample));
-    });
-  }
-  return choices;
+  return selectionQuality(samples, (sample) => choices.get(sample)!);
 };
 
-export interface TrainingOptions extends BoostingOptions {
-  /** What an unmeasured device would choose, by name; one of the candidates for the fallback. */
-  readonly rule: (request: MatmulRequest) => string;
-}
-
 /**
- * Learn which variant is the fastest for which product (Shi et al., MTNN: gradient-boosted trees over the logarithms of the sizes).
+ * Learn which variant is the fastest for which product: that of the nearest product measured.
  *
  * - The fallback is the best of all fixed choices: the rule, and every variant that ran on all samples.
- * - The trees are kept only if their regret on held-out samples (5 folds) is smaller than the fallback's; accuracy on the samples they were
- *   fitted to says little (the paper's 96 % are 90 % on shapes not seen).
- * - On the measured products themselves the result is never slower than the fallback: exceptions are kept by name.
+ * - Products are kept only if their regret with each shape held out is smaller than the fallback's: times that sizes
+ *   do not explain teach nothing.
+ * - On the measured products themselves the result is then the best that was measured.
+ *
+ * Gradient-boosted trees over the same sizes (Shi et al., MTNN) had 1.3 and 3.9 times the regret of the nearest
+ * product in two takes of the same products (docs/experiments.md).
  */
-export const trainMatmulModel = (adapter: string, samples: readonly MatmulMeasurement[], options: TrainingOptions): MatmulModel => {
-  const { rule, ...boosting } = options;
-  // A variant that is nowhere the best is no class.
-  const variants = [...new Set(samples.map(({ seconds }) => bestOf(seconds)))].sort();
-  const everywhere = Object.keys(samples[0]?.seconds ?? {}).filter((name) => samples.every(({ seconds }) => seconds[name] !== undefined));
-  const candidates = ["rule", ...everywhere.sort()];
-  const fixed =
-    (name: string) =>
-    (sample: MatmulMeasurement): string =>
-      name === "rule" ? rule(sample.request) : name;
-  if (samples.length === 0) {
-    const nothing = { accuracy: 0, regret: 0 };
-    return { version: 1, adapter, variants, fallback: "rule", corrections: {}, samples: 0, heldOut: nothing, fallbackQuality: nothing };
-  }
-  const qualities = candidates.map((name) => ({ name, quality: selectionQuality(samples, fixed(name)) }));
-  const { name: fallback, quality: fallbackQuality } = qualities.reduce((best, next) =>
+export const trainMatmulModel = (
+  adapter: string,
+  samples: readonly MatmulMeasurement[],
+  { rule }: { readonly rule: Rule },
+): MatmulModel => {
+  const base = { version: 2 as const, adapter, samples: samples.length };
+  if (samples.length === 0) return { ...base, fallback: "rule", products: [], fallbackQuality: { accuracy: 0, regret: 0 } };
+  const everywhere = Object.keys(samples[0]!.seconds).filter((name) => samples.every(({ seconds }) => seconds[name] !== undefined));
+  const fixed = ["rule", ...everywhere.sort()].map((name) => ({
+    name,
+    quality: selectionQuality(samples, ({ request }) => (name === "rule" ? rule(request) : name)),
+  }));
+  const { name: fallback, quality: fallbackQuality } = fixed.reduce((best, next) =>
     next.quality.regret < best.quality.regret ? next : best,
   );
-  const judged = heldOutChoices(samples, variants, boosting);
-  const heldOut =
-    judged.size === samples.length ? selectionQuality(samples, (sample) => judged.get(sample)!) : { accuracy: 0, regret: Infinity };
-  const base = { version: 1 as const, adapter, variants, fallback, samples: samples.length, heldOut, fallbackQuality };
-  if (!(heldOut.regret < fallbackQuality.regret))
-    return { ...base, heldOut: { ...heldOut, regret: Math.min(heldOut.regret, Number.MAX_VALUE) }, corrections: {} };
-  const trees = fit(samples, variants, boosting);
-  const corrections: { [request: string]: string } = {};
-  for (const sample of samples) {
-    const chosen = sample.seconds[predicted(trees, variants, sample)]!;
-    if (chosen > (sample.seconds[fixed(fallback)(sample)] ?? Infinity)) corrections[requestKey(sample.request)] = bestOf(sample.seconds);
-  }
-  return { ...base, trees, corrections };
+  const heldOut = heldOutQuality(samples, rule);
+  const products = heldOut !== undefined && heldOut.regret < fallbackQuality.regret ? samples.map(ranked) : [];
+  return { ...base, fallback, products, ...(heldOut && { heldOut }), fallbackQuality };
 };
 
 /** What a model chooses, before a device's limits are asked: names from the first choice on; empty where the rule decides. */
-export const rankedChoices = (model: MatmulModel, request: MatmulRequest): readonly string[] => {
-  const corrected = model.corrections[requestKey(request)];
-  if (corrected !== undefined) return [corrected];
-  if (model.trees !== undefined) return rankClasses(model.trees, featuresOf(request)).map((label) => model.variants[label]!);
-  return model.fallback === "rule" ? [] : [model.fallback];
-};
+export const rankedChoices = (model: MatmulModel, request: MatmulRequest): readonly string[] =>
+  nearestProduct(model.products, request)?.fastest ?? (model.fallback === "rule" ? [] : [model.fallback]);
 
 /**
  * Choices for `createWebGpuBackend`.
@@ -161,22 +131,7 @@ export const rankedChoices = (model: MatmulModel, request: MatmulRequest): reado
 export const choicesFrom = (model: MatmulModel, facts: DeviceFacts): Choices => ({
   matmulVariant: (request) => {
     const product = { ...request, resultDtype: request.dtype };
-    const ranked = rankedChoices(model, request).find((name) => matmulVariant(name)?.supports(product, facts));
-    return ranked ?? staticChoice(product, facts).name;
+    const supported = rankedChoices(model, request).find((name) => matmulVariant(name)?.supports(product, facts));
+    return supported ?? staticChoice(product, facts).name;
   },
 });
-
-/** @throws ArgumentError unless `value` was once a model. */
-export const parseMatmulModel = (value: unknown): MatmulModel => {
-  const model = value as Partial<MatmulModel> | null;
-  if (
-    typeof model !== "object" ||
-    model?.version !== 1 ||
-    typeof model.adapter !== "string" ||
-    !Array.isArray(model.variants) ||
-    typeof model.fallback !== "string" ||
-    typeof model.corrections !== "object"
-  )
-    throw new ArgumentError("this is no matmul model of version 1; delete it and measure the device again");
-  return model as MatmulModel;
-};

@@ -1,0 +1,68 @@
+import { ArgumentError } from "@skein/tensor-core";
+// The small door of zod: it adds 6 KB (gzip) to a page, the large one 93.
+import {
+  array,
+  boolean,
+  enum as oneOf,
+  exactOptional,
+  gte,
+  int,
+  literal,
+  lte,
+  minLength,
+  number,
+  safeParse,
+  string,
+  strictObject,
+} from "zod/mini";
+import type { ZodMiniType } from "zod/mini";
+import type { MatmulModel } from "./matmul-model.ts";
+
+const size = int().check(gte(0));
+const name = string().check(minLength(1));
+const quality = strictObject({ accuracy: number().check(gte(0), lte(1)), regret: number().check(gte(0)) });
+
+const matmulModelSchema: ZodMiniType<MatmulModel> = strictObject({
+  version: literal(2),
+  adapter: string(),
+  fallback: name,
+  products: array(
+    strictObject({
+      request: strictObject({
+        batch: size,
+        rows: size,
+        columns: size,
+        inner: size,
+        transposeA: boolean(),
+        transposeB: boolean(),
+        dtype: oneOf(["f32", "f16"]),
+      }),
+      fastest: array(name).check(minLength(1)),
+    }),
+  ),
+  samples: size,
+  heldOut: exactOptional(quality),
+  fallbackQuality: quality,
+});
+
+const refuse = (problem: string): ArgumentError =>
+  new ArgumentError(`this is no matmul model of version 2 (${problem}); delete it and measure the device again`);
+
+/** @throws ArgumentError unless `value` was once a model, with the first field that is not as it should be. */
+export const parseMatmulModel = (value: unknown): MatmulModel => {
+  const parsed = safeParse(matmulModelSchema, value);
+  if (parsed.success) return parsed.data;
+  const { path, message } = parsed.error.issues[0]!;
+  throw refuse(`${path.length === 0 ? "all of it" : path.join(".")}: ${message}`);
+};
+
+/** Read what a store kept. @throws ArgumentError where it is no model, or was cut short. */
+export const readMatmulModel = (text: string): MatmulModel => {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw refuse((error as Error).message.replaceAll(/\s+/g, " "));
+  }
+  return parseMatmulModel(value);
+};
