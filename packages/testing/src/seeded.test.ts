@@ -19,7 +19,7 @@ describe("seeded", () => {
     expect(new Set([...first, ...draws(c)]).size).toBe(2 * numbers.length);
   });
 
-  test("the numbers of one seed are uniformArray, and so is each of the first three over neighbouring seeds", () => {
+  test("the numbers of one seed are uniform, and so is each of the first three over neighbouring seeds", () => {
     const next = seeded(1);
     expect(distanceFromUniform(numbers.map(() => next()))).toBeLessThan(rare);
     const rows = numbers.map((seed) => {
