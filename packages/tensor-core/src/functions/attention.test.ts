@@ -7,9 +7,8 @@ import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
 import type { Shape } from "../shape.ts";
 import { attention, type AttentionOptions } from "./attention.ts";
-import { multiply, onesLike, subtract } from "./elementwise.ts";
+import { onesLike, subtract } from "./elementwise.ts";
 import { broadcastTo, concat, reshape, slice } from "./movement.ts";
-import { sum } from "./reduce.ts";
 
 const reference = referenceBackend();
 const wave = (shape: Shape, seed: number): NdArray =>
