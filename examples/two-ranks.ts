@@ -2,7 +2,6 @@
 // both ranks in lockstep in f64 and shows that they take the step of one rank with the whole batch.
 import {
   allReduceMean,
-  interpretWorld,
   mean,
   multiply,
   referenceBackend,
@@ -15,6 +14,7 @@ import {
   evaluate,
   NdArray,
 } from "@skein/tensor-core";
+import { interpretWorld } from "@skein/tensor-core/backend";
 
 const loss = (w: Tensor, x: Tensor, y: Tensor): Tensor => mean(square(subtract(sum(multiply(x, w), { dims: [1] }), y)));
 

@@ -92,6 +92,7 @@ module.exports = {
           "^packages/$1/",
           "^packages/[^/]+/src/(index|node)\\.ts$",
           "^packages/collectives/src/transport\\.ts$",
+          "^packages/tensor-core/src/backend\\.ts$",
           "^packages/cost-model/src/(files|large-models)\\.ts$",
           publishedMeasurements,
         ],

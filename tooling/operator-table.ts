@@ -3,7 +3,8 @@ import { join } from "node:path";
 import * as cpu from "@skein/cpu-kernels";
 import * as gpu from "@skein/gpu-kernels";
 import { type ConformanceCase, conformanceCases } from "@skein/testing";
-import { type DType, dtypes, flattenTree, type Graph, operators, type Tensor, trace } from "@skein/tensor-core";
+import { type DType, dtypes, flattenTree, type Graph, type Tensor, trace } from "@skein/tensor-core";
+import { operators } from "@skein/tensor-core/backend";
 import { repository } from "./repository.ts";
 
 /** The page that holds the table, between its two marks. */

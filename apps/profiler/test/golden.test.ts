@@ -1,5 +1,6 @@
 import { csvOf, parseReport, reportPage, terminalReport } from "@skein/report";
-import { exp, matmul, optimize, planMemory, sum, type Tensor, trace } from "@skein/tensor-core";
+import { exp, matmul, sum, type Tensor, trace } from "@skein/tensor-core";
+import { optimize, planMemory } from "@skein/tensor-core/backend";
 import { expect, test } from "vitest";
 import type { Device } from "@skein/cost-model";
 import { buildReport } from "../src/profile/build-report.ts";

@@ -1,6 +1,7 @@
 import type { Aggregator } from "@skein/compressors";
 import { mlp, type Model } from "@skein/models";
-import { optimize, type Tensor, trace, validateGraph } from "@skein/tensor-core";
+import { type Tensor, trace } from "@skein/tensor-core";
+import { optimize, validateGraph } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 import { checkJob } from "./config.ts";
 import { jobJsonSchema } from "./job-schema.ts";

@@ -1,5 +1,6 @@
 import { basename, join } from "node:path";
-import { formatSpec, type NdArray, readSafetensors, sameSpec, type TensorSpec, layoutSafetensors } from "@skein/tensor-core";
+import { type NdArray, readSafetensors, type TensorSpec, layoutSafetensors } from "@skein/tensor-core";
+import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
 import { decodeManifest, encodeManifest, type Manifest, ManifestFault } from "./checkpoint-manifest.ts";
 import { checkpointsFolder, folderName, type SavedFile, sha256, temporaryFolder, temporaryPrefix } from "./checkpoint-part.ts";
 import { CheckpointError, DamagedCheckpointError } from "./errors.ts";

@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, resolve } from "node:path";
 import { readTextFile } from "@skein/collectives/node";
-import { didYouMean, excerpt } from "@skein/tensor-core";
+import { didYouMean, excerpt } from "@skein/tensor-core/backend";
 import { type Alias, type Document, isMap, isNode, isScalar, LineCounter, parse, parseDocument, visit } from "yaml";
 import type { z } from "zod";
 import { ConfigError } from "./errors.ts";

@@ -2,18 +2,8 @@ import { bucketOf, bucketPerTensor, type BucketTensor, specsByPath } from "@skei
 import type { PreparedGraph } from "@skein/cost-model";
 import { prepareForCpu } from "@skein/cpu-kernels";
 import { type DeviceFacts, planForWebGpu, prepareForWebGpu } from "@skein/gpu-kernels";
-import {
-  add,
-  axisIndex,
-  flattenTree,
-  inPhase,
-  planMemory,
-  randomKey,
-  scope,
-  type Tensor,
-  type TensorSpec,
-  trace,
-} from "@skein/tensor-core";
+import { add, axisIndex, flattenTree, inPhase, randomKey, scope, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
+import { planMemory } from "@skein/tensor-core/backend";
 import { buildCompression } from "./build-exchange.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Prepared } from "./prepare.ts";

@@ -1,7 +1,8 @@
 import type { PreparedGraph } from "@skein/cost-model";
 import { prepareForCpu } from "@skein/cpu-kernels";
 import { type DeviceFacts, planForWebGpu, prepareForWebGpu } from "@skein/gpu-kernels";
-import { flattenTree, type Graph, type MemoryPlan, planMemory, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
+import { flattenTree, type Graph, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
+import { type MemoryPlan, planMemory } from "@skein/tensor-core/backend";
 import { passesFor } from "./compiled-steps.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Prepared } from "./prepare.ts";

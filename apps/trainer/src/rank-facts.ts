@@ -1,7 +1,8 @@
 import type { Facts } from "@skein/collectives";
 import type { CpuBackend } from "@skein/cpu-kernels";
 import type { WebGpuBackend } from "@skein/gpu-kernels";
-import { type Backend, concat, digestOf, evaluate, exp, matmul, NdArray, reshape, tanh, type Tensor } from "@skein/tensor-core";
+import { type Backend, concat, evaluate, exp, matmul, NdArray, reshape, tanh, type Tensor } from "@skein/tensor-core";
+import { digestOf } from "@skein/tensor-core/backend";
 import type { RankInput } from "./messages.ts";
 
 /** Numbers whose products and sums are rounded, so that one kind of arithmetic is told from another: with and without fused multiply-add. */

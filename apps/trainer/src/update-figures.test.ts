@@ -1,5 +1,6 @@
 import { mlp, type Model } from "@skein/models";
-import { type DeviceArray, flattenTree, jit, NdArray, optimize, randomKey, referenceBackend, type Tensor, trace } from "@skein/tensor-core";
+import { type DeviceArray, flattenTree, jit, NdArray, randomKey, referenceBackend, type Tensor, trace } from "@skein/tensor-core";
+import { optimize } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 import { CompiledSteps } from "./compiled-steps.ts";
 import { checkJob } from "./config.ts";

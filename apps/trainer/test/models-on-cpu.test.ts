@@ -12,9 +12,9 @@ import {
   randomKey,
   referenceBackend,
   type Tensor,
-  threefryWord,
   valueAndGradWithAux,
 } from "@skein/tensor-core";
+import { threefryWord } from "@skein/tensor-core/backend";
 import { expect, it } from "vitest";
 
 const images = (shape: readonly number[], seed: number): NdArray => {

@@ -1,5 +1,6 @@
 import { type Contraction, createCpuBackend, type Sgemm } from "@skein/cpu-kernels";
-import { type Backend, InvariantError, jit, NdArray, SpanRecorder, type Tensor, type WasmMemory } from "@skein/tensor-core";
+import { type Backend, InvariantError, jit, NdArray, SpanRecorder, type Tensor } from "@skein/tensor-core";
+import type { WasmMemory } from "@skein/tensor-core/backend";
 import { type MeasuredKernel, measuredKernels } from "./measured-kernels.ts";
 import type { MeasuredShape } from "./shape-table.ts";
 

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import type { Blas } from "@skein/cpu-kernels";
-import type { WasmMemory } from "@skein/tensor-core";
+import type { WasmMemory } from "@skein/tensor-core/backend";
 import { type BlasAddon, type LibraryFacts, libraryText } from "./addon.ts";
 import { type BlasPlace, builtPlaces, defaultCacheFolder, placeIn } from "./blas-cache.ts";
 import { BlasError } from "./errors.ts";

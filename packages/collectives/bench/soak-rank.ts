@@ -1,5 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { bytesPerElement, type CollectiveRequest, type DType } from "@skein/tensor-core";
+import { bytesPerElement, type DType } from "@skein/tensor-core";
+import type { CollectiveRequest } from "@skein/tensor-core/backend";
 import { kinds } from "../src/control-block/tag.ts";
 import { joinWorld, type WorldConnection } from "../src/node.ts";
 import { closedForm, fromBytes, operand, placeOf, regionElements, toBytes } from "../test/world.ts";

@@ -1,4 +1,4 @@
-import type { CollectiveRequest } from "@skein/tensor-core";
+import type { CollectiveRequest } from "@skein/tensor-core/backend";
 import { expect, test } from "vitest";
 import { controlBytes, queueLength } from "./control-block/layout.ts";
 import type { WorldConnection } from "./control-block/world-connection.ts";

@@ -1,4 +1,5 @@
-import { ArgumentError, type CollectiveHandle, type Communicator } from "@skein/tensor-core";
+import { ArgumentError, type Communicator } from "@skein/tensor-core";
+import type { CollectiveHandle } from "@skein/tensor-core/backend";
 import { runWalkBlocking } from "./execute.ts";
 import { RanksDisagreeError } from "./errors.ts";
 import { type Facts, requireSameFacts } from "./facts.ts";

@@ -1,4 +1,5 @@
-import { bytesPerElement, type CollectiveRequest, type DType, InvariantError } from "@skein/tensor-core";
+import { bytesPerElement, type DType, InvariantError } from "@skein/tensor-core";
+import type { CollectiveRequest } from "@skein/tensor-core/backend";
 import type { Arithmetic } from "./arithmetic.ts";
 import type { ElementRange, Region, Schedule, Step } from "./schedule.ts";
 import { type Eventually, Future, type SendHandle, type Transport } from "./transport/transport.ts";

@@ -1,4 +1,5 @@
-import { ArgumentError, type WasmMemory } from "@skein/tensor-core";
+import { ArgumentError } from "@skein/tensor-core";
+import type { WasmMemory } from "@skein/tensor-core/backend";
 
 /** Memory for messages that arrive and for what schedules need beside input and output. Belongs to one thread. */
 export interface MessageMemory {

@@ -1,13 +1,5 @@
-import {
-  bytesPerElement,
-  type DType,
-  fromBf16Bits,
-  fromF16Bits,
-  hostArrayType,
-  type Reduction,
-  toBf16Bits,
-  toF16Bits,
-} from "@skein/tensor-core";
+import { bytesPerElement, type DType, type Reduction } from "@skein/tensor-core";
+import { fromBf16Bits, fromF16Bits, hostArrayType, toBf16Bits, toF16Bits } from "@skein/tensor-core/backend";
 import type { Arithmetic } from "./arithmetic.ts";
 
 const operations: { readonly [R in Reduction]: (a: number, b: number) => number } = { sum: (a, b) => a + b, max: Math.max, min: Math.min };

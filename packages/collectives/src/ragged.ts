@@ -1,4 +1,5 @@
-import { bytesPerElement, checkRowCounts, type CollectiveRequest, InvariantError, readRowCounts } from "@skein/tensor-core";
+import { bytesPerElement, InvariantError } from "@skein/tensor-core";
+import { checkRowCounts, type CollectiveRequest, readRowCounts } from "@skein/tensor-core/backend";
 import type { Arithmetic } from "./arithmetic.ts";
 import { RanksDisagreeError } from "./errors.ts";
 import { type Walk, walk } from "./execute.ts";

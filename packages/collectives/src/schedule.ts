@@ -1,4 +1,4 @@
-import type { CollectiveKind } from "@skein/tensor-core";
+import type { CollectiveKind } from "@skein/tensor-core/backend";
 
 /** Which of the request's memory a range lies in. `scratch` is working memory of the schedule's own size. */
 export type Region = "input" | "output" | "scratch";

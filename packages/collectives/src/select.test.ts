@@ -1,4 +1,4 @@
-import type { CollectiveKind } from "@skein/tensor-core";
+import type { CollectiveKind } from "@skein/tensor-core/backend";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { hostShapes, regionElements, schedulesOf } from "../test/world.ts";

@@ -1,4 +1,5 @@
-import { type CollectiveKind, InvariantError } from "@skein/tensor-core";
+import { InvariantError } from "@skein/tensor-core";
+import type { CollectiveKind } from "@skein/tensor-core/backend";
 import { binomialBroadcast } from "./algorithms/binomial-broadcast.ts";
 import { directAllGather } from "./algorithms/direct-all-gather.ts";
 import { directAllReduce } from "./algorithms/direct-all-reduce.ts";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { Worker, type WorkerOptions } from "node:worker_threads";
-import { threadFile } from "@skein/tensor-core";
+import { threadFile } from "@skein/tensor-core/backend";
 
 /** A program that came through standard input or --eval says what language it is in, which Node refuses to be told for a file. */
 const ownFlags = (): { execArgv?: string[] } => (process.execArgv.some((flag) => flag.startsWith("--input-type")) ? { execArgv: [] } : {});

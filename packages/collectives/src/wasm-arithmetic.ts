@@ -1,4 +1,5 @@
-import { ArgumentError, bytesPerElement, type DType, type Reduction, type WasmMemory, type WasmModule } from "@skein/tensor-core";
+import { ArgumentError, bytesPerElement, type DType, type Reduction } from "@skein/tensor-core";
+import type { WasmMemory, WasmModule } from "@skein/tensor-core/backend";
 import { type Arithmetic, reducible } from "./arithmetic.ts";
 import { wasmMessageMemory } from "./message-memory.ts";
 

@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { compileWasm, createSharedMemory } from "@skein/cpu-kernels";
-import { canonicalOrder, collectiveOrderOf, type Graph, interpretRanks, optimize } from "@skein/tensor-core";
+import type { Graph } from "@skein/tensor-core";
+import { canonicalOrder, collectiveOrderOf, interpretRanks, optimize } from "@skein/tensor-core/backend";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createThreadWorld } from "../src/node.ts";

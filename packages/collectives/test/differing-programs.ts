@@ -9,13 +9,13 @@ import {
   maximum,
   minimum,
   NdArray,
-  type ReferenceArray,
   reshape,
   sendReceive,
   slice,
   type Tensor,
   trace,
 } from "@skein/tensor-core";
+import type { ReferenceArray } from "@skein/tensor-core/backend";
 import fc from "fast-check";
 
 // Programs of ranks that trace the same collectives and compute different things beside them: values of one rank alone before a collective, results of

@@ -1,7 +1,7 @@
 import { ControlBlock } from "../src/control-block/control-block.ts";
 import { controlBytes } from "../src/control-block/layout.ts";
 import type { WorldConnection } from "../src/control-block/world-connection.ts";
-import type { CollectiveRequest } from "@skein/tensor-core";
+import type { CollectiveRequest } from "@skein/tensor-core/backend";
 import type { Walk } from "../src/execute.ts";
 import { RankLanes } from "../src/lanes/rank-lanes.ts";
 import type { WakeEvent } from "../src/control-block/layout.ts";

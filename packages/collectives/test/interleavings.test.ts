@@ -1,4 +1,5 @@
-import { bytesPerElement, type CollectiveKind } from "@skein/tensor-core";
+import { bytesPerElement } from "@skein/tensor-core";
+import type { CollectiveKind } from "@skein/tensor-core/backend";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Act, type Choose, interleavedWorld } from "./interleaved-world.ts";

@@ -1,4 +1,5 @@
-import { bytesPerElement, type CollectiveRequest, type DType } from "@skein/tensor-core";
+import { bytesPerElement, type DType } from "@skein/tensor-core";
+import type { CollectiveRequest } from "@skein/tensor-core/backend";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { runWalk } from "../src/execute.ts";

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { bytesPerElement, type CollectiveKind, type CollectiveRequest, type DType, type Reduction } from "@skein/tensor-core";
+import { bytesPerElement, type DType, type Reduction } from "@skein/tensor-core";
+import type { CollectiveKind, CollectiveRequest } from "@skein/tensor-core/backend";
 import { ControlBlock } from "../src/control-block/control-block.ts";
 import { algorithms, executeBlocking, plainArithmetic, scratchBytes } from "../src/index.ts";
 import { ThreadTransport } from "../src/transport/thread-transport.ts";

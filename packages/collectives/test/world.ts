@@ -1,4 +1,5 @@
-import { bytesPerElement, type CollectiveKind, type DType, NdArray, type Reduction } from "@skein/tensor-core";
+import { bytesPerElement, type DType, NdArray, type Reduction } from "@skein/tensor-core";
+import type { CollectiveKind } from "@skein/tensor-core/backend";
 import { costOfRounds } from "../src/cost.ts";
 import { type Algorithm, type Place, type Schedule, type ScheduleCost, separateHosts } from "../src/schedule.ts";
 import type { Transport } from "../src/transport/transport.ts";

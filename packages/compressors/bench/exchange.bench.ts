@@ -1,5 +1,6 @@
 // How large does the exchange of gradients make a step's graph, and how long do tracing and optimising it take? Run: node bench/exchange.bench.ts
-import { optimize, type Tensor, type TensorSpec, trace, validateGraph } from "@skein/tensor-core";
+import { type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
+import { optimize, validateGraph } from "@skein/tensor-core/backend";
 import { measure, printMeasurement } from "@skein/measuring";
 import {
   type Aggregator,

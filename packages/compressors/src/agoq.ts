@@ -3,7 +3,6 @@ import {
   allGather,
   allToAll,
   axisIndex,
-  axisSize,
   dequantize,
   equal,
   iota,
@@ -16,6 +15,7 @@ import {
   type Tensor,
   where,
 } from "@skein/tensor-core";
+import { axisSize } from "@skein/tensor-core/backend";
 import type { AggregationHalves, Aggregator } from "./aggregator.ts";
 import { blockShape, fromBlocks } from "./blocks.ts";
 import { type Bucket, lengthOf } from "./bucket.ts";

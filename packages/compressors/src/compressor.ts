@@ -2,7 +2,6 @@ import {
   add,
   allGather,
   allReduce,
-  axisSize,
   flattenTree,
   mapTree,
   multiply,
@@ -13,6 +12,7 @@ import {
   type TensorSpec,
   unflattenTree,
 } from "@skein/tensor-core";
+import { axisSize } from "@skein/tensor-core/backend";
 import type { Aggregated, Aggregator, SelectionScope } from "./aggregator.ts";
 import { type Bucket, lengthOf } from "./bucket.ts";
 import type { AggregateContext, EncodeContext } from "./context.ts";

@@ -1,4 +1,5 @@
-import { allReduceMean, axisSize, concat, elementCount, reshape, split, type Tensor } from "@skein/tensor-core";
+import { allReduceMean, concat, elementCount, reshape, split, type Tensor } from "@skein/tensor-core";
+import { axisSize } from "@skein/tensor-core/backend";
 import type { AggregateContext } from "./context.ts";
 
 /**

@@ -1,6 +1,5 @@
 import {
   axisIndex,
-  axisSize,
   bitwiseAnd,
   type CollectiveOptions,
   concat,
@@ -19,6 +18,7 @@ import {
   unpackBits,
   where,
 } from "@skein/tensor-core";
+import { axisSize } from "@skein/tensor-core/backend";
 import type { Aggregator } from "./aggregator.ts";
 import { lengthOf } from "./bucket.ts";
 import { checkDensity, keptEntries, keptShare } from "./density.ts";

@@ -2,7 +2,6 @@ import {
   allGather,
   ArgumentError,
   axisIndex,
-  axisSize,
   equal,
   iota,
   multiply,
@@ -14,6 +13,7 @@ import {
   type Tensor,
   where,
 } from "@skein/tensor-core";
+import { axisSize } from "@skein/tensor-core/backend";
 import type { AggregateContext } from "./context.ts";
 import type { Aggregator } from "./aggregator.ts";
 import { lengthOf } from "./bucket.ts";

@@ -1,7 +1,6 @@
 import {
   allGather,
   ArgumentError,
-  axisSize,
   byteLength,
   concat,
   multiply,
@@ -11,6 +10,7 @@ import {
   slice,
   type Tensor,
 } from "@skein/tensor-core";
+import { axisSize } from "@skein/tensor-core/backend";
 import { lengthOf } from "./bucket.ts";
 import { type Compressor, defineCompressor } from "./compressor.ts";
 

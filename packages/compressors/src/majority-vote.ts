@@ -2,7 +2,6 @@ import {
   absolute,
   allGather,
   allToAll,
-  axisSize,
   bitwiseAnd,
   bitwiseOr,
   broadcastTo,
@@ -25,6 +24,7 @@ import {
   unpackBits,
   where,
 } from "@skein/tensor-core";
+import { axisSize } from "@skein/tensor-core/backend";
 import type { Aggregator } from "./aggregator.ts";
 import { addPlanes, constantPlanes, planesFor } from "./bit-planes.ts";
 import { lengthOf } from "./bucket.ts";

@@ -1,16 +1,5 @@
-import {
-  add,
-  ArgumentError,
-  axisSize,
-  divide,
-  equal,
-  minimum,
-  multiply,
-  subtract,
-  type Tensor,
-  where,
-  zerosLike,
-} from "@skein/tensor-core";
+import { add, ArgumentError, divide, equal, minimum, multiply, subtract, type Tensor, where, zerosLike } from "@skein/tensor-core";
+import { axisSize } from "@skein/tensor-core/backend";
 import type { Aggregator } from "./aggregator.ts";
 import { checkMomentum } from "./momentum.ts";
 import { relativeNorm } from "./relative-norm.ts";

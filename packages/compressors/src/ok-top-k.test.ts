@@ -1,4 +1,5 @@
-import { interpretWorld, type Tensor, trace } from "@skein/tensor-core";
+import { type Tensor, trace } from "@skein/tensor-core";
+import { interpretWorld } from "@skein/tensor-core/backend";
 import { normalArray } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

@@ -3,7 +3,6 @@ import {
   allGather,
   arange,
   axisIndex,
-  axisSize,
   bitcast,
   bitwiseAnd,
   cast,
@@ -31,6 +30,7 @@ import {
   type Tensor,
   where,
 } from "@skein/tensor-core";
+import { axisSize } from "@skein/tensor-core/backend";
 import type { Aggregator } from "./aggregator.ts";
 import { lengthOf } from "./bucket.ts";
 import { checkDensity, keptEntries, keptShare } from "./density.ts";

@@ -1,4 +1,5 @@
-import { ArgumentError, flattenTree, formatSpec, leafPaths, type Tensor } from "@skein/tensor-core";
+import { ArgumentError, flattenTree, leafPaths, type Tensor } from "@skein/tensor-core";
+import { formatSpec } from "@skein/tensor-core/backend";
 import type { Aggregator } from "./aggregator.ts";
 import type { Bucket } from "./bucket.ts";
 import { identityCompressor } from "./identity.ts";

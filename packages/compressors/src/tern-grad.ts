@@ -5,7 +5,6 @@ import {
   allReduce,
   allToAll,
   ArgumentError,
-  axisSize,
   broadcastTo,
   cast,
   concat,
@@ -27,6 +26,7 @@ import {
   uniform,
   where,
 } from "@skein/tensor-core";
+import { axisSize } from "@skein/tensor-core/backend";
 import type { AggregationHalves, Aggregator } from "./aggregator.ts";
 import { addPlanes, type BitPlanes, packPlanes, planesFor, unpackPlanes } from "./bit-planes.ts";
 import { type Bucket, lengthOf } from "./bucket.ts";

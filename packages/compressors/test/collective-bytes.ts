@@ -1,4 +1,5 @@
-import { byteLength, eliminateDeadCode, type Graph, type Node, type TensorSpec } from "@skein/tensor-core";
+import { byteLength, type Graph, type TensorSpec } from "@skein/tensor-core";
+import { eliminateDeadCode, type Node } from "@skein/tensor-core/backend";
 
 const isRagged = ({ op }: Node): boolean => op.startsWith("ragged-");
 

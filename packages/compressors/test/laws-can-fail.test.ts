@@ -3,7 +3,6 @@ import {
   add,
   allReduce,
   axisIndex,
-  axisSize,
   cast,
   clip,
   divide,
@@ -21,6 +20,7 @@ import {
   where,
   zerosLike,
 } from "@skein/tensor-core";
+import { axisSize } from "@skein/tensor-core/backend";
 import { describe, expect, it } from "vitest";
 import { type Aggregator, type Compressor, identityCompressor, lengthOf, topKCompressor, withErrorFeedback } from "../src/index.ts";
 import { gTopKAggregator } from "../src/g-top-k.ts";

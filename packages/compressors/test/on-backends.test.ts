@@ -1,7 +1,8 @@
 import { createCpuBackend } from "@skein/cpu-kernels";
 import { createWebGpuBackend } from "@skein/gpu-kernels";
 import { openNodeGpu } from "@skein/gpu-kernels/node";
-import { type Backend, NdArray, type ReferenceArray } from "@skein/tensor-core";
+import { type Backend, NdArray } from "@skein/tensor-core";
+import type { ReferenceArray } from "@skein/tensor-core/backend";
 import { normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Bucket, lengthOf } from "../src/index.ts";

@@ -1,18 +1,16 @@
 import {
   axisIndex,
   type CollectiveOptions,
-  eliminateCommonSubexpressions,
   elementCount,
   type Graph,
-  interpretWorld,
   leafPaths,
-  type ReferenceArray,
   type Tensor,
   type TensorSpec,
   trace,
   type TreeStructure,
   unflattenTree,
 } from "@skein/tensor-core";
+import { eliminateCommonSubexpressions, interpretWorld, type ReferenceArray } from "@skein/tensor-core/backend";
 import type { AggregateContext, Aggregated, Aggregator, Bucket } from "../src/index.ts";
 import { raggedNodes, raggedSent } from "./collective-bytes.ts";
 import { type Axes, groupsOf, meshOf, singlePrecision } from "./world.ts";

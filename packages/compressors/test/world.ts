@@ -1,18 +1,15 @@
 import {
   type ArrayTree,
   flattenTree,
-  interpretWorld,
   type MapTree,
   type Mesh,
   NdArray,
-  operators,
-  type OperatorTable,
-  type ReferenceArray,
   type Tensor,
   trace,
   type TensorSpec,
   unflattenTree,
 } from "@skein/tensor-core";
+import { interpretWorld, operators, type OperatorTable, type ReferenceArray } from "@skein/tensor-core/backend";
 
 /** Further mesh axes of a world: how many ranks lie along each, and which form its groups. All ranks lie along "data". */
 export interface Axes {

@@ -1,4 +1,4 @@
-import { threefry2x32 } from "@skein/tensor-core";
+import { threefry2x32 } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 import { mpiAllReduce, publishedLinks, publishedSizes } from "../test/published-links.ts";
 import { fitCollectiveModel, fitPiecewiseCollectiveModel } from "./fit-collective-model.ts";

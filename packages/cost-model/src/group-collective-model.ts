@@ -1,5 +1,5 @@
 import type { GroupSituation } from "@skein/collectives";
-import type { CollectiveKind } from "@skein/tensor-core";
+import type { CollectiveKind } from "@skein/tensor-core/backend";
 import type { TransferTimes } from "./hardware/hardware.ts";
 import { collectivePricer } from "./pricing/collective-price.ts";
 import type { CollectivePiece, PiecewiseCollectiveModel } from "./collective-model.ts";

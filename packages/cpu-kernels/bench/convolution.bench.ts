@@ -1,5 +1,6 @@
 // How near to the peak of one core are convolutions and their gradients? Run: node bench/convolution.bench.ts
-import { elementCount, type Params, type Shape } from "@skein/tensor-core";
+import { elementCount, type Shape } from "@skein/tensor-core";
+import type { Params } from "@skein/tensor-core/backend";
 import { measure, printMeasurement } from "@skein/measuring";
 import { kernels } from "../src/kernel-table.ts";
 import { openBench } from "./open-bench.ts";

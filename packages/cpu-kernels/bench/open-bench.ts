@@ -1,4 +1,5 @@
-import { elementCount, operators, type Params, type Shape, type TensorSpec, type KernelNode } from "@skein/tensor-core";
+import { elementCount, type Shape, type TensorSpec } from "@skein/tensor-core";
+import { operators, type Params, type KernelNode } from "@skein/tensor-core/backend";
 import { firstDifference, type Tolerance } from "@skein/testing";
 import type { Kernel, WasmExports } from "../src/kernel.ts";
 import { compileWasm, detectBuild, instantiateWasm } from "../src/wasm-build.ts";

@@ -1,5 +1,6 @@
 // How near to memory bandwidth is softmax, and to the peak of one core attention? Run: node bench/softmax-attention.bench.ts
-import { elementCount, operators, type Params, type Shape, type TensorSpec } from "@skein/tensor-core";
+import { elementCount, type Shape, type TensorSpec } from "@skein/tensor-core";
+import { operators, type Params } from "@skein/tensor-core/backend";
 import { measure, printMeasurement } from "@skein/measuring";
 import { kernels } from "../src/kernel-table.ts";
 import { openBench } from "./open-bench.ts";

@@ -1,4 +1,4 @@
-import type { WasmMemory } from "@skein/tensor-core";
+import type { WasmMemory } from "@skein/tensor-core/backend";
 import { OutOfMemoryError } from "./errors.ts";
 
 const pageBytes = 65536;

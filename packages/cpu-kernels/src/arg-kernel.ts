@@ -1,4 +1,5 @@
-import { alongDim, type DType } from "@skein/tensor-core";
+import type { DType } from "@skein/tensor-core";
+import { alongDim } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "./kernel.ts";
 
 /** Numbers of `Order` in `assembly/order.ts`. */

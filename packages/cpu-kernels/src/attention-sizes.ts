@@ -1,4 +1,4 @@
-import { attentionSizes, type KernelNode, type OperatorParams } from "@skein/tensor-core";
+import { attentionSizes, type KernelNode, type OperatorParams } from "@skein/tensor-core/backend";
 import { ATTENTION_TILE } from "../assembly/attention-blocks.ts";
 import { PRODUCT_HEAD_BYTES, TILE_COLUMNS } from "../assembly/blocks.ts";
 

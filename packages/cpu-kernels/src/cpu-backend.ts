@@ -1,18 +1,12 @@
+import { type Backend, byteLength, elementCount, type Graph, NdArray, spanned, UnsupportedError } from "@skein/tensor-core";
 import {
   ArrayLedger,
-  type Backend,
-  byteLength,
   type CompileOptions,
-  elementCount,
   type Executable,
-  type Graph,
   hostArrayType,
   kernelNodeOf,
-  NdArray,
   optimize,
   planMemory,
-  spanned,
-  UnsupportedError,
   expandCompositions,
   kernelTable,
   lacksKernel,
@@ -20,7 +14,7 @@ import {
   type WasmModule,
   widenHalf,
   roleOf,
-} from "@skein/tensor-core";
+} from "@skein/tensor-core/backend";
 import type { Blas } from "./blas/blas.ts";
 import { withBlas } from "./blas/with-blas.ts";
 import { Arena, createSharedMemory } from "./arena.ts";

@@ -1,19 +1,23 @@
 import {
+  byteLength,
+  type Communicators,
+  type DeviceArray,
+  type Graph,
+  InvariantError,
+  type SpanArgs,
+  type Tracer,
+} from "@skein/tensor-core";
+import {
   ArgumentLoan,
   type ArrayLedger,
   beginCollective,
-  byteLength,
   type CollectiveHandle,
   type CollectiveOrder,
   collectiveOrderOf,
   type CollectivePlan,
   CollectiveSpans,
-  type Communicators,
-  type DeviceArray,
   type Executable,
   ExclusiveRun,
-  type Graph,
-  InvariantError,
   kernelNodeOf,
   type MemoryPlan,
   type Node,
@@ -22,13 +26,11 @@ import {
   type Place,
   planCollective,
   rankAlong,
-  type SpanArgs,
   spanNameOf,
-  type Tracer,
   valueKey,
   type KernelNode,
   roleOf,
-} from "@skein/tensor-core";
+} from "@skein/tensor-core/backend";
 import { alignUp, type Arena } from "./arena.ts";
 import type { KernelCall, WasmExports } from "./kernel.ts";
 import type { KernelTable } from "./kernel-table.ts";

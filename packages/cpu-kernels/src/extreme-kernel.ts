@@ -1,4 +1,5 @@
-import { type DType, type KernelNode, type OperatorParams, type ReductionStep, reductionSteps } from "@skein/tensor-core";
+import type { DType } from "@skein/tensor-core";
+import { type KernelNode, type OperatorParams, type ReductionStep, reductionSteps } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "./kernel.ts";
 import { chainScratchBytes, chainSteps } from "./reduction-chain.ts";
 

@@ -1,4 +1,5 @@
-import { bytesPerElement, type DType, type FusedInstruction, InvariantError, isFloat, roundToStorage } from "@skein/tensor-core";
+import { bytesPerElement, type DType, InvariantError, isFloat } from "@skein/tensor-core";
+import { type FusedInstruction, roundToStorage } from "@skein/tensor-core/backend";
 import type { Opcode } from "./fused-opcode.ts";
 
 /** Write one micro-operation; returns the register of its result. */

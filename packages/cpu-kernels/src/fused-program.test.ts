@@ -1,4 +1,4 @@
-import type { FusedInstruction, FusedParams, KernelNode } from "@skein/tensor-core";
+import type { FusedInstruction, FusedParams, KernelNode } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 import { opcodes } from "./fused-opcode.ts";
 import { fusedProgram } from "./fused-program.ts";

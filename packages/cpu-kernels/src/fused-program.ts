@@ -1,12 +1,5 @@
-import {
-  elementCount,
-  foldTile,
-  type FusedFold,
-  type FusedParams,
-  InvariantError,
-  rowMajorStrides,
-  type KernelNode,
-} from "@skein/tensor-core";
+import { elementCount, InvariantError } from "@skein/tensor-core";
+import { foldTile, type FusedFold, type FusedParams, rowMajorStrides, type KernelNode } from "@skein/tensor-core/backend";
 import { kindOf, laneBits, lowerInstruction } from "./fused-lowering.ts";
 import { TILE } from "../assembly/fused-blocks.ts";
 import * as Fold from "../assembly/fused-fold.ts";

@@ -1,4 +1,5 @@
-import { elementCount, type HostData, hostArrayType, type KernelNode, OperatorError, type TensorSpec } from "@skein/tensor-core";
+import { elementCount, type HostData, OperatorError, type TensorSpec } from "@skein/tensor-core";
+import { hostArrayType, type KernelNode } from "@skein/tensor-core/backend";
 import type { Kernel } from "./kernel.ts";
 
 export interface JavaScriptKernelRule {

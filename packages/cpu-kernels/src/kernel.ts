@@ -1,4 +1,4 @@
-import type { KernelNode, OperatorName, OperatorParams, Params, WasmMemory } from "@skein/tensor-core";
+import type { KernelNode, OperatorName, OperatorParams, Params, WasmMemory } from "@skein/tensor-core/backend";
 
 /** Exports of one WebAssembly build: plain functions of numbers, addresses in bytes. */
 export type WasmExports = { readonly [name: string]: (...args: number[]) => number };

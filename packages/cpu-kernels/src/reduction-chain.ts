@@ -1,4 +1,5 @@
-import { bytesPerElement, type KernelNode, type ReductionStep } from "@skein/tensor-core";
+import { bytesPerElement } from "@skein/tensor-core";
+import type { KernelNode, ReductionStep } from "@skein/tensor-core/backend";
 
 /** Bytes of the results between steps, each aligned to 16. */
 export const intermediateBytes = (node: KernelNode, steps: readonly ReductionStep[]): number[] =>

@@ -1,4 +1,5 @@
-import { elementCount, type KernelNode, type OperatorName, type OperatorParams, type TensorSpec } from "@skein/tensor-core";
+import { elementCount, type TensorSpec } from "@skein/tensor-core";
+import type { KernelNode, OperatorName, OperatorParams } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "./kernel.ts";
 
 /** How many rows (along the last dimension) a value has, and their length. */

@@ -1,14 +1,5 @@
-import {
-  bytesPerElement,
-  type DType,
-  elementCount,
-  NdArray,
-  rowMajorStrides,
-  type OperatorName,
-  type OperatorParams,
-  type Shape,
-  type KernelNode,
-} from "@skein/tensor-core";
+import { bytesPerElement, type DType, elementCount, NdArray, type Shape } from "@skein/tensor-core";
+import { rowMajorStrides, type OperatorName, type OperatorParams, type KernelNode } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf, type WasmExports } from "./kernel.ts";
 
 /** One dimension of a copy between two strided views; steps in bytes. */

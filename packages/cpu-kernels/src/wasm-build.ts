@@ -1,4 +1,4 @@
-import type { WasmMemory, WasmModule } from "@skein/tensor-core";
+import type { WasmMemory, WasmModule } from "@skein/tensor-core/backend";
 import { relaxedSimd, simd } from "wasm-feature-detect";
 import { HostError } from "./errors.ts";
 import type { WasmExports } from "./kernel.ts";

@@ -1,4 +1,5 @@
-import { bytesPerElement, type DType, fromBf16Bits, fromF16Bits, NdArray, toBf16Bits, toF16Bits } from "@skein/tensor-core";
+import { bytesPerElement, type DType, NdArray } from "@skein/tensor-core";
+import { fromBf16Bits, fromF16Bits, toBf16Bits, toF16Bits } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 import { compileWasm, instantiateWasm } from "../src/wasm-build.ts";
 

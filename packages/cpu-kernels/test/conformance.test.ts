@@ -1,6 +1,6 @@
 import { createCpuBackend, createSharedMemory, type WasmBuild } from "@skein/cpu-kernels";
 import { checkGradientValues, checkValues, type ConformanceCase, conformanceCases } from "@skein/testing";
-import { operators } from "@skein/tensor-core";
+import { operators } from "@skein/tensor-core/backend";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Backend } from "@skein/tensor-core";
 import { createGuardedBackend } from "./guarded-backend.ts";

@@ -1,20 +1,14 @@
+import { type Backend, byteLength, type DeviceArray, type Graph, elementCount, NdArray, type TensorSpec } from "@skein/tensor-core";
 import {
-  type Backend,
-  byteLength,
   type CollectiveOrder,
   collectiveOrderOf,
-  type DeviceArray,
   type Executable,
   formatSpec,
-  type Graph,
   hostArrayType,
-  elementCount,
   kernelNodeOf,
-  NdArray,
   roleOf,
-  type TensorSpec,
   valueKey,
-} from "@skein/tensor-core";
+} from "@skein/tensor-core/backend";
 import { prepareForCpu } from "../src/cpu-backend.ts";
 import type { WasmExports } from "../src/kernel.ts";
 import { type KernelTable, kernels as ownKernels } from "../src/kernel-table.ts";

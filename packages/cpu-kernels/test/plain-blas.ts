@@ -1,4 +1,4 @@
-import type { WasmMemory } from "@skein/tensor-core";
+import type { WasmMemory } from "@skein/tensor-core/backend";
 import type { Blas, Contraction, Sgemm } from "../src/blas/blas.ts";
 
 /** The definition of `Sgemm` over a memory, sums in f64. */

@@ -2,21 +2,18 @@ import { type CpuBackend, createCpuBackend, createSharedMemory } from "@skein/cp
 import {
   add,
   axisIndex,
-  type CollectiveHandle,
-  type CollectiveRequest,
   type Communicator,
-  interpretWorld,
   jit,
   multiply,
   NdArray,
   raggedAllGather,
   raggedAllToAll,
-  type ReferenceArray,
   sum,
   type Tensor,
   trace,
   valueAndGrad,
 } from "@skein/tensor-core";
+import { type CollectiveHandle, type CollectiveRequest, interpretWorld, type ReferenceArray } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 
 const worldSize = 3;

@@ -1,23 +1,25 @@
 import {
   type Backend,
-  eliminateDeadCode,
   type Graph,
-  interpretWorld,
   jit,
   mixedPrecision,
   type NdArray,
-  optimize,
   printGraph,
   randomKey,
+  type Tensor,
+  trace,
+  valueAndGrad,
+} from "@skein/tensor-core";
+import {
+  eliminateDeadCode,
+  interpretWorld,
+  optimize,
   type Recomputation,
   recomputeRegions,
   recomputeWithin,
   type ReferenceArray,
-  type Tensor,
-  trace,
   validateGraph,
-  valueAndGrad,
-} from "@skein/tensor-core";
+} from "@skein/tensor-core/backend";
 import { normalArray } from "@skein/testing";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";

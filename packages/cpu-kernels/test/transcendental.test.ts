@@ -9,7 +9,6 @@ import {
   gelu,
   log,
   NdArray,
-  operators,
   power,
   rsqrt,
   sigmoid,
@@ -20,6 +19,7 @@ import {
   tanh,
   type Tensor,
 } from "@skein/tensor-core";
+import { operators } from "@skein/tensor-core/backend";
 import { beforeAll, describe, expect, test } from "vitest";
 
 /** Units in the last place of f32 at `reference`; below the normal range the unit no longer shrinks. */

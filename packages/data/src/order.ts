@@ -1,4 +1,5 @@
-import { ArgumentError, foldInKey, permutation, randomKey } from "@skein/tensor-core";
+import { ArgumentError, permutation, randomKey } from "@skein/tensor-core";
+import { foldInKey } from "@skein/tensor-core/backend";
 
 /** Where training stands in its data: `step` global batches of `epoch` are consumed. Plain data; goes into checkpoints. */
 export interface DataPosition {

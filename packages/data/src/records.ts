@@ -1,4 +1,5 @@
-import { ArgumentError, bytesPerElement, type DType, elementCount, hostArrayType, NdArray, type Shape } from "@skein/tensor-core";
+import { ArgumentError, bytesPerElement, type DType, elementCount, NdArray, type Shape } from "@skein/tensor-core";
+import { hostArrayType } from "@skein/tensor-core/backend";
 import { DataError } from "./errors.ts";
 
 /** One field of every sample: sample i lies at byte `offsetBytes + i · strideBytes` of `bytes`. */

@@ -1,5 +1,6 @@
 // How near to the roofline is attention at the shapes of GPT-2? Run: node bench/attention.bench.ts [rows whose name contains this]
-import { attention, emit, operators, type Tensor } from "@skein/tensor-core";
+import { attention, type Tensor } from "@skein/tensor-core";
+import { emit, operators } from "@skein/tensor-core/backend";
 import { normalArray, uniformArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 

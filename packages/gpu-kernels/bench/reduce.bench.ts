@@ -1,5 +1,6 @@
 // Reductions, scans, selections, counts and batch normalisation against what a copy reaches. Run: node bench/reduce.bench.ts [part of a name]
-import { argmax, batchNorm, cumsum, emit, full, histogram, NdArray, nonzero, reduceMax, type Shape, sum, topK } from "@skein/tensor-core";
+import { argmax, batchNorm, cumsum, full, histogram, NdArray, nonzero, reduceMax, type Shape, sum, topK } from "@skein/tensor-core";
+import { emit } from "@skein/tensor-core/backend";
 import { normalArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 

@@ -1,5 +1,6 @@
 // How near to copy bandwidth are the kernels over rows? Run: node bench/rows.bench.ts [part of a name]
-import { emit, emitOne, layerNorm, type NdArray, rmsNorm, type Shape, softmax, type Tensor, crossEntropyPerRow } from "@skein/tensor-core";
+import { layerNorm, type NdArray, rmsNorm, type Shape, softmax, type Tensor, crossEntropyPerRow } from "@skein/tensor-core";
+import { emit, emitOne } from "@skein/tensor-core/backend";
 import { normalArray, uniformArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 

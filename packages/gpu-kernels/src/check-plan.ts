@@ -1,4 +1,5 @@
-import { byteLength, type KernelNode, OperatorError } from "@skein/tensor-core";
+import { byteLength, OperatorError } from "@skein/tensor-core";
+import type { KernelNode } from "@skein/tensor-core/backend";
 import type { Binding, DeviceFacts, KernelPlan, Pass } from "./kernel.ts";
 
 const isCount = (value: number, least: number, most: number): boolean => Number.isInteger(value) && value >= least && value <= most;

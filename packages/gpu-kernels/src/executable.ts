@@ -1,3 +1,4 @@
+import { type Communicators, type DeviceArray, type Graph, type SpanArgs, spanned, type Tracer } from "@skein/tensor-core";
 import {
   ArgumentLoan,
   type ArrayLedger,
@@ -6,21 +7,15 @@ import {
   type CollectiveOrder,
   collectiveOrderOf,
   CollectiveSpans,
-  type Communicators,
-  type DeviceArray,
   type Executable,
   ExclusiveRun,
-  type Graph,
   type MemoryPlan,
   nodeArgsOf,
   type OwnedArray,
   type Place,
   rankAlong,
   spanNameOf,
-  type SpanArgs,
-  spanned,
-  type Tracer,
-} from "@skein/tensor-core";
+} from "@skein/tensor-core/backend";
 import type { ArrayBlock } from "./array-block.ts";
 import type { BufferPool, BufferRequest } from "./buffer-pool.ts";
 import type { Device } from "./device.ts";

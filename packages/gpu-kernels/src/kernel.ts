@@ -1,4 +1,4 @@
-import type { KernelNode, OperatorName, OperatorParams, Params } from "@skein/tensor-core";
+import type { KernelNode, OperatorName, OperatorParams, Params } from "@skein/tensor-core/backend";
 
 /** What a kernel may ask of the device while it is planned. Plain data: plans are made and inspected without a device. */
 export interface DeviceFacts {

@@ -1,19 +1,6 @@
 import { leastDevice as facts } from "./least-device.ts";
-import {
-  add,
-  concat,
-  exp,
-  kernelNodeOf,
-  matmul,
-  optimize,
-  planMemory,
-  reshape,
-  softmax,
-  sum,
-  type Tensor,
-  trace,
-  type TensorSpec,
-} from "@skein/tensor-core";
+import { add, concat, exp, matmul, reshape, softmax, sum, type Tensor, trace, type TensorSpec } from "@skein/tensor-core";
+import { kernelNodeOf, optimize, planMemory } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 import type { Choices } from "./kernel.ts";
 import { kernels } from "./kernel-table.ts";

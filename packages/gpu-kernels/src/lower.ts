@@ -1,9 +1,7 @@
+import { byteLength, type Graph, InvariantError, UnsupportedError } from "@skein/tensor-core";
 import {
-  byteLength,
   type CollectivePlan,
   formatSpec,
-  type Graph,
-  InvariantError,
   isUsersOperator,
   kernelNodeOf,
   lacksKernel,
@@ -13,10 +11,9 @@ import {
   type Place,
   planCollective,
   specOf,
-  UnsupportedError,
   valueKey,
   roleOf,
-} from "@skein/tensor-core";
+} from "@skein/tensor-core/backend";
 import type { Binding, BindingSource, Choices, DeviceFacts, KernelPlan, Pass } from "./kernel.ts";
 import { checkPlan } from "./check-plan.ts";
 import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";

@@ -1,4 +1,5 @@
-import { InvariantError, isUsersOperator, OperatorError } from "@skein/tensor-core";
+import { InvariantError, OperatorError } from "@skein/tensor-core";
+import { isUsersOperator } from "@skein/tensor-core/backend";
 import type { Device } from "./device.ts";
 
 export type BindingKind = "read" | "write" | "uniform";

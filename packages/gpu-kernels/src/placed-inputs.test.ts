@@ -5,13 +5,12 @@ import {
   evaluate,
   multiply,
   type NdArray,
-  optimize,
-  planMemory,
   reshape,
   scatterAdd,
   type Tensor,
   trace,
 } from "@skein/tensor-core";
+import { optimize, planMemory } from "@skein/tensor-core/backend";
 import { normalArray, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../test/gpu.ts";

@@ -1,23 +1,19 @@
+import { type Backend, elementCount, type Graph, NdArray, spanned } from "@skein/tensor-core";
 import {
   ArrayLedger,
-  type Backend,
   type CompileOptions,
-  elementCount,
   expandCompositions,
   type Executable,
-  type Graph,
   hostArrayType,
   type InPlaceRule,
   kernelTable,
-  NdArray,
   optimize,
   type OwnedArray,
   type MemoryPlan,
   planMemory,
-  spanned,
   standardInPlaceRule,
   widenHalf,
-} from "@skein/tensor-core";
+} from "@skein/tensor-core/backend";
 import { type ArrayBlock, releaseBlock, uploadBytes } from "./array-block.ts";
 import { BufferPool } from "./buffer-pool.ts";
 import { type Device, type DeviceOptions, openDevice } from "./device.ts";

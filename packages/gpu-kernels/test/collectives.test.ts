@@ -12,10 +12,7 @@ import {
   elementCount,
   equal,
   full,
-  type CollectiveHandle,
-  type CollectiveRequest,
   type Communicator,
-  interpretWorld,
   iota,
   jit,
   multiply,
@@ -23,7 +20,6 @@ import {
   raggedAllGather,
   raggedAllToAll,
   type RaggedResult,
-  type ReferenceArray,
   reduceScatter,
   scope,
   sendReceive,
@@ -35,6 +31,7 @@ import {
   vjp,
   where,
 } from "@skein/tensor-core";
+import { type CollectiveHandle, type CollectiveRequest, interpretWorld, type ReferenceArray } from "@skein/tensor-core/backend";
 import { firstDifference, normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DeviceLostError, type HostMemory, type WebGpuBackend } from "../src/index.ts";

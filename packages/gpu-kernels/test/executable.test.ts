@@ -1,18 +1,14 @@
 import { createCpuBackend } from "@skein/cpu-kernels";
 import {
   add,
-  ArrayLedger,
   cast,
   concat,
   cumsum,
   exp,
-  interpretWorld,
   jit,
   matmul,
   multiply,
   NdArray,
-  optimize,
-  planMemory,
   reshape,
   slice,
   softmax,
@@ -23,6 +19,7 @@ import {
   trace,
   transpose,
 } from "@skein/tensor-core";
+import { ArrayLedger, interpretWorld, optimize, planMemory } from "@skein/tensor-core/backend";
 import { firstDifference, normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ArrayBlock, releaseBlock, uploadBytes } from "../src/array-block.ts";

@@ -1,4 +1,5 @@
-import { type NdArray, operators, type Params, type ReferenceArray, type Shape, type TensorSpec } from "@skein/tensor-core";
+import type { NdArray, Shape, TensorSpec } from "@skein/tensor-core";
+import { operators, type Params, type ReferenceArray } from "@skein/tensor-core/backend";
 import { firstDifference, normalArray, type Tolerance, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "./gpu.ts";

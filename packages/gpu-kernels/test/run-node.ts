@@ -1,4 +1,5 @@
-import { formatSpec, hostArrayType, NdArray, type Operator, operators, type TensorSpec } from "@skein/tensor-core";
+import { NdArray, type TensorSpec } from "@skein/tensor-core";
+import { formatSpec, hostArrayType, type Operator, operators } from "@skein/tensor-core/backend";
 import { assertClose, type Tolerance } from "@skein/testing";
 import type { DeviceFacts, KernelPlan } from "../src/kernel.ts";
 import { kernels } from "../src/kernel-table.ts";

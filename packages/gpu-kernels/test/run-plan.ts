@@ -1,4 +1,5 @@
-import { byteLength, type KernelNode, type NdArray, type TensorSpec, type Params } from "@skein/tensor-core";
+import { byteLength, type NdArray, type TensorSpec } from "@skein/tensor-core";
+import type { KernelNode, Params } from "@skein/tensor-core/backend";
 import type { Device } from "../src/device.ts";
 import type { BindingSource, KernelPlan } from "../src/kernel.ts";
 import { PipelineCache } from "../src/pipeline-cache.ts";

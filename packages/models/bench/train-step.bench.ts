@@ -4,7 +4,6 @@ import {
   adam,
   applyUpdates,
   type DeviceArray,
-  graphCost,
   jit,
   type NdArray,
   randomKey,
@@ -12,6 +11,7 @@ import {
   trace,
   valueAndGradWithAux,
 } from "@skein/tensor-core";
+import { graphCost } from "@skein/tensor-core/backend";
 import { measure, printMeasurement } from "@skein/measuring";
 import { uniformArray } from "@skein/testing";
 import { cnn, gpt, type LabelledBatch, mlp, type Model, resnet18 } from "../src/index.ts";

@@ -1,15 +1,11 @@
 import {
   add,
-  emit,
   evaluate,
   flattenTree,
-  layersOf,
-  type LayerUse,
   leafPaths,
   type NdArray,
   randomKey,
   referenceBackend,
-  replay,
   subtract,
   sum,
   type Tensor,
@@ -17,6 +13,7 @@ import {
   valueAndGradWithAux,
   vjp,
 } from "@skein/tensor-core";
+import { emit, layersOf, type LayerUse, replay } from "@skein/tensor-core/backend";
 import { describe, expect, it } from "vitest";
 import type { LabelledBatch } from "../src/index.ts";
 import { type ModelRow, modelRows } from "./model-rows.ts";

@@ -4,12 +4,10 @@ import {
   elementCount,
   evaluate,
   flattenTree,
-  interpretWorld,
   jit,
   leafPaths,
   NdArray,
   randomKey,
-  type ReferenceArray,
   referenceBackend,
   type Tensor,
   type TensorSpec,
@@ -17,6 +15,7 @@ import {
   unflattenTree,
   valueAndGradWithAux,
 } from "@skein/tensor-core";
+import { interpretWorld, type ReferenceArray } from "@skein/tensor-core/backend";
 import { normalArray, seeded } from "@skein/testing";
 import { describe, expect, it } from "vitest";
 import { cnn, gpt, type LabelledBatch, mlp, type Model, resnet18 } from "../src/index.ts";

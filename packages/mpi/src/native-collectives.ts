@@ -1,6 +1,7 @@
 import { RanksDisagreeError, reducible } from "@skein/collectives";
 import type { NativeCollectives } from "@skein/collectives/transport";
-import { bytesPerElement, type CollectiveKind, type CollectiveRequest } from "@skein/tensor-core";
+import { bytesPerElement } from "@skein/tensor-core";
+import type { CollectiveKind, CollectiveRequest } from "@skein/tensor-core/backend";
 import { largestCount } from "./addon.ts";
 import { MpiTransferError, NativeTimeoutError } from "./errors.ts";
 import type { MpiLane } from "./lane.ts";

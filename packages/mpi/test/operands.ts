@@ -1,4 +1,5 @@
-import { bytesPerElement, type CollectiveKind, type DType, hostArrayType, toBf16Bits, toF16Bits } from "@skein/tensor-core";
+import { bytesPerElement, type DType } from "@skein/tensor-core";
+import { type CollectiveKind, hostArrayType, toBf16Bits, toF16Bits } from "@skein/tensor-core/backend";
 
 /** Elements of one rank's input and output for `n` of the request table in `CollectiveRequest`. */
 export const regionElements = (kind: CollectiveKind, worldSize: number, n: number): { input: number; output: number } => {

@@ -13,7 +13,8 @@ import {
   scratchBytes,
   type Transport,
 } from "@skein/collectives";
-import { bytesPerElement, type CollectiveKind, type CollectiveRequest, type DType, type Reduction } from "@skein/tensor-core";
+import { bytesPerElement, type DType, type Reduction } from "@skein/tensor-core";
+import type { CollectiveKind, CollectiveRequest } from "@skein/tensor-core/backend";
 import { openLanes } from "../src/lane.ts";
 import { MpiTransport } from "../src/mpi-transport.ts";
 import { nativeCollectives } from "../src/native-collectives.ts";

@@ -1,4 +1,5 @@
-import { ArgumentError, phases, type RankSpans, type Span, type SpanArgs, tracks } from "@skein/tensor-core";
+import { ArgumentError, type RankSpans, type Span, type SpanArgs, tracks } from "@skein/tensor-core";
+import { phases } from "@skein/tensor-core/backend";
 import { z } from "zod";
 import type { ProfileReport } from "./profile-report.ts";
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { phases } from "@skein/tensor-core";
+import { phases } from "@skein/tensor-core/backend";
 import type { ProfileReport } from "../src/profile-report.ts";
 
 /** Names as users and attackers write them. */

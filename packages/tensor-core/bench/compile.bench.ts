@@ -11,27 +11,21 @@ import {
   embedding,
   gelu,
   type Graph,
-  interpretWorld,
   matmul,
   maxPool2d,
   NdArray,
-  optimize,
-  type OptimizeOptions,
-  planMemory,
-  type ReferenceArray,
   relu,
   reshape,
   rmsNorm,
   rotary,
-  specOf,
   type Tensor,
   type TensorSpec,
   trace,
   transpose,
   unflattenTree,
-  validateGraph,
   valueAndGrad,
 } from "../src/index.ts";
+import { interpretWorld, optimize, type OptimizeOptions, planMemory, type ReferenceArray, specOf, validateGraph } from "../src/backend.ts";
 
 const requireEqual = (actual: Float64Array, expected: Float64Array, label: string): void => {
   const at = expected.findIndex((value, i) => !(Math.abs(value - actual[i]!) <= 1e-9 + 1e-9 * Math.abs(value)));

@@ -1,55 +1,76 @@
-import type { Communicators } from "./communicator.ts";
-import type { DType } from "./dtype.ts";
-import type { Graph } from "./graph/graph.ts";
-import type { NdArray } from "./nd-array.ts";
-import type { CollectiveOrder } from "./passes/collective-order.ts";
-import type { Shape, TensorSpec } from "./shape.ts";
-import type { Tracer } from "./tracer.ts";
-
-/**
- * A value that lives on a backend. Created by `upload` and `run`; belongs to the caller until freed or donated.
- *
- * While a run reads it, it is lent: it may be read and passed on, not donated, and when it is freed its memory stays until the run has ended. What was
- * donated nobody else may touch until the run has ended; if that fails, the array is lost.
- */
-export interface DeviceArray extends TensorSpec {
-  readonly dtype: DType;
-  readonly shape: Shape;
-}
-
-export interface CompileOptions {
-  /** Indices of inputs that the caller gives away: the executable may write outputs into them and frees the rest. */
-  readonly donate?: readonly number[];
-  /** The order in which collectives start, see `scheduleCollectives`. Default: that of ranks which all have this graph. */
-  readonly collectiveOrder?: readonly number[];
-  /** Records a span per node. Timing costs a little; leave it out when not profiling. */
-  readonly tracer?: Tracer;
-}
-
-/** A compiled graph. */
-export interface Executable {
-  /** Bytes of intermediates, known before the first run. */
-  readonly workspaceBytes: number;
-  /** What other ranks have a part in, by which all agree on one order. */
-  readonly collectives: CollectiveOrder;
-  /**
-   * Run once. Donated inputs are consumed; outputs belong to the caller. A run that fails before it has begun leaves its inputs as they were; later
-   * failures lose those that were donated.
-   *
-   * @throws ArrayStateError for an input that has ended or is another run's, while a run is under way, and after the release.
-   */
-  run(inputs: readonly DeviceArray[], communicators?: Communicators): Promise<DeviceArray[]>;
-  /** Give back the workspace, once the run under way has ended. */
-  release(): void;
-}
-
-/** A device that runs graphs. Throws `UnsupportedError` at `compile`, naming every operator and dtype that it lacks. */
-export interface Backend {
-  readonly name: string;
-  compile(graph: Graph, options?: CompileOptions): Executable;
-  /** Bytes of intermediates that an executable of the graph would have, without making one. Absent where a backend plans none. */
-  workspaceBytes?(graph: Graph, options?: Pick<CompileOptions, "donate">): number;
-  upload(array: NdArray): DeviceArray;
-  download(array: DeviceArray): Promise<NdArray>;
-  free(array: DeviceArray): void;
-}
+// The door for those who write backends, kernels and passes; the one for users is index.ts.
+export type { CompileOptions, Executable } from "./execution/backend.ts";
+export type { CollectiveHandle, CollectiveKind, CollectiveRequest, RaggedRows } from "./communicator.ts";
+export { checkRowCounts, readRowCounts } from "./ragged-rows.ts";
+export { fromBf16Bits, fromF16Bits, hostArrayType, roundToStorage, toBf16Bits, toF16Bits } from "./dtype.ts";
+export { threadFile } from "./thread-file.ts";
+export { excerpt } from "./excerpt.ts";
+export { ArgumentLoan, type Signature } from "./execution/argument-loan.ts";
+export { ArrayLedger, type ArrayState, OwnedArray } from "./execution/array-ledger.ts";
+export { modelScope, phaseOf } from "./graph/phase.ts";
+export { CollectiveSpans, nodeArgsOf, spanNameOf } from "./execution/node-spans.ts";
+export { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./execution/collective-plan.ts";
+export { ExclusiveRun } from "./execution/exclusive-run.ts";
+export { type KernelNode, kernelNodeOf } from "./graph/kernel-node.ts";
+export type { OperatorName, OperatorParams } from "./ops/operator-params.ts";
+export { roleOf } from "./ops/role.ts";
+export { kernelTable, lacksKernel } from "./execution/kernel-table.ts";
+export { alongDim, type ReductionStep, reductionSteps } from "./execution/reduction-steps.ts";
+export { didYouMean } from "./did-you-mean.ts";
+export { axisSize, emit, emitOne } from "./graph/emit.ts";
+export {
+  encodeNumber,
+  GraphBuilder,
+  type Node,
+  type Origin,
+  type Params,
+  type ParamValue,
+  phases,
+  specOf,
+  valueKey,
+  type ValueRef,
+} from "./graph/graph.ts";
+export { isUsersOperator } from "./graph/operator.ts";
+export type { Cost, LayerKind, Operator, OperatorTable, ReferenceArray, VjpContext } from "./graph/operator.ts";
+export { replay } from "./graph/replay.ts";
+export { operators } from "./ops/table.ts";
+export type { WasmMemory, WasmModule } from "./platform-types.ts";
+export { interpretRanks, interpretWorld } from "./reference/interpret.ts";
+export { broadcastShapes, formatSpec, rowMajorStrides, sameSpec } from "./shape.ts";
+export { foldInKey, threefry2x32, threefryWord } from "./random.ts";
+export { type FoldOp, foldTile, type FusedFold, type FusedInstruction, type FusedParams } from "./ops/fused.ts";
+export { attentionSizes, type AttentionSizes } from "./ops/shared/attention-sizes.ts";
+export { groupRanges } from "./ops/shared/grouped-rows.ts";
+export { windowOffset } from "./ops/shared/dynamic-window.ts";
+export { invalidValue } from "./ops/shared/indexing.ts";
+export { graphCost, nodeCost } from "./graph/cost.ts";
+export { validateGraph } from "./graph/validate.ts";
+export { digestOf } from "./execution/agree-on-order.ts";
+export {
+  canonicalOrder,
+  type CollectiveOrder,
+  collectiveOrderOf,
+  type GraphCollective,
+  type RankCollectives,
+} from "./passes/collective-order.ts";
+export { eliminateCommonSubexpressions } from "./passes/common-subexpressions.ts";
+export { layersOf, type LayerUse, type WeightLayers } from "./passes/layers-of.ts";
+export { eliminateDeadCode } from "./passes/dead-code.ts";
+export { expandCompositions } from "./passes/expand-compositions.ts";
+export { fuseElementwise, type FusionOptions } from "./passes/fusion/fuse-elementwise.ts";
+export { type InPlaceRule, standardInPlaceRule } from "./memory/in-place.ts";
+export { widenHalf } from "./passes/widen-half.ts";
+export { type MemoryPlan, type MemoryPlanOptions, type Place, type PlanCopy, planMemory } from "./memory/memory-plan.ts";
+export { optimize, type OptimizeOptions } from "./passes/optimize.ts";
+export { scheduleCollectives } from "./passes/schedule-collectives.ts";
+export {
+  chooseRepeated,
+  type Choice,
+  repeatedStep,
+  type RepeatedStep,
+  type StepNode,
+  type StepShape,
+} from "./passes/recompute/choose-repeated.ts";
+export { type Recomputation, type RecomputeOptions, recomputeWithin } from "./passes/recompute/recompute-within.ts";
+export { recomputeRegions } from "./passes/recompute/recompute-regions.ts";
+export { simplify } from "./passes/simplify.ts";

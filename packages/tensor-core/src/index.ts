@@ -1,28 +1,7 @@
-export type { Backend, CompileOptions, DeviceArray, Executable } from "./backend.ts";
-export type {
-  CollectiveHandle,
-  CollectiveKind,
-  CollectiveRequest,
-  Communicator,
-  Communicators,
-  RaggedRows,
-  Reduction,
-} from "./communicator.ts";
+export type { Backend, DeviceArray } from "./execution/backend.ts";
+export type { Communicator, Communicators, Reduction } from "./communicator.ts";
 export type { BucketPlan } from "./bucket-plan.ts";
-export { checkRowCounts, readRowCounts } from "./ragged-rows.ts";
-export {
-  bytesPerElement,
-  type DType,
-  dtypes,
-  fromBf16Bits,
-  fromF16Bits,
-  type HostData,
-  hostArrayType,
-  isFloat,
-  roundToStorage,
-  toBf16Bits,
-  toF16Bits,
-} from "./dtype.ts";
+export { bytesPerElement, type DType, dtypes, type HostData, isFloat } from "./dtype.ts";
 export {
   ArgumentError,
   ArrayStateError,
@@ -34,60 +13,17 @@ export {
   SkeinError,
   UnsupportedError,
 } from "./errors.ts";
-export { threadFile, ThreadFileError } from "./thread-file.ts";
-export { excerpt } from "./excerpt.ts";
-export { ArgumentLoan, type Signature } from "./execution/argument-loan.ts";
-export { ArrayLedger, type ArrayState, OwnedArray } from "./execution/array-ledger.ts";
-export { modelScope, phaseOf } from "./graph/phase.ts";
-export { CollectiveSpans, nodeArgsOf, spanNameOf } from "./execution/node-spans.ts";
-export { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./execution/collective-plan.ts";
-export { ExclusiveRun } from "./execution/exclusive-run.ts";
-export { type KernelNode, kernelNodeOf } from "./graph/kernel-node.ts";
-export type { OperatorName, OperatorParams } from "./ops/operator-params.ts";
-export { roleOf } from "./ops/role.ts";
-export { kernelTable, lacksKernel } from "./execution/kernel-table.ts";
-export { alongDim, type ReductionStep, reductionSteps } from "./execution/reduction-steps.ts";
-export { didYouMean } from "./did-you-mean.ts";
+export { ThreadFileError } from "./thread-file.ts";
 export { defineOperator, type DefinedOperator, type OperatorDefinition, withOperators } from "./define-operator.ts";
-export { axisSize, emit, emitOne, inPhase, type Mesh, scope } from "./graph/emit.ts";
-export {
-  encodeNumber,
-  type Graph,
-  GraphBuilder,
-  type Node,
-  type Origin,
-  type Params,
-  type ParamValue,
-  type Phase,
-  phases,
-  specOf,
-  valueKey,
-  type ValueRef,
-} from "./graph/graph.ts";
-export { isUsersOperator } from "./graph/operator.ts";
-export type { Cost, LayerKind, Operator, OperatorTable, ReferenceArray, VjpContext } from "./graph/operator.ts";
+export { inPhase, type Mesh, scope } from "./graph/emit.ts";
+export type { Graph, Phase } from "./graph/graph.ts";
 export { Tensor } from "./graph/tensor.ts";
 export { trace, type Traced } from "./graph/trace.ts";
-export { replay } from "./graph/replay.ts";
 export { type ArrayTree, type CompiledFunction, evaluate, jit, type JitOptions } from "./jit.ts";
 export { NdArray } from "./nd-array.ts";
 export type { NestedNumbers } from "./nested-numbers.ts";
-export { operators } from "./ops/table.ts";
-export type { WasmMemory, WasmModule } from "./platform-types.ts";
-export { interpretRanks, interpretWorld } from "./reference/interpret.ts";
 export { referenceBackend } from "./reference/reference-backend.ts";
-export {
-  broadcastShapes,
-  byteLength,
-  elementCount,
-  formatShape,
-  formatSpec,
-  rowMajorStrides,
-  sameShape,
-  sameSpec,
-  type Shape,
-  type TensorSpec,
-} from "./shape.ts";
+export { byteLength, elementCount, formatShape, sameShape, type Shape, type TensorSpec } from "./shape.ts";
 export { type RankSpans, type Span, type SpanArgs, spanned, SpanRecorder, type Track, type Tracer, tracks } from "./tracer.ts";
 export { flattenTree, leafPaths, type MapTree, mapTree, type Tree, type TreeStructure, unflattenTree, zipTrees } from "./tree.ts";
 export { customGradient, type CustomGradientContext, type GradientOf } from "./autodiff/custom-gradient.ts";
@@ -169,13 +105,7 @@ export {
 export { conv2d, type Conv2dOptions } from "./functions/convolution.ts";
 export { conv1d, type Conv1dOptions, convTranspose1d, type ConvTranspose1dOptions } from "./functions/convolution-1d.ts";
 export { convTranspose2d, type ConvTranspose2dOptions } from "./functions/transposed-convolution.ts";
-export {
-  cholesky,
-  choleskySolve,
-  inverseFromCholesky,
-  triangularSolve,
-  type TriangularSolveOptions,
-} from "./functions/decomposition.ts";
+export { cholesky, choleskySolve, inverseFromCholesky, triangularSolve, type TriangularSolveOptions } from "./functions/decomposition.ts";
 export { matmul, type MatmulOptions } from "./functions/linear.ts";
 export { avgPool2d, type AvgPool2dOptions, globalAvgPool, maxPool2d, type Pool2dOptions } from "./functions/pooling.ts";
 export type { Padding, PaddingOption, Pair } from "./window.ts";
@@ -226,8 +156,7 @@ export { packBits, unpackBits } from "./functions/bits.ts";
 export { oneHot } from "./functions/one-hot.ts";
 export { bernoulli, categorical, dropout, foldIn, normal, randomBits, splitKey, uniform } from "./functions/random.ts";
 export { dequantize, type DequantizeOptions, quantize, type QuantizeOptions } from "./functions/quantization.ts";
-export { foldInKey, permutation, randomKey, threefry2x32, threefryWord } from "./random.ts";
-export { type FoldOp, foldTile, type FusedFold, type FusedInstruction, type FusedParams } from "./ops/fused.ts";
+export { permutation, randomKey } from "./random.ts";
 export { groupedMatmul } from "./functions/grouped-matmul.ts";
 export { dynamicSlice, dynamicUpdateSlice, type Starts } from "./functions/dynamic-slice.ts";
 export { attention, type AttentionOptions } from "./functions/attention.ts";
@@ -245,10 +174,6 @@ export {
 } from "./functions/indexing.ts";
 export { batchNorm, batchNormInference, type BatchNormResult, layerNorm, rmsNorm } from "./functions/normalisation.ts";
 export { crossEntropy, type CrossEntropyOptions, crossEntropyPerRow, logSoftmax, softmax } from "./functions/softmax.ts";
-export { attentionSizes, type AttentionSizes } from "./ops/shared/attention-sizes.ts";
-export { groupRanges } from "./ops/shared/grouped-rows.ts";
-export { windowOffset } from "./ops/shared/dynamic-window.ts";
-export { invalidValue } from "./ops/shared/indexing.ts";
 export { accumulateMomentum, type MomentumOptions, type MomentumState } from "./optim/accumulate-momentum.ts";
 export { clipByGlobalNorm, globalNorm } from "./optim/clip-by-global-norm.ts";
 export {
@@ -288,37 +213,7 @@ export {
   safetensorsDataBegin,
   writeSafetensors,
 } from "./safetensors.ts";
-export { graphCost, nodeCost } from "./graph/cost.ts";
 export { printGraph, type PrintOptions } from "./graph/print.ts";
-export { validateGraph } from "./graph/validate.ts";
-export { digestOf } from "./execution/agree-on-order.ts";
-export {
-  canonicalOrder,
-  type CollectiveOrder,
-  collectiveOrderOf,
-  type GraphCollective,
-  type RankCollectives,
-} from "./passes/collective-order.ts";
-export { eliminateCommonSubexpressions } from "./passes/common-subexpressions.ts";
-export { layersOf, type LayerUse, type WeightLayers } from "./passes/layers-of.ts";
-export { eliminateDeadCode } from "./passes/dead-code.ts";
-export { expandCompositions } from "./passes/expand-compositions.ts";
-export { fuseElementwise, type FusionOptions } from "./passes/fusion/fuse-elementwise.ts";
-export { type InPlaceRule, standardInPlaceRule } from "./memory/in-place.ts";
 export { mixedPrecision, type MixedPrecisionOptions } from "./passes/mixed-precision.ts";
-export { widenHalf } from "./passes/widen-half.ts";
-export { type MemoryPlan, type MemoryPlanOptions, type Place, type PlanCopy, planMemory } from "./memory/memory-plan.ts";
-export { optimize, type OptimizeOptions } from "./passes/optimize.ts";
-export { blockOnCollectives, scheduleCollectives } from "./passes/schedule-collectives.ts";
-export {
-  chooseRepeated,
-  type Choice,
-  repeatedStep,
-  type RepeatedStep,
-  type StepNode,
-  type StepShape,
-} from "./passes/recompute/choose-repeated.ts";
-export { type Recomputation, type RecomputeOptions, recomputeWithin } from "./passes/recompute/recompute-within.ts";
+export { blockOnCollectives } from "./passes/schedule-collectives.ts";
 export { rewriteSaved, type SavedCode } from "./passes/recompute/rewrite-saved.ts";
-export { recomputeRegions } from "./passes/recompute/recompute-regions.ts";
-export { simplify } from "./passes/simplify.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { valueAndGrad, vjp } from "./autodiff/vjp.ts";
-import type { Backend } from "./backend.ts";
+import type { Backend } from "./execution/backend.ts";
 import { add, cast, full, identity, multiply, stopGradient } from "./functions/elementwise.ts";
 import { sum } from "./functions/reduce.ts";
 import { scope } from "./graph/emit.ts";

@@ -1,4 +1,4 @@
-import type { Backend, DeviceArray, Executable } from "./backend.ts";
+import type { Backend, DeviceArray, Executable } from "./execution/backend.ts";
 import type { Communicators } from "./communicator.ts";
 import { agreeOnOrder } from "./execution/agree-on-order.ts";
 import type { Mesh } from "./graph/emit.ts";

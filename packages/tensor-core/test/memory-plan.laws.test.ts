@@ -1,15 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  byteLength,
-  expandCompositions,
-  fuseElementwise,
-  type Graph,
-  interpretWorld,
-  optimize,
-  planMemory,
-  printGraph,
-} from "../src/index.ts";
+import { byteLength, type Graph, printGraph } from "../src/index.ts";
+import { expandCompositions, fuseElementwise, interpretWorld, optimize, planMemory } from "../src/backend.ts";
 import { buildGraph, graphRecipe, inputsFor } from "./random-graph.ts";
 import { runPlanned } from "./simulated-memory.ts";
 

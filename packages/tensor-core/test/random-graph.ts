@@ -29,7 +29,6 @@ import {
   reduceMax,
   reduceMin,
   reduceScatter,
-  type ReferenceArray,
   relu,
   reshape,
   scatterAdd,
@@ -45,6 +44,7 @@ import {
   transpose,
   where,
 } from "../src/index.ts";
+import type { ReferenceArray } from "../src/backend.ts";
 import { raggedAllGather, raggedAllToAll } from "../src/functions/collective.ts";
 
 /** One random decision list; the graph is a function of it, so that fast-check can shrink it. */

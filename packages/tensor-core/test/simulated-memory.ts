@@ -1,9 +1,6 @@
+import { byteLength, bytesPerElement, elementCount, type Graph, type TensorSpec } from "../src/index.ts";
 import {
-  byteLength,
-  bytesPerElement,
-  elementCount,
   type FusedParams,
-  type Graph,
   interpretWorld,
   type MemoryPlan,
   type Node,
@@ -12,9 +9,8 @@ import {
   type ReferenceArray,
   rowMajorStrides,
   specOf,
-  type TensorSpec,
   valueKey,
-} from "../src/index.ts";
+} from "../src/backend.ts";
 import { operatorOf } from "../src/ops/lookup.ts";
 
 const poison = Symbol("poison");

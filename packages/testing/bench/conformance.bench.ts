@@ -1,5 +1,6 @@
 // Which operators take the time of one pass over the conformance table's values on the reference? Run: node bench/conformance.bench.ts
-import { operators, referenceBackend } from "@skein/tensor-core";
+import { referenceBackend } from "@skein/tensor-core";
+import { operators } from "@skein/tensor-core/backend";
 import { measure, printMeasurement, summarize } from "@skein/measuring";
 import { checkValues, conformanceCases } from "../src/index.ts";
 

@@ -2,7 +2,6 @@ import {
   add,
   allReduce,
   type Backend,
-  type CollectiveRequest,
   type Communicator,
   type DeviceArray,
   jit,
@@ -13,6 +12,7 @@ import {
   trace,
   transpose,
 } from "@skein/tensor-core";
+import type { CollectiveRequest } from "@skein/tensor-core/backend";
 
 /** A backend, and what it holds for arrays and workspaces. */
 export interface MeasuredBackend extends Backend {

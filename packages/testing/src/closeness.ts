@@ -1,4 +1,5 @@
-import { type DType, formatSpec, type NdArray, type TensorSpec } from "@skein/tensor-core";
+import type { DType, NdArray, TensorSpec } from "@skein/tensor-core";
+import { formatSpec } from "@skein/tensor-core/backend";
 
 export interface Tolerance {
   readonly absolute: number;

@@ -6,17 +6,16 @@ import {
   evaluate,
   flattenTree,
   full,
-  interpretWorld,
   isFloat,
   multiply,
   NdArray,
-  type ReferenceArray,
   sum,
   type Tensor,
   trace,
   type Traced,
   vjp,
 } from "@skein/tensor-core";
+import { interpretWorld, type ReferenceArray } from "@skein/tensor-core/backend";
 import { assertClose, defaultTolerance, firstDifference, type Tolerance, unitRoundoff } from "./closeness.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
 import { normalArray } from "./seeded.ts";

@@ -1,4 +1,5 @@
-import { type DType, flattenTree, isFloat, operators, type Tensor, trace } from "@skein/tensor-core";
+import { type DType, flattenTree, isFloat, type Tensor, trace } from "@skein/tensor-core";
+import { operators } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 import { conformanceCases } from "./cases/table.ts";
 import { storageTolerance, type Tolerance } from "./closeness.ts";

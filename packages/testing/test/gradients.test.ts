@@ -1,5 +1,5 @@
 import { checkGradientRule, composedCases, conformanceCases, inputElements } from "@skein/testing";
-import { operators } from "@skein/tensor-core";
+import { operators } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 
 const rows = conformanceCases.filter((row) => row.gradient !== undefined && inputElements(row) <= 2000);

@@ -1,6 +1,6 @@
 import { isKernel, type KernelSample, nodeWork, type PreparedGraph } from "@skein/cost-model";
 import { median } from "@skein/measuring";
-import { spanNameOf } from "@skein/tensor-core";
+import { spanNameOf } from "@skein/tensor-core/backend";
 import { secondsOf, type WorldStep } from "./steps.ts";
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);

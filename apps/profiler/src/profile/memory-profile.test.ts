@@ -1,4 +1,5 @@
-import { add, concat, exp, matmul, multiply, optimize, planMemory, reshape, sum, type Tensor, trace } from "@skein/tensor-core";
+import { add, concat, exp, matmul, multiply, reshape, sum, type Tensor, trace } from "@skein/tensor-core";
+import { optimize, planMemory } from "@skein/tensor-core/backend";
 import { expect, test } from "vitest";
 import { memoryProfile } from "./memory-profile.ts";
 

@@ -1,6 +1,7 @@
 import type { PreparedStep } from "skein-train/profiling";
 import type { MemoryBlock, MemoryProfile } from "@skein/report";
-import { byteLength, formatSpec, spanNameOf, valueKey } from "@skein/tensor-core";
+import { byteLength } from "@skein/tensor-core";
+import { formatSpec, spanNameOf, valueKey } from "@skein/tensor-core/backend";
 
 interface Placed extends MemoryBlock {
   readonly begin: number;

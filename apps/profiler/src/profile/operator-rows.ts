@@ -1,6 +1,6 @@
 import type { KernelStep, StepProgram } from "@skein/cost-model";
 import type { OperatorRow } from "@skein/report";
-import { modelScope } from "@skein/tensor-core";
+import { modelScope } from "@skein/tensor-core/backend";
 import { secondsByRank, type WorldStep } from "./steps.ts";
 import { slowest } from "./times.ts";
 

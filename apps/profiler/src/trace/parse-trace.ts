@@ -1,4 +1,5 @@
-import { excerpt, type RankSpans, type Span } from "@skein/tensor-core";
+import type { RankSpans, Span } from "@skein/tensor-core";
+import { excerpt } from "@skein/tensor-core/backend";
 import type { TraceFacts } from "skein-train/profiling";
 import type { z } from "zod";
 import { flowOf, type SpanEvent, spanOf, traceEvent, traceFacts } from "./trace-event.ts";

@@ -1,5 +1,5 @@
 import { type Records, shareRecords } from "@skein/data";
-import { excerpt } from "@skein/tensor-core";
+import { excerpt } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import type { DataSet } from "./task.ts";
 

@@ -1,5 +1,6 @@
 import type { LabelledBatch, Metrics, Model, RunContext } from "@skein/models";
-import { excerpt, full, Tensor } from "@skein/tensor-core";
+import { full, Tensor } from "@skein/tensor-core";
+import { excerpt } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import type { Prediction } from "./task.ts";
 import { userError } from "./user-error.ts";

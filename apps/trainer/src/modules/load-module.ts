@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
-import { excerpt } from "@skein/tensor-core";
+import { excerpt } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import type { ModuleJob } from "../job.ts";
 import { importWatched } from "./module-links.ts";

@@ -2,13 +2,10 @@ import type { Records } from "@skein/data";
 import type { LabelledBatch, Metrics, Model } from "@skein/models";
 import {
   customGradient,
-  expandCompositions,
   flattenTree,
   type Graph,
   InvariantError,
-  isUsersOperator,
   randomKey,
-  replay,
   type Tensor,
   type TensorSpec,
   trace,
@@ -16,6 +13,7 @@ import {
   unflattenTree,
   vjp,
 } from "@skein/tensor-core";
+import { expandCompositions, isUsersOperator, replay } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import { evaluationBatch } from "../evaluate.ts";
 import type { Job } from "../job.ts";

@@ -1,4 +1,5 @@
-import { ArgumentError, type WasmMemory, type WasmModule } from "@skein/tensor-core";
+import { ArgumentError } from "@skein/tensor-core";
+import type { WasmMemory, WasmModule } from "@skein/tensor-core/backend";
 import type { CollectiveError, LossKind } from "../errors.ts";
 import type { Facts } from "../facts.ts";
 import { checkKernels } from "../wasm-arithmetic.ts";

@@ -1,4 +1,4 @@
-import type { CollectiveKind } from "@skein/tensor-core";
+import type { CollectiveKind } from "@skein/tensor-core/backend";
 
 export const kinds: readonly CollectiveKind[] = [
   "all-reduce",

@@ -1,4 +1,4 @@
-import type { WasmMemory, WasmModule } from "@skein/tensor-core";
+import type { WasmMemory, WasmModule } from "@skein/tensor-core/backend";
 import type { Facts } from "../facts.ts";
 import type { Situation } from "../select.ts";
 

@@ -1,4 +1,5 @@
-import { type CollectiveRequest, dtypes, type Reduction, type WasmMemory } from "@skein/tensor-core";
+import { dtypes, type Reduction } from "@skein/tensor-core";
+import type { CollectiveRequest, WasmMemory } from "@skein/tensor-core/backend";
 import type { ControlBlock } from "../control-block/control-block.ts";
 import { kindOf } from "../control-block/tag.ts";
 import { laneWord, queueLength, requestWord } from "../control-block/layout.ts";

@@ -1,4 +1,5 @@
-import { ArgumentError, bytesPerElement, checkRowCounts, type CollectiveRequest, readRowCounts, type WasmMemory } from "@skein/tensor-core";
+import { ArgumentError, bytesPerElement } from "@skein/tensor-core";
+import { checkRowCounts, type CollectiveRequest, readRowCounts, type WasmMemory } from "@skein/tensor-core/backend";
 import { reducible } from "../arithmetic.ts";
 import { kinds } from "../control-block/tag.ts";
 import { laneCount } from "../control-block/layout.ts";

@@ -1,4 +1,4 @@
-import type { CollectiveRequest } from "@skein/tensor-core";
+import type { CollectiveRequest } from "@skein/tensor-core/backend";
 
 /** Collectives that an engine brings along, such as MPI's: one more row of the algorithm table. */
 export interface NativeCollectives {

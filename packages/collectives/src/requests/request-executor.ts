@@ -1,4 +1,5 @@
-import { bytesPerElement, type CollectiveRequest } from "@skein/tensor-core";
+import { bytesPerElement } from "@skein/tensor-core";
+import type { CollectiveRequest } from "@skein/tensor-core/backend";
 import type { Arithmetic } from "../arithmetic.ts";
 import { scratchBytes, settled, type Walk, walk } from "../execute.ts";
 import type { MessageMemory } from "../message-memory.ts";

@@ -1,4 +1,5 @@
-import { InvariantError, type WasmMemory } from "@skein/tensor-core";
+import { InvariantError } from "@skein/tensor-core";
+import type { WasmMemory } from "@skein/tensor-core/backend";
 import type { ControlBlock } from "../control-block/control-block.ts";
 import { channelWord, slotCount } from "../control-block/layout.ts";
 import { type Eventually, Future, type SendHandle, type Transport } from "./transport.ts";

@@ -1,4 +1,4 @@
-import type { WasmMemory } from "@skein/tensor-core";
+import type { WasmMemory } from "@skein/tensor-core/backend";
 import { wasmBase64 } from "../generated/wire.ts";
 import { type MessageMemory, wasmMessageMemory } from "../message-memory.ts";
 

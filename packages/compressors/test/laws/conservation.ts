@@ -1,4 +1,4 @@
-import type { ReferenceArray } from "@skein/tensor-core";
+import type { ReferenceArray } from "@skein/tensor-core/backend";
 import { type Aggregator, bucketOf, withErrorFeedback } from "../../src/index.ts";
 import type { Stepped, Stepper } from "../stepper.ts";
 import {

@@ -1,4 +1,4 @@
-import type { ReferenceArray } from "@skein/tensor-core";
+import type { ReferenceArray } from "@skein/tensor-core/backend";
 import { normalArray, uniformArray } from "@skein/testing";
 import { type Aggregator, bucketOf, lengthOf, withErrorFeedback } from "../../src/index.ts";
 import { always, cycleOf, expectSameBits, type Law, squares, worldsOf } from "./law.ts";

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { ReferenceArray } from "@skein/tensor-core";
+import type { ReferenceArray } from "@skein/tensor-core/backend";
 import { identityCompressor, lengthOf } from "../../src/index.ts";
 import {
   always,

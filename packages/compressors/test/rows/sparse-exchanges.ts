@@ -1,4 +1,4 @@
-import { axisSize } from "@skein/tensor-core";
+import { axisSize } from "@skein/tensor-core/backend";
 import { type Aggregator, lengthOf, withErrorFeedback } from "../../src/index.ts";
 import { gTopKAggregator } from "../../src/g-top-k.ts";
 import { hierarchicalTopKAggregator } from "../../src/hierarchical-top-k.ts";

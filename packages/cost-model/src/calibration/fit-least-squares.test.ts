@@ -1,4 +1,4 @@
-import { threefry2x32 } from "@skein/tensor-core";
+import { threefry2x32 } from "@skein/tensor-core/backend";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { fitLeastSquares } from "./fit-least-squares.ts";

@@ -1,4 +1,5 @@
-import { excerpt, SkeinError } from "@skein/tensor-core";
+import { SkeinError } from "@skein/tensor-core";
+import { excerpt } from "@skein/tensor-core/backend";
 import { z } from "zod";
 import type { HardwareFile } from "./hardware.ts";
 

@@ -1,4 +1,4 @@
-import type { CollectiveKind } from "@skein/tensor-core";
+import type { CollectiveKind } from "@skein/tensor-core/backend";
 import type { TransferTimes } from "./hardware.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { GroupSituation } from "@skein/collectives";
-import type { CollectiveKind } from "@skein/tensor-core";
+import type { CollectiveKind } from "@skein/tensor-core/backend";
 import { collectiveModelOfGroup } from "../group-collective-model.ts";
 import type { HardwareFile } from "../hardware/hardware.ts";
 import { hostsOfGroup } from "../hardware/hosts-of-group.ts";

@@ -1,4 +1,4 @@
-import type { CollectiveKind } from "@skein/tensor-core";
+import type { CollectiveKind } from "@skein/tensor-core/backend";
 import { inTurn } from "../timeline.ts";
 import { gatheredPassSeconds } from "./gathered-pass.ts";
 import { operatorsOf } from "./modules.ts";

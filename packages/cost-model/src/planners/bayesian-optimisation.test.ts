@@ -1,4 +1,4 @@
-import { threefry2x32 } from "@skein/tensor-core";
+import { threefry2x32 } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 import { googLeNet } from "../../test/traces/b-caffe.ts";
 import { bestTrial, dearSearch, type Observation, type SearchBound, suggest } from "./bayesian-optimisation.ts";

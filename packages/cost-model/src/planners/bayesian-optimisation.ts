@@ -1,4 +1,5 @@
-import { ArgumentError, threefry2x32 } from "@skein/tensor-core";
+import { ArgumentError } from "@skein/tensor-core";
+import { threefry2x32 } from "@skein/tensor-core/backend";
 import { mebibytes } from "../units.ts";
 import { fitGaussianProcess, type Prediction } from "./gaussian-process.ts";
 

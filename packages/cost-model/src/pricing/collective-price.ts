@@ -1,5 +1,5 @@
 import { algorithmSelector, ethernetLinks, type GroupSituation, predictedSeconds, raggedExchange } from "@skein/collectives";
-import type { CollectiveKind } from "@skein/tensor-core";
+import type { CollectiveKind } from "@skein/tensor-core/backend";
 import type { TransferTimes } from "../hardware/hardware.ts";
 import { readBackSeconds } from "../hardware/read-back.ts";
 import type { Phase } from "../simulation/task.ts";

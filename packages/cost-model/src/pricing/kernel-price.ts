@@ -1,4 +1,5 @@
-import { type DType, type Graph, type Node, nodeCost, specOf } from "@skein/tensor-core";
+import type { DType, Graph } from "@skein/tensor-core";
+import { type Node, nodeCost, specOf } from "@skein/tensor-core/backend";
 import type { ComputeType, Device } from "../hardware/hardware.ts";
 import { roofline, type Work } from "../hardware/roofline.ts";
 import { type Basis, efficiencyLookup } from "./efficiency.ts";

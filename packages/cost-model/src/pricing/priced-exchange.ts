@@ -1,4 +1,5 @@
-import { elementCount, InvariantError, specOf } from "@skein/tensor-core";
+import { elementCount, InvariantError } from "@skein/tensor-core";
+import { specOf } from "@skein/tensor-core/backend";
 import type { Work } from "../hardware/roofline.ts";
 import { type KernelPricer, kernelPricer } from "./kernel-price.ts";
 import { type FreeStep, freeSteps } from "./linked-steps.ts";

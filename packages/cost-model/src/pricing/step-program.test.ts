@@ -1,4 +1,5 @@
-import { add, allReduce, type Graph, matmul, multiply, optimize, planMemory, reshape, scope, type Tensor, trace } from "@skein/tensor-core";
+import { add, allReduce, type Graph, matmul, multiply, reshape, scope, type Tensor, trace } from "@skein/tensor-core";
+import { optimize, planMemory } from "@skein/tensor-core/backend";
 import { expect, test } from "vitest";
 import { madeUpDevice } from "../../test/made-up-device.ts";
 import { collectivePricer } from "./collective-price.ts";

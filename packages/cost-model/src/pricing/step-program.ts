@@ -1,15 +1,5 @@
-import {
-  byteLength,
-  type CollectiveKind,
-  type Graph,
-  InvariantError,
-  type Node,
-  nodeArgsOf,
-  planCollective,
-  type SpanArgs,
-  spanNameOf,
-  roleOf,
-} from "@skein/tensor-core";
+import { byteLength, type Graph, InvariantError, type SpanArgs } from "@skein/tensor-core";
+import { type CollectiveKind, type Node, nodeArgsOf, planCollective, spanNameOf, roleOf } from "@skein/tensor-core/backend";
 import type { Device } from "../hardware/hardware.ts";
 import type { CollectivePrice, CollectivePricer } from "./collective-price.ts";
 import { computeTypeOf, type KernelPrice, kernelPricer, nodeWork } from "./kernel-price.ts";

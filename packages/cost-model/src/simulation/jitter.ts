@@ -1,4 +1,5 @@
-import { ArgumentError, foldInKey, randomKey, threefry2x32 } from "@skein/tensor-core";
+import { ArgumentError, randomKey } from "@skein/tensor-core";
+import { foldInKey, threefry2x32 } from "@skein/tensor-core/backend";
 
 /** How times scatter; plain data. */
 export interface JitterOptions {

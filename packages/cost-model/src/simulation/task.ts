@@ -1,4 +1,5 @@
-import type { CollectiveKind, SpanArgs } from "@skein/tensor-core";
+import type { SpanArgs } from "@skein/tensor-core";
+import type { CollectiveKind } from "@skein/tensor-core/backend";
 
 /** What a phase of a collective travels over: links between ranks of one host, or the link of a host. */
 export type LinkStream = "intra-node" | "inter-node";

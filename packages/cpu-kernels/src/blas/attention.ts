@@ -1,4 +1,4 @@
-import { attentionSizes, type AttentionSizes, type KernelNode, type OperatorParams } from "@skein/tensor-core";
+import { attentionSizes, type AttentionSizes, type KernelNode, type OperatorParams } from "@skein/tensor-core/backend";
 import type { BlasRow } from "./blas-row.ts";
 import type { Contraction } from "./blas.ts";
 

@@ -1,4 +1,4 @@
-import type { KernelNode, Params } from "@skein/tensor-core";
+import type { KernelNode, Params } from "@skein/tensor-core/backend";
 import type { Kernel } from "../kernel.ts";
 import type { Contraction, Sgemm } from "./blas.ts";
 

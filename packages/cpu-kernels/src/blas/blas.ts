@@ -1,4 +1,4 @@
-import type { WasmMemory } from "@skein/tensor-core";
+import type { WasmMemory } from "@skein/tensor-core/backend";
 
 /**
  * y = alpha · op(a) · op(b) + beta · y, f32, row-major, on the shared memory: `batch` products one after the other.

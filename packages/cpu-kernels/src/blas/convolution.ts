@@ -1,4 +1,4 @@
-import type { KernelNode, OperatorParams } from "@skein/tensor-core";
+import type { KernelNode, OperatorParams } from "@skein/tensor-core/backend";
 import { type ConvolutionSizes, isPlainProduct } from "../contraction-scratch.ts";
 import type { KernelCall, WasmExports } from "../kernel.ts";
 import { inputGradientSizes } from "../ops/conv2d-backward-input.ts";

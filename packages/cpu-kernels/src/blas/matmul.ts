@@ -1,4 +1,4 @@
-import type { OperatorParams } from "@skein/tensor-core";
+import type { OperatorParams } from "@skein/tensor-core/backend";
 import { refusesOtherThanF32 } from "../ops/convolution.ts";
 import { productSizes } from "../ops/matmul.ts";
 import type { BlasRow } from "./blas-row.ts";

@@ -1,4 +1,4 @@
-import type { KernelNode, WasmMemory } from "@skein/tensor-core";
+import type { KernelNode, WasmMemory } from "@skein/tensor-core/backend";
 import type { Kernel } from "../kernel.ts";
 import type { KernelTable } from "../kernel-table.ts";
 import { blasAttention, blasAttentionBackward } from "./attention.ts";

@@ -1,4 +1,4 @@
-import { rowMajorStrides } from "@skein/tensor-core";
+import { rowMajorStrides } from "@skein/tensor-core/backend";
 import type { Kernel } from "../kernel.ts";
 import { copyKernel, planCopy } from "../strided-copy.ts";
 

@@ -1,4 +1,5 @@
-import { elementCount, type KernelNode } from "@skein/tensor-core";
+import { elementCount } from "@skein/tensor-core";
+import type { KernelNode } from "@skein/tensor-core/backend";
 import { TRIANGLE_BLOCK } from "../../assembly/decomposition-blocks.ts";
 import { productScratchBytes } from "../contraction-scratch.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";

@@ -1,4 +1,4 @@
-import { rowMajorStrides, type KernelNode, type OperatorParams } from "@skein/tensor-core";
+import { rowMajorStrides, type KernelNode, type OperatorParams } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { bindCopy, copyTable, planCopy, type StridedCopy } from "../strided-copy.ts";
 

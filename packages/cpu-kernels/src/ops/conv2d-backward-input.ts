@@ -1,4 +1,4 @@
-import type { KernelNode, OperatorParams } from "@skein/tensor-core";
+import type { KernelNode, OperatorParams } from "@skein/tensor-core/backend";
 import { type ConvolutionSizes, inputGradientScratchBytes } from "../contraction-scratch.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { convolutionSizes, refusesOtherThanF32, sizeArguments } from "./convolution.ts";

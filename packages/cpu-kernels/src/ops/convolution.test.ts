@@ -1,4 +1,5 @@
-import { operators, type ReferenceArray, type Shape, type KernelNode } from "@skein/tensor-core";
+import type { Shape } from "@skein/tensor-core";
+import { operators, type ReferenceArray, type KernelNode } from "@skein/tensor-core/backend";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Kernel } from "../kernel.ts";

@@ -1,4 +1,5 @@
-import type { Shape, KernelNode, OperatorParams } from "@skein/tensor-core";
+import type { Shape } from "@skein/tensor-core";
+import type { KernelNode, OperatorParams } from "@skein/tensor-core/backend";
 import type { ConvolutionSizes } from "../contraction-scratch.ts";
 
 /** Read the sizes of a convolution off its three shapes, wherever the operator at hand has them. */

@@ -1,4 +1,5 @@
-import { bytesPerElement, type KernelNode, rowMajorStrides, windowOffset } from "@skein/tensor-core";
+import { bytesPerElement } from "@skein/tensor-core";
+import { type KernelNode, rowMajorStrides, windowOffset } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { integersAt } from "../run-time-integers.ts";
 import { bindCopy, copyTable, planCopy, type StridedCopy } from "../strided-copy.ts";

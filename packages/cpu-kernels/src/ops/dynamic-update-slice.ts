@@ -1,4 +1,5 @@
-import { byteLength, bytesPerElement, elementCount, type KernelNode, rowMajorStrides, windowOffset } from "@skein/tensor-core";
+import { byteLength, bytesPerElement, elementCount } from "@skein/tensor-core";
+import { type KernelNode, rowMajorStrides, windowOffset } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { integersAt } from "../run-time-integers.ts";
 import { bindCopy, copyTable, planCopy, type StridedCopy } from "../strided-copy.ts";

@@ -1,4 +1,5 @@
-import { bytesPerElement, elementCount, invalidValue } from "@skein/tensor-core";
+import { bytesPerElement, elementCount } from "@skein/tensor-core";
+import { invalidValue } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { fillPattern } from "../strided-copy.ts";
 

@@ -1,4 +1,4 @@
-import { groupRanges } from "@skein/tensor-core";
+import { groupRanges } from "@skein/tensor-core/backend";
 import { productScratchBytes } from "../contraction-scratch.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { integersAt } from "../run-time-integers.ts";

@@ -1,4 +1,5 @@
-import { elementCount, type KernelNode, type OperatorParams } from "@skein/tensor-core";
+import { elementCount } from "@skein/tensor-core";
+import type { KernelNode, OperatorParams } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "../kernel.ts";
 
 const binsOf = ({ params }: KernelNode<OperatorParams["histogram"]>): number => params.bins;

@@ -1,4 +1,5 @@
-import { elementCount, type KernelNode, type OperatorParams } from "@skein/tensor-core";
+import { elementCount } from "@skein/tensor-core";
+import type { KernelNode, OperatorParams } from "@skein/tensor-core/backend";
 import { productScratchBytes } from "../contraction-scratch.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { refusesOtherThanF32 } from "./convolution.ts";

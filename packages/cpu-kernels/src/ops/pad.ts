@@ -1,4 +1,5 @@
-import { byteLength, elementCount, rowMajorStrides, type KernelNode, type OperatorParams } from "@skein/tensor-core";
+import { byteLength, elementCount } from "@skein/tensor-core";
+import { rowMajorStrides, type KernelNode, type OperatorParams } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { bindCopy, copyTable, fillPattern, planCopy, type StridedCopy } from "../strided-copy.ts";
 

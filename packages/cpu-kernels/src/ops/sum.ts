@@ -1,4 +1,4 @@
-import { type KernelNode, type ReductionStep, reductionSteps, type OperatorParams } from "@skein/tensor-core";
+import { type KernelNode, type ReductionStep, reductionSteps, type OperatorParams } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { chainScratchBytes, chainSteps } from "../reduction-chain.ts";
 

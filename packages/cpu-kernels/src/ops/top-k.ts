@@ -1,4 +1,5 @@
-import { elementCount, type KernelNode, type OperatorParams } from "@skein/tensor-core";
+import { elementCount } from "@skein/tensor-core";
+import type { KernelNode, OperatorParams } from "@skein/tensor-core/backend";
 import { AIM_TIMES, BINS, LEAST_AIM, LIST, LONG, ROOM_TIMES, SMALL_PART } from "../../assembly/top-k-blocks.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
 

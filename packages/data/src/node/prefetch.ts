@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
-import { ArgumentError, threadFile } from "@skein/tensor-core";
+import { ArgumentError } from "@skein/tensor-core";
+import { threadFile } from "@skein/tensor-core/backend";
 import type { TrainingOptions } from "../batches.ts";
 import { advance, type DataPosition, shardRange, stepsPerEpoch } from "../order.ts";
 import { type Batch, type Records, viewBatch } from "../records.ts";

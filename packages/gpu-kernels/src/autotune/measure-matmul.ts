@@ -1,4 +1,5 @@
-import { ArgumentError, type DeviceArray, type Executable, matmul, NdArray, SpanRecorder, type Tensor, trace } from "@skein/tensor-core";
+import { ArgumentError, type DeviceArray, matmul, NdArray, SpanRecorder, type Tensor, trace } from "@skein/tensor-core";
+import type { Executable } from "@skein/tensor-core/backend";
 import type { DeviceFacts, MatmulRequest } from "../kernel.ts";
 import { kernelSeconds } from "../kernel-seconds.ts";
 import { matmulVariant, supportedVariants } from "../kernels/matmul/variants.ts";

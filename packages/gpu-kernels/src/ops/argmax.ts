@@ -1,4 +1,4 @@
-import { alongDim } from "@skein/tensor-core";
+import { alongDim } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { argExtremePlan } from "../kernels/reduce/arg-extreme.ts";
 

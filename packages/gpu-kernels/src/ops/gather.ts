@@ -1,4 +1,5 @@
-import { alongDim, elementCount, invalidValue } from "@skein/tensor-core";
+import { elementCount } from "@skein/tensor-core";
+import { alongDim, invalidValue } from "@skein/tensor-core/backend";
 import { fillWord } from "../fill-word.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { gatherPass } from "../kernels/indexing/gather.ts";

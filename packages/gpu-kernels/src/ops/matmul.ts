@@ -1,4 +1,4 @@
-import { formatSpec } from "@skein/tensor-core";
+import { formatSpec } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { chooseVariant } from "../kernels/matmul/choose.ts";
 import { productOf } from "../kernels/matmul/product.ts";

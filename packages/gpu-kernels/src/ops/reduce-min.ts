@@ -1,4 +1,5 @@
-import { elementCount, reductionSteps } from "@skein/tensor-core";
+import { elementCount } from "@skein/tensor-core";
+import { reductionSteps } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { extremePlan } from "../kernels/reduce/extreme.ts";
 

@@ -1,4 +1,5 @@
-import { alongDim, elementCount } from "@skein/tensor-core";
+import { elementCount } from "@skein/tensor-core";
+import { alongDim } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { scatterAddFloats, scatterAddIntegersPass } from "../kernels/indexing/scatter-add.ts";
 import { denseCopyPass } from "../kernels/movement/view-copy.ts";

@@ -1,4 +1,4 @@
-import { rowMajorStrides } from "@skein/tensor-core";
+import { rowMajorStrides } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { viewCopyPass } from "../kernels/movement/view-copy.ts";
 

@@ -1,4 +1,4 @@
-import { reductionSteps } from "@skein/tensor-core";
+import { reductionSteps } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { sumPlan } from "../kernels/reduce/sum.ts";
 

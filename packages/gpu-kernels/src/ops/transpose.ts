@@ -1,4 +1,5 @@
-import { bytesPerElement, rowMajorStrides } from "@skein/tensor-core";
+import { bytesPerElement } from "@skein/tensor-core";
+import { rowMajorStrides } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { hasBlocks, transposeBlocksPass } from "../kernels/movement/transpose-blocks.ts";
 import { transposeTilesPass } from "../kernels/movement/transpose-tiles.ts";

@@ -1,4 +1,4 @@
-import type { Executable } from "../backend.ts";
+import type { Executable } from "./backend.ts";
 import type { Communicator, Communicators } from "../communicator.ts";
 import { spanned, type Tracer } from "../tracer.ts";
 import { canonicalOrder, type RankCollectives } from "../passes/collective-order.ts";

@@ -1,4 +1,4 @@
-import type { DeviceArray } from "../backend.ts";
+import type { DeviceArray } from "./backend.ts";
 import { ArrayStateError, InvariantError } from "../errors.ts";
 import { type Graph, specOf } from "../graph/graph.ts";
 import type { MemoryPlan } from "../memory/memory-plan.ts";

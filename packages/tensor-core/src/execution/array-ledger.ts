@@ -1,4 +1,4 @@
-import type { DeviceArray } from "../backend.ts";
+import type { DeviceArray } from "./backend.ts";
 import type { DType } from "../dtype.ts";
 import { ArrayStateError } from "../errors.ts";
 import { byteLength, formatSpec, type Shape, type TensorSpec } from "../shape.ts";

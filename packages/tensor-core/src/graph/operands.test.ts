@@ -17,6 +17,7 @@ import {
   vjp,
   zeros,
 } from "../index.ts";
+import { emitOne } from "./emit.ts";
 
 /** As JavaScript may call them: with no types that refuse it. */
 const loose = functions as unknown as { readonly [name: string]: (...args: unknown[]) => Tensor };
@@ -150,7 +151,7 @@ describe("shapes and dtypes that do not exist", () => {
     ["3 was given where a shape is due; write a list of sizes", () => loose["zeros"]!(3)],
     ["shape [-2,-2] has the size -2 in dimension 0", (x) => functions.reshape(x, [-2, -2])],
     ["shape [2.5] has the size 2.5", () => functions.arange(2.5)],
-    ["constant: shape [-1] has the size -1", () => functions.emitOne("constant", [], { dtype: "f32", shape: [-1], value: 0 })],
+    ["constant: shape [-1] has the size -1", () => emitOne("constant", [], { dtype: "f32", shape: [-1], value: 0 })],
     ['there is no dtype "f64"; use one of f32', (x) => loose["cast"]!(x, "f64")],
     ['there is no dtype "f64"; use one of f32', () => loose["zeros"]!([2], "f64")],
     ["shape [-1] has the size -1", (x) => functions.normal(functions.constant([0, 1], "u32"), [-1, x.shape[0]!].slice(0, 1))],

@@ -4,11 +4,9 @@ import {
   cast,
   gelu,
   type Graph,
-  interpretWorld,
   matmul,
   mean,
   multiply,
-  optimize,
   reshape,
   scope,
   subtract,
@@ -16,8 +14,8 @@ import {
   trace,
   transpose,
   valueAndGrad,
-  widenHalf,
 } from "../index.ts";
+import { interpretWorld, optimize, widenHalf } from "../backend.ts";
 import { mixedPrecision } from "./mixed-precision.ts";
 
 const spec = (...shape: number[]): { dtype: "f32"; shape: number[] } => ({ dtype: "f32", shape });

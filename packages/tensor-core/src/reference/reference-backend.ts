@@ -1,4 +1,4 @@
-import type { Backend, DeviceArray, Executable } from "../backend.ts";
+import type { Backend, DeviceArray, Executable } from "../execution/backend.ts";
 import { foreignArray } from "../execution/foreign-array.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { ReferenceArray } from "../graph/operator.ts";

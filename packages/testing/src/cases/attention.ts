@@ -1,4 +1,5 @@
-import { attention, emit, NdArray, rotary, type Shape } from "@skein/tensor-core";
+import { attention, NdArray, rotary, type Shape } from "@skein/tensor-core";
+import { emit } from "@skein/tensor-core/backend";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray, uniformArray } from "../seeded.ts";
 

@@ -1,4 +1,5 @@
-import { conv2d, emitOne, type Padding, type Pair, type Shape } from "@skein/tensor-core";
+import { conv2d, type Padding, type Pair, type Shape } from "@skein/tensor-core";
+import { emitOne } from "@skein/tensor-core/backend";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray } from "../seeded.ts";
 

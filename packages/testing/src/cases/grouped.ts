@@ -1,4 +1,5 @@
-import { emit, groupedMatmul, NdArray } from "@skein/tensor-core";
+import { groupedMatmul, NdArray } from "@skein/tensor-core";
+import { emit } from "@skein/tensor-core/backend";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray } from "../seeded.ts";
 

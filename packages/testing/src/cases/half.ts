@@ -1,4 +1,5 @@
-import { matmul, NdArray, operators } from "@skein/tensor-core";
+import { matmul, NdArray } from "@skein/tensor-core";
+import { operators } from "@skein/tensor-core/backend";
 import { defaultTolerance, storageTolerance } from "../closeness.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray } from "../seeded.ts";

@@ -3,8 +3,6 @@ import {
   batchNormInference,
   crossEntropy,
   crossEntropyPerRow,
-  emit,
-  emitOne,
   layerNorm,
   logSoftmax,
   NdArray,
@@ -12,6 +10,7 @@ import {
   type Shape,
   softmax,
 } from "@skein/tensor-core";
+import { emit, emitOne } from "@skein/tensor-core/backend";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray, uniformArray } from "../seeded.ts";
 

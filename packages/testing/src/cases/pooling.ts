@@ -1,4 +1,5 @@
-import { avgPool2d, emitOne, globalAvgPool, maxPool2d, NdArray, type Padding, type Pair, type Shape } from "@skein/tensor-core";
+import { avgPool2d, globalAvgPool, maxPool2d, NdArray, type Padding, type Pair, type Shape } from "@skein/tensor-core";
+import { emitOne } from "@skein/tensor-core/backend";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray, uniformArray } from "../seeded.ts";
 

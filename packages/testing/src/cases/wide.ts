@@ -1,7 +1,6 @@
 import {
   batchNorm,
   crossEntropyPerRow,
-  emit,
   layerNorm,
   logSoftmax,
   mean,
@@ -12,6 +11,7 @@ import {
   sum,
   variance,
 } from "@skein/tensor-core";
+import { emit } from "@skein/tensor-core/backend";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray, uniformArray } from "../seeded.ts";
 

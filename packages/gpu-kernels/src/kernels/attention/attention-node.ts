@@ -1,4 +1,5 @@
-import { attentionSizes, bytesPerElement, type DType, type KernelNode, type OperatorParams } from "@skein/tensor-core";
+import { bytesPerElement, type DType } from "@skein/tensor-core";
+import { attentionSizes, type KernelNode, type OperatorParams } from "@skein/tensor-core/backend";
 import type { Binding, BindingSource } from "../../kernel.ts";
 import { loadVectors, sharesWords, storeVectors, vectorBindingType } from "./vectors.ts";
 

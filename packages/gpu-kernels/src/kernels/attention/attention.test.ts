@@ -1,4 +1,5 @@
-import { NdArray, operators } from "@skein/tensor-core";
+import { NdArray } from "@skein/tensor-core";
+import { operators } from "@skein/tensor-core/backend";
 import { assertClose, normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";

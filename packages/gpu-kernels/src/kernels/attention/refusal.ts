@@ -1,4 +1,4 @@
-import { formatSpec, type KernelNode } from "@skein/tensor-core";
+import { formatSpec, type KernelNode } from "@skein/tensor-core/backend";
 import type { DeviceFacts } from "../../kernel.ts";
 
 /** Largest width of which four rows fit the least workgroup memory, 16 KiB, beside the rest. */

@@ -1,4 +1,5 @@
-import { type DType, NdArray, operators, type OperatorParams, type ReferenceArray, type Shape, type TensorSpec } from "@skein/tensor-core";
+import { type DType, NdArray, type Shape, type TensorSpec } from "@skein/tensor-core";
+import { operators, type OperatorParams, type ReferenceArray } from "@skein/tensor-core/backend";
 import { normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";

@@ -1,4 +1,4 @@
-import type { OperatorParams } from "@skein/tensor-core";
+import type { OperatorParams } from "@skein/tensor-core/backend";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Axis, backwardGather, forwardGather } from "./gather.ts";

@@ -1,4 +1,4 @@
-import type { KernelNode } from "@skein/tensor-core";
+import type { KernelNode } from "@skein/tensor-core/backend";
 import type { DeviceFacts } from "../../kernel.ts";
 
 /** Operands are f32, or f16 where the device has it. */

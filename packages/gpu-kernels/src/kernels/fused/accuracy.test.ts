@@ -8,7 +8,6 @@ import {
   gelu,
   log,
   NdArray,
-  operators,
   power,
   rsqrt,
   sigmoid,
@@ -18,9 +17,8 @@ import {
   sqrt,
   tanh,
   type Tensor,
-  toBf16Bits,
-  toF16Bits,
 } from "@skein/tensor-core";
+import { operators, toBf16Bits, toF16Bits } from "@skein/tensor-core/backend";
 import { seeded, spread } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";

@@ -1,4 +1,5 @@
-import { type DType, type FusedInstruction, InvariantError, isFloat } from "@skein/tensor-core";
+import { type DType, InvariantError, isFloat } from "@skein/tensor-core";
+import type { FusedInstruction } from "@skein/tensor-core/backend";
 
 // WGSL of single elementwise operators on vectors of four. A bool is a `vec4<bool>`, a u8 a `vec4<u32>`.
 

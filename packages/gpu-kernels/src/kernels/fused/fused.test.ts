@@ -1,14 +1,9 @@
 import {
   add,
   cast,
-  encodeNumber,
   evaluate,
-  type FusedParams,
-  type KernelNode,
-  kernelNodeOf,
   multiply,
   NdArray,
-  optimize,
   type Shape,
   subtract,
   type Tensor,
@@ -16,6 +11,7 @@ import {
   trace,
   where,
 } from "@skein/tensor-core";
+import { encodeNumber, type FusedParams, type KernelNode, kernelNodeOf, optimize } from "@skein/tensor-core/backend";
 import { normalArray } from "@skein/testing";
 import { createCpuBackend, createSharedMemory } from "@skein/cpu-kernels";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

@@ -1,4 +1,5 @@
-import { elementCount, type FusedParams, type KernelNode } from "@skein/tensor-core";
+import { elementCount } from "@skein/tensor-core";
+import type { FusedParams, KernelNode } from "@skein/tensor-core/backend";
 import type { Binding, Pass } from "../../kernel.ts";
 import { expressionOf } from "./expressions.ts";
 import { functionsFor } from "./functions.ts";

@@ -1,4 +1,5 @@
-import { type DType, rowMajorStrides } from "@skein/tensor-core";
+import type { DType } from "@skein/tensor-core";
+import { rowMajorStrides } from "@skein/tensor-core/backend";
 import { bindingType, loadFunction } from "../../storage.ts";
 import { unpackVector, vectorBinding, vectorType } from "./vectors.ts";
 

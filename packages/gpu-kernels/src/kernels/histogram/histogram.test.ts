@@ -1,4 +1,5 @@
-import { NdArray, operators, type TensorSpec } from "@skein/tensor-core";
+import { NdArray, type TensorSpec } from "@skein/tensor-core";
+import { operators } from "@skein/tensor-core/backend";
 import { seeded } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";

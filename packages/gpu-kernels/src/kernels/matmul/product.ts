@@ -1,4 +1,5 @@
-import { elementCount, type KernelNode, type OperatorParams } from "@skein/tensor-core";
+import { elementCount } from "@skein/tensor-core";
+import type { KernelNode, OperatorParams } from "@skein/tensor-core/backend";
 import type { DeviceFacts, KernelPlan, MatmulRequest, Pass } from "../../kernel.ts";
 
 /** One product `y[batch, m, n] = Σₖ a · b` with everything that a variant may specialise on; sums are kept in f32 always. */

@@ -1,14 +1,5 @@
-import {
-  type DType,
-  dtypes,
-  elementCount,
-  hostArrayType,
-  type KernelNode,
-  NdArray,
-  operators,
-  type Shape,
-  type TensorSpec,
-} from "@skein/tensor-core";
+import { type DType, dtypes, elementCount, NdArray, type Shape, type TensorSpec } from "@skein/tensor-core";
+import { hostArrayType, type KernelNode, operators } from "@skein/tensor-core/backend";
 import { normalArray, uniformArray } from "@skein/testing";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

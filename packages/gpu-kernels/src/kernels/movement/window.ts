@@ -1,4 +1,5 @@
-import { bytesPerElement, type DType, elementCount, rowMajorStrides, type Shape } from "@skein/tensor-core";
+import { bytesPerElement, type DType, elementCount, type Shape } from "@skein/tensor-core";
+import { rowMajorStrides } from "@skein/tensor-core/backend";
 import type { Binding, Pass } from "../../kernel.ts";
 import { coordinates, movingLanes, type UnitBytes, unitBinding, unitFunction, unitPass, unitSizes, unitType } from "./unit.ts";
 

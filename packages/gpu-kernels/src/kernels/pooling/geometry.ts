@@ -1,4 +1,5 @@
-import type { Pair, Shape, OperatorParams } from "@skein/tensor-core";
+import type { Pair, Shape } from "@skein/tensor-core";
+import type { OperatorParams } from "@skein/tensor-core/backend";
 
 /** Sizes of a pooling; pairs are rows and columns. */
 export interface PoolingGeometry {

@@ -1,4 +1,5 @@
-import { NdArray, operators, type Params, type ReferenceArray, type Shape, type TensorSpec } from "@skein/tensor-core";
+import { NdArray, type Shape, type TensorSpec } from "@skein/tensor-core";
+import { operators, type Params, type ReferenceArray } from "@skein/tensor-core/backend";
 import { normalArray, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";

@@ -1,4 +1,5 @@
-import type { DType, ReductionStep } from "@skein/tensor-core";
+import type { DType } from "@skein/tensor-core";
+import type { ReductionStep } from "@skein/tensor-core/backend";
 import type { DeviceFacts, KernelPlan } from "../../kernel.ts";
 import { ScratchBlocks } from "../scratch-blocks.ts";
 import { elementBits } from "./extreme.ts";

@@ -1,4 +1,4 @@
-import type { ReductionStep } from "@skein/tensor-core";
+import type { ReductionStep } from "@skein/tensor-core/backend";
 import type { Pass } from "../../kernel.ts";
 import { type Fold, foldText, type Lanes, type Sink, type Source, treeText, workgroupSize } from "./fold.ts";
 import { turn, turnText } from "./loop.ts";

@@ -1,4 +1,5 @@
-import type { DType, ReductionStep } from "@skein/tensor-core";
+import type { DType } from "@skein/tensor-core";
+import type { ReductionStep } from "@skein/tensor-core/backend";
 import type { Binding, DeviceFacts, KernelPlan, Pass } from "../../kernel.ts";
 import { bitsFunction, elementsPerWord } from "../../storage.ts";
 import { ScratchBlocks } from "../scratch-blocks.ts";

@@ -1,4 +1,4 @@
-import type { ReductionStep } from "@skein/tensor-core";
+import type { ReductionStep } from "@skein/tensor-core/backend";
 import type { DeviceFacts, Pass } from "../../kernel.ts";
 import type { ScratchBlocks } from "../scratch-blocks.ts";
 import { columnGeometry, columnsPass } from "./columns.ts";

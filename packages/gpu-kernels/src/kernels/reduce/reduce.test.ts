@@ -1,4 +1,5 @@
-import { type DType, NdArray, reductionSteps, type Shape } from "@skein/tensor-core";
+import { type DType, NdArray, type Shape } from "@skein/tensor-core";
+import { reductionSteps } from "@skein/tensor-core/backend";
 import { normalArray, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";

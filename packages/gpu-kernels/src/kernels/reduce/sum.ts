@@ -1,4 +1,4 @@
-import type { ReductionStep } from "@skein/tensor-core";
+import type { ReductionStep } from "@skein/tensor-core/backend";
 import type { BindingSource, DeviceFacts, KernelPlan } from "../../kernel.ts";
 import { ScratchBlocks } from "../scratch-blocks.ts";
 import { foldPasses } from "./fold-passes.ts";

@@ -1,5 +1,6 @@
 import { leastDevice } from "../../least-device.ts";
-import { NdArray, operators, type TensorSpec } from "@skein/tensor-core";
+import { NdArray, type TensorSpec } from "@skein/tensor-core";
+import { operators } from "@skein/tensor-core/backend";
 import { normalArray, type Tolerance, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";

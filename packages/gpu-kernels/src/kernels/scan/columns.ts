@@ -1,4 +1,4 @@
-import type { ReductionStep } from "@skein/tensor-core";
+import type { ReductionStep } from "@skein/tensor-core/backend";
 import type { BindingSource, DeviceFacts, Pass } from "../../kernel.ts";
 import { type Lanes, laneType, workgroupSize } from "../reduce/fold.ts";
 import { workgroupsWanted } from "../reduce/rows.ts";

@@ -1,4 +1,4 @@
-import type { ReductionStep } from "@skein/tensor-core";
+import type { ReductionStep } from "@skein/tensor-core/backend";
 import type { DeviceFacts, KernelPlan } from "../../kernel.ts";
 import type { SumType } from "../reduce/sum.ts";
 import { ScratchBlocks } from "../scratch-blocks.ts";
